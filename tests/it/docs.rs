@@ -42,7 +42,7 @@ fn the_page_of_error_codes_matches_the_code() {
     check("errors.md", &page);
 }
 
-/// The fields of `SandboxConfig` that the tables describe, and three that are no limits.
+/// The fields of `SandboxConfig` that the tables describe, and three that are not limits.
 const SANDBOX_FIELDS: [&str; 14] = [
     "live_calls",
     "parked_calls",

@@ -73,7 +73,7 @@ impl AssistantMessage {
     ///
     /// # Errors
     /// [`MessageError`] if the value is not an object, the role is not `assistant`, or a tool call cannot be
-    /// told from another by its id.
+    /// distinguished from another by its id.
     pub fn parse(message: Value) -> Result<Self, MessageError> {
         let Value::Object(message) = message else {
             return Err(MessageError::NotAnObject);

@@ -18,7 +18,7 @@ pub struct McpLimits {
     /// ends the connection, a longer body fails its request.
     pub message_bytes: usize,
     /// Messages of the server that answer no request, in 10 s: notifications, its own requests, repeated
-    /// and foreign answers, lines that are no message. More end the connection. Default 10,000.
+    /// and foreign answers, lines that are not messages. More end the connection. Default 10,000.
     pub unsolicited: u32,
     /// Requests of the server that wait for an answer. More end the connection. Default 32.
     pub server_requests: usize,

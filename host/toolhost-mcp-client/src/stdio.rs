@@ -45,7 +45,7 @@ impl StdioTransport {
         }
     }
 
-    /// Parses a line. None: it is no message, and is counted.
+    /// Parses a line. None if it is not a message, which is counted.
     fn parse(&self, line: &str) -> Option<ServerJsonRpcMessage> {
         let error = match serde_json::from_str(line) {
             Ok(message) => return Some(message),
@@ -59,7 +59,7 @@ impl StdioTransport {
         }
         self.watch.count_unsolicited();
         // The line itself may hold results.
-        tracing::debug!(target: "toolhost::mcp", %error, "a line that is no message");
+        tracing::debug!(target: "toolhost::mcp", %error, "a line that is not a message");
         None
     }
 }

@@ -130,7 +130,7 @@ impl Sandbox {
     /// Reads a component without compiling it. It need not be one that the host would load.
     ///
     /// # Errors
-    /// [`PrepareError`] where the bytes are no component, or exceed the limits.
+    /// [`PrepareError`] where the bytes are not a component, or exceed the limits.
     pub fn read_facts(&self, bytes: &[u8]) -> Result<ComponentFacts, PrepareError> {
         let info = read(bytes, &self.0.config.compile)?;
         Ok(ComponentFacts::new(bytes, info))

@@ -61,7 +61,7 @@ pub enum WorkdirError {
         /// What it lies within.
         what: &'static str,
     },
-    /// It lies in a file system whose files are no data but interfaces of the kernel, such as `/proc`.
+    /// It lies in a file system whose files are interfaces of the kernel, such as `/proc`.
     #[error("the workdir {} is refused: it lies in {file_system}, a file system of the kernel", .path.display())]
     OfKernel {
         /// The path.

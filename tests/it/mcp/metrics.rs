@@ -94,7 +94,7 @@ async fn calls_are_counted_by_tool_and_code_and_polls_apart() {
     for (metric, expected) in expected {
         eventually(&served, &format!("toolhost_{metric}"), expected).await;
     }
-    // Names and codes that strangers choose are no labels.
+    // Names and codes that strangers choose are not used as labels.
     let text = served.get("/metrics").await.body;
     assert!(
         !text.contains("such") && !text.contains("OWN_CODE"),

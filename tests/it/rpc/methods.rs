@@ -206,7 +206,7 @@ async fn a_workdir_that_no_tool_may_get_is_refused() {
         params["instance"] = json!({"workdir": workdir});
         assert_eq!(client.fails("call/execute", params).await, "E_RPC_PARAMS");
     }
-    // There is no state root, and so no workspace.
+    // Without a state root there is no workspace.
     let params = call("writer__run", json!({"path": "/out", "bytes": 1}));
     assert_eq!(client.fails("call/execute", params).await, "E_RPC_PARAMS");
     assert_eq!(std::fs::read_dir(secret.path()).unwrap().count(), 0);

@@ -223,7 +223,7 @@ module; in a module that records none, with the interfaces that the module uses.
 
 The same with wasm-tools: wasm-tools component embed, then wasm-tools component new --adapt.
 
-Exit codes: 0 written · 1 the module is no tool · 2 FILE cannot be read, or the output not written";
+Exit codes: 0 written · 1 the module does not export what a tool needs · 2 FILE cannot be read, or the output not written";
 
 pub(crate) const CACHE: &str = "\
 Examples:

@@ -218,7 +218,7 @@ impl Tests<'_> {
         // The first word may be meant as a bundle.
         let is_first = none.filter.is_some() && none.filter.as_ref() == self.words.first();
         let error = match is_first && self.args.may_be_bundle() {
-            true => anyhow!("no case of {bundle} {what}, and there is no bundle of that name"),
+            true => anyhow!("no case of {bundle} {what}, and no bundle has that path"),
             false => anyhow!("no case of {bundle} {what}"),
         };
         let list = "`toolhost test --list` lists the cases there are.";

@@ -27,7 +27,7 @@ pub(crate) fn set(json: &mut Value, name: &str, value: impl Into<Value>) {
 
 /// Writes text and a line break. The caller has escaped the text.
 ///
-/// A closed pipe is no error.
+/// A closed pipe is not an error.
 pub(crate) fn write(text: &str) -> Result<()> {
     write_raw(&workflow::plain(text))
 }

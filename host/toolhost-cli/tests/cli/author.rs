@@ -58,7 +58,7 @@ impl Desk {
             let name_is = name.to_string_lossy().into_owned();
             let of_the_run = |start: &str| name_is.starts_with(start);
             // Cargo's variables for tests are not for the build of a tool.
-            let told = [
+            let of_tests = [
                 "CARGO_",
                 "RUSTC",
                 "RUSTFLAGS",
@@ -67,7 +67,7 @@ impl Desk {
                 "TOOLHOST_",
                 "LD_",
             ];
-            if name_is == "CARGO_HOME" || !told.iter().any(|start| of_the_run(start)) {
+            if name_is == "CARGO_HOME" || !of_tests.iter().any(|start| of_the_run(start)) {
                 command.env(name, value);
             }
         }
@@ -103,10 +103,10 @@ impl Desk {
 fn rustc_for_guests() -> Option<PathBuf> {
     let mut ordinary = Command::new("rustc");
     ordinary.args(["--print", "target-libdir", "--target", "wasm32-wasip2"]);
-    let told = ordinary.current_dir(root("")).output();
-    let has_target = told.is_ok_and(|told| {
-        let dir = String::from_utf8_lossy(&told.stdout);
-        told.status.success() && Path::new(dir.trim()).is_dir()
+    let printed = ordinary.current_dir(root("")).output();
+    let has_target = printed.is_ok_and(|printed| {
+        let dir = String::from_utf8_lossy(&printed.stdout);
+        printed.status.success() && Path::new(dir.trim()).is_dir()
     });
     if has_target {
         return None;

@@ -72,12 +72,12 @@ fn ls_lists_the_cached_components_and_their_handlers() {
     );
     assert!(lines[4].starts_with("2 components, "), "{listed:?}");
 
-    let told = user.run(&["cache", "ls", "--json"]).exits(0).json();
-    assert_eq!(told["limitBytes"], 2_u64 << 30);
-    let entries = told["entries"].as_array().expect("a list");
+    let printed = user.run(&["cache", "ls", "--json"]).exits(0).json();
+    assert_eq!(printed["limitBytes"], 2_u64 << 30);
+    let entries = printed["entries"].as_array().expect("a list");
     assert_eq!(entries.len(), 2);
     let sum: u64 = entries.iter().filter_map(|e| e["bytes"].as_u64()).sum();
-    assert_eq!(told["bytes"], sum);
+    assert_eq!(printed["bytes"], sum);
     for entry in entries {
         assert_eq!(entry["verdict"], "valid");
         assert!(
@@ -124,9 +124,9 @@ fn verify_names_the_invalid_entries_and_what_to_do() {
         "{ran:?}"
     );
     assert!(ran.stderr.contains("`toolhost cache clear`"), "{ran:?}");
-    let told = user.run(&["cache", "verify", "--json", "-q"]).exits(1);
-    assert_eq!(told.stderr, "");
-    assert_eq!(told.json()["ok"], false);
+    let printed = user.run(&["cache", "verify", "--json", "-q"]).exits(1);
+    assert_eq!(printed.stderr, "");
+    assert_eq!(printed.json()["ok"], false);
     // The component is compiled again, and its entry is valid.
     for name in ["echo", "trap"] {
         user.compile(name);
@@ -143,9 +143,9 @@ fn clear_removes_all_cached_components_and_nothing_else() {
     let user = User::new();
     user.compile("echo");
     let own = user.0.write("home/.cache/toolhost/notes.txt", "mine");
-    let told = user.run(&["cache", "clear", "--json"]).exits(0).json();
-    assert_eq!(told["files"], 1);
-    assert!(told["bytes"].as_u64().is_some_and(|bytes| bytes > 0));
+    let printed = user.run(&["cache", "clear", "--json"]).exits(0).json();
+    assert_eq!(printed["files"], 1);
+    assert!(printed["bytes"].as_u64().is_some_and(|bytes| bytes > 0));
     assert_eq!(user.artefacts(), [own]);
     let again = user.run(&["cache", "clear"]).exits(0);
     assert_eq!(

@@ -225,11 +225,11 @@ fn stopped_by(signal: &str, code: i32, says: &str) {
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stderr = String::new();
-    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut stderr_lines = std::io::BufReader::new(child.stderr.take().unwrap());
     // The component is loaded. The signal ends the command whether or not the guest runs already.
     while !stderr.contains("prepared a component") {
         assert_ne!(
-            std::io::BufRead::read_line(&mut told, &mut stderr).unwrap(),
+            std::io::BufRead::read_line(&mut stderr_lines, &mut stderr).unwrap(),
             0,
             "{stderr}"
         );
@@ -244,7 +244,7 @@ fn stopped_by(signal: &str, code: i32, says: &str) {
             .success()
     );
     let output = child.wait_with_output().unwrap();
-    std::io::Read::read_to_string(&mut told, &mut stderr).unwrap();
+    std::io::Read::read_to_string(&mut stderr_lines, &mut stderr).unwrap();
     assert!(stopped.elapsed().as_secs() < 5, "its deadline is 30 s");
     assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert_eq!(output.stdout, b"");

@@ -165,7 +165,7 @@ fn case_files_beyond_all_measure_are_refused() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("echo", &["say"])]);
     let minute = Duration::from_secs(60);
-    // Endless, but no regular file: it is no case file.
+    // Endless. It is not a regular file, and so it is not read as a case file.
     fs::create_dir(terminal.path("here/tests")).unwrap();
     let pipe = terminal.path("here/tests/pipe.yaml");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();

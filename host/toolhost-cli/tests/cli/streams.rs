@@ -42,10 +42,10 @@ fn output_printed_before_a_crash_is_written() {
     };
     assert_eq!(run(&[]).stderr, "");
     assert_eq!(run(&[]).json()["error"]["code"], "E_TOOL_TRAP");
-    let told = run(&["-v"]).stderr;
+    let stderr = run(&["-v"]).stderr;
     assert!(
-        told.contains("panic_with_reason__run: warning (stderr): the reason"),
-        "{told}"
+        stderr.contains("panic_with_reason__run: warning (stderr): the reason"),
+        "{stderr}"
     );
 }
 

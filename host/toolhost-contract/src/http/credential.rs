@@ -146,7 +146,7 @@ const OVERRIDE_HEADERS: [&str; 5] = [
 
 /// Returns whether guests and credentials must not set this header.
 ///
-/// A name counts as reserved if it differs only in characters that are no letters or digits: servers that pass
+/// A name counts as reserved if it differs only in characters other than letters and digits: servers that pass
 /// headers as variables, as CGI does, read `x_http_method_override` as `x-http-method-override`.
 #[must_use]
 pub fn is_reserved_header(name: &HeaderName) -> bool {
@@ -165,7 +165,7 @@ fn remove_names_read_as(name: &HeaderName, headers: &mut HeaderMap) {
     }
 }
 
-/// Returns a name with `-` in place of each character that is no letter or digit.
+/// Returns a name with `-` in place of each character other than a letter or digit.
 fn folded(name: &HeaderName) -> Cow<'_, str> {
     let is_plain = |c: char| c == '-' || c.is_ascii_alphanumeric();
     match name.as_str().contains(|c| !is_plain(c)) {

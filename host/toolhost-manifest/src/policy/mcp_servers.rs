@@ -176,7 +176,7 @@ fn read_dir(at: &Cursor<'_>, findings: &mut Findings) -> Option<PathBuf> {
     }
 }
 
-/// Reads the names of variables of the host, and their values. They are no secrets, such as `PATH`.
+/// Reads the names of variables of the host, and their values. They are not secret, such as `PATH`.
 fn read_inherited(
     at: &Cursor<'_>,
     secrets: Secrets<'_>,

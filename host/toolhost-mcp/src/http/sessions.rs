@@ -208,7 +208,7 @@ impl SessionUse {
     ///
     /// # Errors
     /// The status 409 if a request of the same id has no complete response yet: the two responses could not
-    /// be told apart.
+    /// be distinguished.
     pub(super) fn begin_request(self, id: RequestId) -> Result<SessionRequest, Refusal> {
         if let Some(session) = self.sessions.known().get_mut(&self.session)
             && !session.requests.insert(id.clone())

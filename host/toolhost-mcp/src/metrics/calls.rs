@@ -12,7 +12,7 @@ use toolhost::{ErrorCode, ToolResult};
 /// Upper bounds of the durations that are counted, in seconds.
 const DURATIONS: [f64; 9] = [0.000_1, 0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0];
 
-/// The code of an error whose code the tool chose: such codes are no labels.
+/// The label of an error whose code the tool chose: such codes are not used as labels.
 const OWN_CODE: &str = "handler";
 
 /// The code of a call that its client cancelled, or whose client left.

@@ -91,7 +91,7 @@ fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
     }
 }
 
-// Logging is no step, as handlers of errors log.
+// Logging does not count as the last thing a call did, as error handlers log.
 fn log_of(state: &mut CallState) -> LogView<'_> {
     LogView(&state.meter)
 }

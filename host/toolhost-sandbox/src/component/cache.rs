@@ -103,7 +103,7 @@ pub enum CacheVerdict {
     Truncated,
     /// Its contents differ from what was signed.
     Tampered,
-    /// It belongs to another user, is writable by others, or is no file.
+    /// It belongs to another user, is writable by others, or is not a regular file.
     NotPrivate,
     /// It cannot be read.
     Unreadable,

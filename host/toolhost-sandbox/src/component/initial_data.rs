@@ -19,7 +19,7 @@ const HEADER: usize = 8;
 const MOST_ZEROS: usize = 1 << 20;
 
 /// Takes the data of one memory out of a component that was checked. None where no memory has data, where
-/// the memory cannot be told from another when it is made, where the data cannot be known before the
+/// the memory cannot be distinguished from another when it is made, where the data cannot be known before the
 /// component is instantiated, or where it would make the instantiation fail.
 pub(crate) fn take_out(component: &[u8]) -> Option<(Vec<u8>, InitialData)> {
     let memory = memory_with_most_data(modules(component)?)?;

@@ -1,5 +1,4 @@
-//! File systems whose files are no data but interfaces of the kernel: reading or writing one may change the
-//! machine. None of them is a workdir, and none is reached from one.
+//! File systems whose files are interfaces of the kernel: reading or writing one may change the machine. None of them is a workdir, and none is reached from one.
 
 use std::os::fd::AsFd;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Describes parameters that are no object schema. The handler returns its input.
+//! Describes parameters that are not an object schema. The handler returns its input.
 
 use toolhost_guest::{Context, ToolError, Value, json};
 

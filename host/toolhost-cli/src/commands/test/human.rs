@@ -182,7 +182,7 @@ fn call_again(report: &CaseReport, call: &str) -> Option<String> {
     (command.len() <= COMMAND_MAX).then(|| text::line(&command))
 }
 
-/// Notes the denials of generated cases, which are no failures.
+/// Notes the denials of generated cases, which are not failures.
 fn write_denials(report: &Report, out: &mut String) {
     let mut counts: BTreeMap<(&str, &Denial), usize> = BTreeMap::new();
     for case in report.generated() {

@@ -12,10 +12,7 @@ use super::Desk;
 use crate::terminal::{Ran, root};
 
 /// Whether a program is installed; prints a note if it is not.
-#[expect(
-    clippy::print_stderr,
-    reason = "who runs the tests is told what was not"
-)]
+#[expect(clippy::print_stderr, reason = "prints what was skipped")]
 fn is_installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {

@@ -1,4 +1,4 @@
-//! What `toolhost build` reports about entries and bundles that are no source it builds.
+//! What `toolhost build` reports about entries and bundles that it does not build.
 
 use super::Desk;
 

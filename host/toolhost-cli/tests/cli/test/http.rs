@@ -107,7 +107,7 @@ fn a_case_that_lacks_a_policy_fails_with_the_line_that_grants_what_was_denied() 
     let junit = std::fs::read_to_string(terminal.path("here/r.xml")).unwrap();
     assert!(junit.contains("granted by: tools: {x: {http: "), "{junit}");
 
-    // A denial that the case expects is no hint.
+    // No hint is printed for a denial that the case expects.
     let expected = case.replace(
         "expect: {",
         "expect: {denials: ['http: GET https://api.example.com/v1'], ",

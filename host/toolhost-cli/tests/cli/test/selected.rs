@@ -76,7 +76,7 @@ fn a_filter_that_matches_nothing_is_an_error_with_the_word_that_was_meant() {
     check(
         &["uper"],
         &[
-            "no case of goondan.yaml has 'uper' in its file, name or tool, and there is no bundle of that name",
+            "no case of goondan.yaml has 'uper' in its file, name or tool, and no bundle has that path",
             "Did you mean 'upper'?",
         ],
     );

@@ -12,7 +12,7 @@ use crate::terminal::{Terminal, root};
 /// Longest wait for a line. A source may be built first.
 const SOON: Duration = Duration::from_secs(300);
 
-/// A running `toolhost test --watch`, and the lines of both streams.
+/// A command that runs with `--watch`, and the lines of both streams.
 pub(crate) struct Watching {
     child: Child,
     lines: Receiver<String>,
