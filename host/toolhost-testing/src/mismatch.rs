@@ -37,6 +37,9 @@ pub struct Mismatch {
     pub change: Option<Change>,
 }
 
+/// Most differences within a value that [`Mismatch::lines`] lists.
+const LISTED_MAX: usize = 20;
+
 /// A value to be written into a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
@@ -68,6 +71,20 @@ impl Mismatch {
             differences: Vec::new(),
             change: None,
         }
+    }
+
+    /// Returns the line of [`Display`](fmt::Display), and a line with the JSON pointer of each difference within
+    /// the value: at most 20.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.to_string()];
+        let differences = self.differences.iter().take(LISTED_MAX);
+        lines.extend(differences.map(|difference| format!("at {difference}")));
+        if self.differences.len() > LISTED_MAX {
+            let more = self.differences.len() - LISTED_MAX;
+            lines.push(format!("and {more} more differences"));
+        }
+        lines
     }
 
     pub(crate) fn comparing(mut self, expected: String, got: String) -> Self {

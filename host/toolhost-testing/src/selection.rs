@@ -74,7 +74,7 @@ pub struct NoMatch {
 impl Selection {
     /// Adds a word of the user: the path of a case file or of a folder of case files, from the current
     /// directory or that of the bundle, or a text in the file, the name or the tool of cases. `:LINE`
-    /// after the path of a file selects the case at that line.
+    /// after the path of a file selects the case at that line; a line beyond the end selects none.
     pub fn add_word(&mut self, word: &str, files: &CaseFiles) {
         match FileFilter::find(word, files) {
             Some(filter) => self.files.push(filter),
@@ -151,6 +151,9 @@ impl FileFilter {
             return None;
         };
         let (_, cases) = files.all().get(*file)?;
+        if line as usize > cases.source().text().lines().count() {
+            return None;
+        }
         let starts = cases.cases().iter().enumerate();
         let starts = starts.filter_map(|(index, case)| Some((index, case.place.position?.line)));
         let (case, _) = starts.take_while(|(_, start)| *start <= line).last()?;

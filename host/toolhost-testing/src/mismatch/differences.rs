@@ -1,7 +1,12 @@
 //! Finds where two JSON values differ.
 
+use std::fmt;
+
 use serde_json::Value;
+use toolhost_contract::text;
 use toolhost_manifest::json_pointer;
+
+use super::SHOWN_MAX;
 
 /// Most differences of one value.
 const DIFFERENCES_MAX: usize = 100;
@@ -15,6 +20,18 @@ pub struct ValueDifference {
     pub expected: Option<Value>,
     /// What is there. None if nothing is.
     pub got: Option<Value>,
+}
+
+impl fmt::Display for ValueDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = |value: &Option<Value>| match value {
+            Some(value) => text::shorten(&value.to_string(), SHOWN_MAX),
+            None => "nothing".to_owned(),
+        };
+        let pointer = text::shorten(&self.pointer, SHOWN_MAX);
+        let (expected, got) = (short(&self.expected), short(&self.got));
+        write!(f, "{pointer}: expected {expected} but got {got}")
+    }
 }
 
 /// Whether two values are equal; 2 equals 2.0.

@@ -8,6 +8,7 @@ use toolhost::text::needs_escape;
 
 use crate::case_report::{CaseReport, Verdict};
 use crate::judge::LogLine;
+use crate::mismatch::Mismatch;
 
 pub(super) fn xml(cases: &[CaseReport], took: Duration) -> String {
     let mut suites: IndexMap<&str, Vec<&CaseReport>> = IndexMap::new();
@@ -51,7 +52,7 @@ fn write_case(report: &CaseReport, xml: &mut String) {
         xml.push_str("/>\n");
         return;
     }
-    let mut problems: Vec<String> = report.mismatches.iter().map(ToString::to_string).collect();
+    let mut problems: Vec<String> = report.mismatches.iter().flat_map(Mismatch::lines).collect();
     let grants = report.policy_lines().into_iter();
     problems.extend(grants.map(|(denial, line)| format!("denied: {denial}; granted by: {line}")));
     let first = escaped(problems.first().map_or("", String::as_str));

@@ -101,4 +101,5 @@ fn a_line_after_the_path_selects_the_case_there() {
     );
     check(&files, &["tests/notes.yaml:4"], None, &["says"]);
     check(&files, &["tests/notes.yaml:0"], None, &[]);
+    check(&files, &["tests/notes.yaml:5"], None, &[]);
 }

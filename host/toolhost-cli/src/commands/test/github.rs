@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolhost::manifest::Diagnostic;
-use toolhost_testing::{CaseReport, Report, TestCase, Verdict};
+use toolhost_testing::{CaseReport, Mismatch, Report, TestCase, Verdict};
 
 use crate::environment;
 use crate::terminal::stderr;
@@ -35,7 +35,7 @@ pub(super) fn annotate_findings(findings: &[Diagnostic]) {
 }
 
 fn of_case(report: &CaseReport, bundle: &Path) -> Annotation {
-    let mut lines: Vec<String> = report.mismatches.iter().map(ToString::to_string).collect();
+    let mut lines: Vec<String> = report.mismatches.iter().flat_map(Mismatch::lines).collect();
     for (denial, line) in report.policy_lines() {
         lines.push(format!("denied: {denial}; granted by: {line}"));
     }

@@ -33,6 +33,7 @@ fn a_failed_case_is_an_annotation_at_its_line() {
     bundle(&terminal, FAILING);
     let annotation = "::error file=here/tests/a.yaml,line=2,title=50%25%2C a%3A b::\
         output: expected {\"n\":2} but got {\"n\":1}%0A\
+        at /n: expected 2 but got 1%0A\
         files a.txt: expected \"hi\" but got nothing of that name";
     for words in [&[][..], &["--json"], &["-q"], &["-v"], &["../here"]] {
         let ran = in_workflow(&terminal, words).exits(1);
