@@ -10,7 +10,7 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 13] = [
+const ORDER: [(&str, &[&str]); 14] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     ("toolhost-sandbox", &["toolhost-contract"]),
@@ -18,11 +18,16 @@ const ORDER: [(&str, &[&str]); 13] = [
     ("toolhost-manifest", &["toolhost-contract"]),
     ("toolhost-agents", &["toolhost-contract", "toolhost-store"]),
     (
+        "toolhost-oauth",
+        &["toolhost-contract", "toolhost-sandbox", "toolhost-store"],
+    ),
+    (
         "toolhost",
         &[
             "toolhost-agents",
             "toolhost-contract",
             "toolhost-manifest",
+            "toolhost-oauth",
             "toolhost-sandbox",
             "toolhost-store",
         ],
@@ -56,7 +61,7 @@ const ORDER: [(&str, &[&str]); 13] = [
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 15] = [
+const OWNERS: [(&str, &[&str]); 17] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
     ("wit-component", &["toolhost-cli"]),
@@ -67,6 +72,8 @@ const OWNERS: [(&str, &[&str]); 15] = [
     ("jsonschema", &["toolhost-manifest"]),
     ("serde-saphyr", &["toolhost-manifest"]),
     ("rusqlite", &["toolhost-store"]),
+    ("oauth2", &["toolhost-oauth"]),
+    ("chacha20poly1305", &["toolhost-oauth"]),
     ("opentelemetry", &["toolhost-otel"]),
     ("rmcp", &["toolhost-mcp", "toolhost-mcp-client"]),
     ("clap", &["toolhost-cli", "xtask"]),
