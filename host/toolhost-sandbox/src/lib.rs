@@ -45,7 +45,10 @@ pub use host::http::{
 pub use kernel_features::KernelFeatures;
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
-pub use workdir::{FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};
+pub use workdir::{
+    CommitError, FileIo, StagingError, StagingRoot, Workdir, WorkdirError, WorkdirRules,
+    WriteProtected,
+};
 
 pub use toolhost_contract::{
     AddressBlock, AddressBlockError, DiskLimit, FileId, Grants, HandlerSpec, HttpCredential,

@@ -5,6 +5,8 @@ mod file_system;
 mod identity;
 mod open_files;
 mod protected;
+#[expect(dead_code, reason = "transactions use it")]
+mod staging;
 mod usage;
 
 use std::io;
@@ -21,6 +23,7 @@ pub(crate) use changes::{ChangeGuard, Target};
 pub(crate) use file_system::kernel_file_system;
 pub(crate) use identity::file_id;
 pub use protected::WriteProtected;
+pub use staging::{CommitError, StagingError, StagingRoot};
 pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};
 
 /// Maximum depth of a workdir.

@@ -1,0 +1,137 @@
+//! Why a transaction does not start, or is not committed.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Paths that a message names.
+const NAMED_MAX: usize = 8;
+
+/// Why a transaction cannot start. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StagingError {
+    /// Files cannot be renamed between the staging directory and the workdir.
+    #[error(
+        "the workdir {} and the staging directory {} are not on one file system, so changes cannot be committed \
+         by renaming files: use a state root on the file system of the workdir, or set `workdir: direct` for \
+         the tool",
+        .workdir.display(),
+        .staging.display()
+    )]
+    OtherFileSystem {
+        /// The workdir.
+        workdir: PathBuf,
+        /// The directory in the state root.
+        staging: PathBuf,
+    },
+    /// The file system cannot exchange two files.
+    #[error(
+        "the file system of the staging directory {} cannot exchange two files in one step \
+         (RENAME_EXCHANGE): use a state root and a workdir on another file system, or set `workdir: direct` for \
+         the tool",
+        .staging.display()
+    )]
+    NoExchange {
+        /// The directory in the state root.
+        staging: PathBuf,
+    },
+    /// Another user could change what is staged.
+    #[error("the staging directory {} is refused: {reason}", .path.display())]
+    NotPrivate {
+        /// The directory.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+    /// The directory cannot be made or opened.
+    #[error("the staging directory {} cannot be used", .path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why a transaction was not committed. The workdir is as it was before the commit, except where the error
+/// says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// Files that the transaction read or changed were changed meanwhile, or names that it gives to files are
+    /// taken.
+    #[error(
+        "{} changed while the call ran, so none of its changes were kept: read the current state and make the \
+         call again",
+        named(.files)
+    )]
+    Conflict {
+        /// Their paths in the workdir.
+        files: Vec<String>,
+    },
+    /// Something that is write-protected by now would be changed.
+    #[error("{} is write-protected, so none of the call's changes were kept", named(.files))]
+    WriteProtected {
+        /// The paths in the workdir.
+        files: Vec<String>,
+    },
+    /// Another commit to the workdir takes too long.
+    #[error(
+        "another commit to the workdir has not ended within {seconds} s, so none of the call's changes were \
+         kept: make the call again"
+    )]
+    Busy {
+        /// How long this one waited.
+        seconds: u64,
+    },
+    /// The file system refused a step. The steps before it were taken back.
+    #[error("the changes could not be committed: {step} failed, and none of them were kept")]
+    Failed {
+        /// The step and its path.
+        step: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file system refused a step, and then to take back some before it.
+    #[error(
+        "the changes were committed in part: {step} failed, and {} could not be taken back; the former files \
+         are in {}",
+        named(.files),
+        .staging.display()
+    )]
+    HalfDone {
+        /// The step and its path.
+        step: String,
+        /// Paths in the workdir that are not as they were.
+        files: Vec<String>,
+        /// The directory that holds what was there.
+        staging: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Returns paths as a list for a message, cut where it is long.
+fn named(files: &[String]) -> String {
+    let mut text =
+        files
+            .iter()
+            .take(NAMED_MAX)
+            .enumerate()
+            .fold(String::new(), |mut text, (index, file)| {
+                if index > 0 {
+                    text.push_str(", ");
+                }
+                text.push('`');
+                text.push_str(file);
+                text.push('`');
+                text
+            });
+    if files.len() > NAMED_MAX {
+        text.push_str(&format!(" and {} more", files.len() - NAMED_MAX));
+    }
+    text
+}

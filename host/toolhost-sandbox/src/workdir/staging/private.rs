@@ -1,0 +1,101 @@
+//! Private directories: owned by this user, writable by nobody else, and no links.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::AsFd;
+
+use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::path::Arg;
+
+/// Permission bits with which the group or others can write.
+const WRITABLE: u32 = 0o022;
+
+/// Makes a directory with mode 0700 unless it exists, and opens it without following a link.
+pub(super) fn make_dir(parent: impl AsFd, name: &str) -> Result<Dir, Errno> {
+    match mkdirat(&parent, name, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => open_dir(parent, name),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Opens a directory of this name without following a link.
+pub(super) fn open_dir(parent: impl AsFd, name: impl Arg) -> Result<Dir, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = openat(parent, name, flags, Mode::empty())?;
+    Ok(Dir::from_std_file(opened.into()))
+}
+
+/// Returns why an open file or directory is not private to this user, if so, with what to do.
+pub(super) fn not_private(file: impl AsFd) -> Result<Option<&'static str>, Errno> {
+    let found = fstat(file)?;
+    Ok(if found.st_uid != rustix::process::geteuid().as_raw() {
+        Some("it belongs to another user: run `chown` on it, or use another state root")
+    } else if found.st_mode & WRITABLE != 0 {
+        Some("other users can write it: run `chmod go-w` on it")
+    } else {
+        None
+    })
+}
+
+/// Removes all that a directory holds, without following links. What lies in directories beneath is moved up
+/// first, so that the depth of a tree costs neither stack nor descriptors.
+pub(super) fn remove_contents(dir: &Dir) -> Result<(), Errno> {
+    let mut moved = 0_u64;
+    // Names beneath a directory that were moved up are found by the next round.
+    while !names(dir)?.is_empty() {
+        for (name, is_dir) in names(dir)? {
+            if is_dir {
+                remove_dir(dir, &name, &mut moved)?;
+            } else {
+                unlinkat(dir, &name, AtFlags::empty())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes a directory. The directories in it are moved up and stay.
+fn remove_dir(dir: &Dir, name: &CStr, moved: &mut u64) -> Result<(), Errno> {
+    if unlinkat(dir, name, AtFlags::REMOVEDIR).is_ok() {
+        return Ok(());
+    }
+    let here = open_dir(dir, name)?;
+    for (inner, is_dir) in names(&here)? {
+        if !is_dir {
+            unlinkat(&here, &inner, AtFlags::empty())?;
+            continue;
+        }
+        loop {
+            let free = format!("removed-{moved}");
+            *moved += 1;
+            let flags = rustix::fs::RenameFlags::NOREPLACE;
+            match rustix::fs::renameat_with(&here, &inner, dir, &free, flags) {
+                Err(Errno::EXIST) => {}
+                renamed => break renamed?,
+            }
+        }
+    }
+    unlinkat(dir, name, AtFlags::REMOVEDIR)
+}
+
+/// Returns the names in a directory, and which are directories.
+pub(super) fn names(dir: &Dir) -> Result<Vec<(CString, bool)>, Errno> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let is_dir = match entry.file_type() {
+            FileType::Unknown => {
+                let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                FileType::from_raw_mode(found.st_mode) == FileType::Directory
+            }
+            kind => kind == FileType::Directory,
+        };
+        names.push((name.to_owned(), is_dir));
+    }
+    Ok(names)
+}
