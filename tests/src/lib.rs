@@ -139,6 +139,7 @@ pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invoc
         agents: None,
         log: None,
         limits: Limits::default(),
+        record: None,
     }
 }
 

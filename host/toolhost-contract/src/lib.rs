@@ -19,6 +19,7 @@ mod limits;
 mod message;
 mod name;
 mod protected;
+mod recording;
 mod redact;
 mod resource;
 mod result;
@@ -49,6 +50,10 @@ pub use limits::{DiskLimit, Limits};
 pub use message::{AssistantMessage, MessageError};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use protected::{CASES_FOLDER, FileId, NameChange, Protected};
+pub use recording::{
+    Answer, CallDigest, Divergence, HostCall, RECORDING_VERSION, RecordedComponent, RecordedEngine,
+    RecordedLimits, RecordedOperation, RecordedOutcome, Recording, RecordingEnd, ReplayEvent,
+};
 pub use redact::Redactor;
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, McpServerResource, McpServerSpec,

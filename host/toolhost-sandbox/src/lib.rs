@@ -17,6 +17,7 @@ mod error;
 mod host;
 mod kernel_features;
 mod prepare;
+mod recording;
 mod sandbox;
 mod scheduler;
 mod sync;
@@ -43,6 +44,9 @@ pub use host::http::{
     SystemResolver,
 };
 pub use kernel_features::KernelFeatures;
+pub use recording::options::{
+    RecordOptions, ReplayEnd, ReplayError, ReplayObserver, ReplayOptions, ReplayReport, ReplayStep,
+};
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use workdir::{

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost_contract::HandlerSpec;
+use toolhost_contract::{HandlerSpec, Recording};
 
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
@@ -19,6 +19,7 @@ use crate::component::code::ComponentCode;
 use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;
 use crate::component_id::ComponentId;
+use crate::recording::options::{ReplayError, ReplayOptions, ReplayReport};
 use crate::sandbox::SandboxInner;
 use crate::sync::lock;
 
@@ -47,6 +48,7 @@ use crate::sync::lock;
 ///         agents: None,
 ///         log: None,
 ///         limits: Limits::default(),
+///         record: None,
 ///     })
 ///     .await;
 /// println!("{:?}, {:?}", report.outcome?, report.usage.wall);
@@ -168,6 +170,25 @@ impl PreparedTool {
             log: lock(&meter.log).take(),
             stdout: lock(&meter.stdout).text(),
             stderr: lock(&meter.stderr).text(),
+            host_calls: Vec::new(),
+            recording: None,
         }
+    }
+
+    /// Runs a recorded call again. The guest gets the recorded answers: no file, network, clock or random
+    /// number is within reach. The first host call or outcome that differs ends the replay.
+    ///
+    /// The component may be another one than the recorded one.
+    ///
+    /// # Errors
+    /// [`ReplayError`] where the recording cannot be replayed here.
+    #[expect(clippy::unused_async, reason = "the signature comes before the code")]
+    pub async fn replay(
+        &self,
+        recording: &Recording,
+        options: ReplayOptions,
+    ) -> Result<ReplayReport, ReplayError> {
+        let _ = (recording, options);
+        Err(ReplayError::Unsupported("not yet".to_owned()))
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
+use toolhost_contract::{CallDigest, ExportName, HandlerError, Recording, ToolContext, Usage};
 
 use crate::accounting::failed_operation::FailedOperation;
 use crate::accounting::meter::Meter;
 use crate::accounting::output::{LogRecord, LogSink};
 use crate::host::agents::port::AgentsPort;
+use crate::recording::options::RecordOptions;
 use crate::workdir::{Workdir, WriteProtected};
 use crate::{DiskLimit, Grants, Limits, SandboxError};
 
@@ -54,6 +55,9 @@ pub struct Invocation {
     pub log: Option<LogSink>,
     /// Its limits.
     pub limits: Limits,
+    /// How it is recorded; none if it is not. A recorded call takes more time and memory of the host, and
+    /// has the same result.
+    pub record: Option<RecordOptions>,
 }
 
 /// How a handler ended by itself.
@@ -89,6 +93,10 @@ pub struct CallReport {
     pub stdout: String,
     /// Its stderr, head and tail.
     pub stderr: String,
+    /// The last host calls, in short, if the call failed.
+    pub host_calls: Vec<CallDigest>,
+    /// The recording, if [`Invocation::record`] asked for it and the call started.
+    pub recording: Option<Box<Recording>>,
 }
 
 /// Logs a call whose future is dropped before it ends. Its usage is reported nowhere else.

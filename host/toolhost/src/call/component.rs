@@ -62,6 +62,7 @@ impl ComponentRun<'_> {
             agents,
             log: turn.log_sink(self.call_id, tool),
             limits: self.permit.limits,
+            record: None,
         };
         let report = pin!(self.component.call(invocation)).await;
         telemetry::record_run(turn, tool, &report);
