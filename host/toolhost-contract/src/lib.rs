@@ -11,6 +11,7 @@ mod context;
 mod denial;
 mod error;
 mod error_limits;
+mod file_change;
 mod grants;
 mod handler_spec;
 pub mod http;
@@ -39,6 +40,7 @@ pub use context::ToolContext;
 pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
 pub use error_limits::{dropped_values, limit_error, limit_handler_error, normalise_error};
+pub use file_change::{FileChange, FileChangeKind, FileDigest, FileDigestError};
 pub use grants::{Grants, WorkdirAccess};
 pub use handler_spec::HandlerSpec;
 pub use http::{
