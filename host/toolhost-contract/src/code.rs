@@ -113,6 +113,18 @@ codes! {
     Middleware = "E_MIDDLEWARE", "ToolMiddlewareError",
         "A middleware of the runtime failed: tell the operator.",
         "런타임의 미들웨어에서 오류가 발생했습니다. 운영자에게 알리세요.";
+    AuthRequired = "E_TOOL_AUTH_REQUIRED", "ToolAuthorizationRequiredError",
+        "Ask the user to open the link and grant access, then make the same call again.",
+        "사용자에게 링크를 열어 접근을 허용해 달라고 한 뒤 같은 호출을 다시 하세요.";
+    AuthSubject = "E_TOOL_AUTH_SUBJECT", "ToolAuthorizationSubjectError",
+        "Have the runtime set the subject of the turn: the app keeps a grant for each user.",
+        "런타임에서 턴의 subject를 설정하게 하세요. 이 앱은 사용자마다 따로 권한을 저장합니다.";
+    AuthScope = "E_TOOL_AUTH_SCOPE", "ToolAuthorizationScopeError",
+        "Have the operator correct the scopes: those of the tool in the policy must be among those of the OAuthApp.",
+        "운영자에게 스코프를 고쳐 달라고 하세요. 정책에 쓴 도구의 스코프는 OAuthApp의 스코프에 포함되어야 합니다.";
+    AuthFailed = "E_TOOL_AUTH_FAILED", "ToolAuthorizationError",
+        "No token could be obtained: try again later, and tell the operator if it lasts.",
+        "토큰을 얻지 못했습니다. 나중에 다시 시도하고, 계속되면 운영자에게 알리세요.";
     AgentNotFound = "AGENT_NOT_FOUND", "AgentNotFoundError",
         "Use the name of an agent that agents__catalog lists.",
         "agents__catalog에 있는 에이전트 이름을 사용하세요.";

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::{Locale, ToolErrorCode};
+use crate::{AuthorizationRequired, Locale, ToolErrorCode};
 
 /// The error of a failed call, as given to the model.
 ///
@@ -25,6 +25,9 @@ pub struct ToolError {
     /// URL of a page about the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help_url: Option<String>,
+    /// What the user has to do, for `E_TOOL_AUTH_REQUIRED`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<AuthorizationRequired>>,
 }
 
 impl ToolError {
@@ -36,6 +39,22 @@ impl ToolError {
             code: ErrorCode::Host(code),
             suggestion: Some(code.suggestion(locale).to_owned()),
             help_url: Some(code.help_url()),
+            details: None,
+        }
+    }
+
+    /// Creates the error of a call that needs a user's authorization first.
+    ///
+    /// Spec: requirements-v1 §12.6.1(5).
+    #[must_use]
+    pub fn authorization_required(
+        message: impl Into<String>,
+        details: AuthorizationRequired,
+        locale: Locale,
+    ) -> Self {
+        Self {
+            details: Some(Box::new(details)),
+            ..Self::host(ToolErrorCode::AuthRequired, message, locale)
         }
     }
 
@@ -274,6 +293,7 @@ mod tests {
             code: ErrorCode::Handler(HandlerCode::parse("NO_CITY").unwrap()),
             suggestion: Some("ask for another".to_owned()),
             help_url: Some("https://example.com/cities".to_owned()),
+            details: None,
         };
         let own = |error: ToolError| -> Result<(), HandlerError> { Err(error)? };
         let expected = inner.clone().into_handler_error();

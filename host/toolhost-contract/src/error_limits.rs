@@ -37,6 +37,7 @@ pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Lo
         code,
         suggestion: error.suggestion.filter(is_not_blank).or(suggestion),
         help_url: error.help_url.or(help_url),
+        details: None,
     };
     limit_error(normal, limit)
 }
@@ -62,6 +63,7 @@ pub fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolError {
         code: error.code,
         suggestion: suggestion.map(|text| limit_text(&text, for_suggestion)),
         help_url: error.help_url.filter(|url| is_help_url(url)),
+        details: error.details,
     }
 }
 

@@ -19,6 +19,7 @@ mod json;
 mod limits;
 mod message;
 mod name;
+mod oauth_app;
 mod protected;
 mod recording;
 mod redact;
@@ -51,6 +52,10 @@ pub use json::{JsonShape, json_depth};
 pub use limits::{DiskLimit, Limits};
 pub use message::{AssistantMessage, MessageError};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
+pub use oauth_app::{
+    AuthorizationRequired, OAuthAppResource, OAuthAppSpec, OAuthClientId, OAuthEndpoints, OAuthFlow,
+    OAuthRedirect, SubjectMode,
+};
 pub use protected::{CASES_FOLDER, FileId, NameChange, Protected};
 pub use recording::{
     Answer, CallDigest, Divergence, HostCall, RECORDING_VERSION, RecordedComponent, RecordedEngine,

@@ -35,6 +35,8 @@ pub struct ToolSpec {
     pub error_message_limit: ErrorMessageLimit,
     /// Functions for the model. At least one, with unique names.
     pub exports: Vec<ToolExportSpec>,
+    /// The OAuthApps that the Tool asks to use. The operator's policy grants them.
+    pub oauth_apps: Vec<ResourceName>,
 }
 
 /// One function of a Tool.

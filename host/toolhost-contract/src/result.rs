@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Denial, ErrorCode, HandlerCode, ToolError, ToolErrorCode, Usage};
+use crate::{AuthorizationRequired, Denial, ErrorCode, HandlerCode, ToolError, ToolErrorCode, Usage};
 
 /// Status of a [`ToolResult`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -221,6 +221,8 @@ struct StoredError {
     code: ErrorCode,
     suggestion: Option<String>,
     help_url: Option<String>,
+    #[serde(default)]
+    details: Option<Box<AuthorizationRequired>>,
 }
 
 /// Durations are exact. A field missing in the record of an older host is zero.

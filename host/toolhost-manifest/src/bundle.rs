@@ -11,15 +11,19 @@ mod document;
 mod guarded;
 mod manifests;
 mod mcp_server;
+mod oauth_app;
 mod open;
 mod other_file;
 mod read;
+mod reference;
 mod resources;
 mod tool;
 
 use std::path::PathBuf;
 
-use toolhost_contract::{AgentResource, McpServerResource, ResourceName, ToolResource};
+use toolhost_contract::{
+    AgentResource, McpServerResource, OAuthAppResource, ResourceName, ToolResource,
+};
 
 pub use guarded::WriteGuard;
 pub use manifests::MANIFEST;
@@ -58,6 +62,7 @@ pub struct Bundle {
     /// The places of `tools`, in the same order.
     places: Vec<ToolPlaces>,
     mcp_servers: Vec<(McpServerResource, Place)>,
+    oauth_apps: Vec<(OAuthAppResource, Place)>,
     remarks: Vec<Diagnostic>,
 }
 
@@ -80,6 +85,7 @@ impl Bundle {
             tools,
             agents,
             mcp_servers,
+            oauth_apps,
             findings,
         } = resources::read(manifest, include);
         if findings.iter().any(Diagnostic::is_error) {
@@ -91,6 +97,7 @@ impl Bundle {
             agents,
             places,
             mcp_servers,
+            oauth_apps,
             remarks: findings,
         })
     }
@@ -111,6 +118,12 @@ impl Bundle {
     #[must_use]
     pub fn mcp_servers(&self) -> &[(McpServerResource, Place)] {
         &self.mcp_servers
+    }
+
+    /// Returns the OAuthApps, in the order declared, each with the place of its name.
+    #[must_use]
+    pub fn oauth_apps(&self) -> &[(OAuthAppResource, Place)] {
+        &self.oauth_apps
     }
 
     /// Returns the warnings and notes.

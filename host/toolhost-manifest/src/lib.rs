@@ -11,6 +11,7 @@ mod command;
 mod diagnostic;
 mod draft;
 pub mod json_pointer;
+mod oauth_values;
 pub mod policy;
 mod quote;
 pub mod reader;
@@ -23,7 +24,8 @@ pub use diagnostic::{Diagnostic, DiagnosticList, Place, Position, Related, Sever
 pub use draft::manifest;
 pub use policy::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
-    LimitInfo, McpGrant, McpOAuth, McpOAuthGrant, McpReach, Policy, PolicyError, SecretSource,
+    LimitInfo, McpGrant, McpOAuth, McpOAuthGrant, McpReach, OAuthAppGrant, Policy, PolicyError,
+    SecretSource, ToolOAuthGrant,
 };
 pub use suggest::{closest, did_you_mean};
 pub use yaml::YamlSource;

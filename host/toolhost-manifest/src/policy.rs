@@ -6,6 +6,7 @@ mod limits;
 mod masked;
 mod mcp_oauth;
 mod mcp_servers;
+mod oauth_apps;
 mod read;
 mod rules;
 mod variable;
@@ -15,7 +16,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use toolhost_contract::{
-    Grants, Limits, Locale, McpServerResource, Redactor, ResourceName, ToolErrorCode,
+    Grants, Limits, Locale, McpServerResource, OAuthAppResource, Redactor, ResourceName,
+    ToolErrorCode,
 };
 
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
@@ -29,6 +31,8 @@ pub use limits::{LimitInfo, parse_bytes};
 pub use mcp_oauth::{McpOAuth, McpOAuthGrant};
 use mcp_servers::McpRule;
 pub use mcp_servers::{McpGrant, McpReach};
+use oauth_apps::OAuthAppRule;
+pub use oauth_apps::{OAuthAppGrant, ToolOAuthGrant};
 pub use read::{PolicyError, read_at};
 use rules::{AgentRules, Rule};
 pub use variable::{SecretSource, Secrets};
@@ -60,11 +64,20 @@ pub use variable::{SecretSource, Secrets};
 ///           header: authorization
 ///           prefix: "Bearer "
 ///           value: {secret: sk-12345}
+///     oauth:                       # the host sets a user's token on requests to these origins
+///       github: {origins: [https://api.example.com], scopes: [repo]}
 /// mcpServers:                      # the only ones that are started, compared exactly with the bundle's
 ///   files:
 ///     command: [npx, "@modelcontextprotocol/server-filesystem", /srv/project]
 ///     env: {PATH: /usr/bin}
 ///   search: {url: https://mcp.example.com/mcp}
+/// oauthApps:                       # the only ones that are used, compared exactly with the bundle's
+///   github:
+///     endpoints:
+///       authorizationUrl: https://github.com/login/oauth/authorize
+///       tokenUrl: https://github.com/login/oauth/access_token
+///     env:                         # the variables that the app's `valueFrom` reads
+///       GITHUB_SECRET: {fromEnv: GITHUB_SECRET}
 /// agents:
 ///   coder:                         # for this agent alone, over the rules of its tools above
 ///     tools:
@@ -74,7 +87,7 @@ pub use variable::{SecretSource, Secrets};
 /// A key of `tools` is the name of a Tool resource: the part of a tool's name before `__`. For a native tool it
 /// limits the calls in the same way, although a warning says that the bundle has no such tool.
 ///
-/// Each key of an agent's `limits` replaces the tool's. Its `env` and its `http` replace those of the tool
+/// Each key of an agent's `limits` replaces the tool's. Its `env`, `http` and `oauth` replace those of the tool
 /// as a whole, so that they can also revoke grants.
 ///
 /// [`Policy::default`] denies calls outside the catalog, all environment variables, all HTTP requests and
@@ -101,6 +114,7 @@ pub struct Policy {
     tools: BTreeMap<ResourceName, Rule>,
     agents: BTreeMap<ResourceName, AgentRules>,
     mcp_servers: BTreeMap<ResourceName, McpRule>,
+    oauth_apps: BTreeMap<ResourceName, OAuthAppRule>,
     answered_by: Option<SocketAddr>,
     /// The policy whose limits are the maximum.
     operators: Option<Arc<Policy>>,
@@ -162,9 +176,10 @@ impl Policy {
     }
 
     /// Limits a policy that comes with the tools: each limit of a call is at most the operator's, or the
-    /// default if that is higher, and the MCP servers are the operator's alone.
+    /// default if that is higher, the MCP servers are the operator's alone, and no tool may use an OAuthApp.
     #[must_use]
     pub fn within(mut self, operators: &Self) -> Self {
+        self.oauth_apps.clear();
         self.mcp_servers.clone_from(&operators.mcp_servers);
         self.operators = Some(Arc::new(operators.clone()));
         self
@@ -233,6 +248,30 @@ impl Policy {
         self.mcp_servers.keys().map(ResourceName::as_str)
     }
 
+    /// Returns the grant for an OAuthApp of a bundle.
+    ///
+    /// # Errors
+    /// A finding that names the lines to add or to correct: a warning if the policy does not have the app,
+    /// an error if it has other endpoints, or not the variables that the app reads. `place` is the resource's.
+    pub fn oauth_app(
+        &self,
+        app: &OAuthAppResource,
+        place: &Place,
+    ) -> Result<OAuthAppGrant, Box<Diagnostic>> {
+        match self.oauth_apps.get(&app.metadata.name) {
+            Some(rule) => rule.check(app, place),
+            None => Err(oauth_apps::not_granted(app, place)),
+        }
+    }
+
+    /// Returns the OAuthApps that a tool of this agent may use, sorted by name. Default: none.
+    #[must_use]
+    pub fn oauth_of(&self, agent: &str, tool: &ResourceName) -> Vec<ToolOAuthGrant> {
+        let rules = self.last(agent, tool, |rule| rule.oauth.as_ref());
+        let rules = rules.into_iter().flatten();
+        rules.map(|(app, rule)| rule.grant(app)).collect()
+    }
+
     /// Returns whether the policy sets the deadline of a tool.
     pub fn sets_deadline(&self, agent: &str, tool: &ResourceName) -> bool {
         let mut rules = self.rules(agent, tool);
@@ -275,6 +314,7 @@ impl Policy {
         let secrets: Vec<Credentials> = self.all_rules().map(secrets).collect();
         redactor.add(secrets.iter().flat_map(Credentials::secrets));
         redactor.add(self.mcp_servers.values().flat_map(McpRule::secrets));
+        redactor.add(self.oauth_apps.values().flat_map(OAuthAppRule::secrets));
     }
 
     /// Returns a warning for each tool and agent of the policy that the bundle does not have. The rules of a
@@ -299,7 +339,15 @@ impl Policy {
         let named_servers = self.mcp_servers.iter();
         let named_servers =
             named_servers.map(|(name, rule)| ("McpServer", name, &rule.place, &servers));
+        let apps = bundle.oauth_apps().iter();
+        let apps: Vec<&str> = apps.map(|(app, _)| app.metadata.name.as_str()).collect();
+        let named_apps = self.oauth_apps.iter();
+        let named_apps = named_apps.map(|(name, rule)| ("OAuthApp", name, &rule.place, &apps));
+        let used = self.all_rules().filter_map(|rule| rule.oauth.as_ref());
+        let used = used.flatten();
+        let used = used.map(|(name, rule)| ("OAuthApp", name, &rule.place, &apps));
         let named = named_tools.chain(named_agents).chain(named_servers);
+        let named = named.chain(named_apps).chain(used);
         let unknown = named.filter_map(unknown);
         let mut findings: Vec<Diagnostic> = unknown.collect();
         findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));

@@ -41,7 +41,7 @@ impl GeneratedKind {
 }
 
 /// Errors that no tool may cause with arguments that fit its schema.
-const FAULTS: [ToolErrorCode; 11] = [
+const FAULTS: [ToolErrorCode; 15] = [
     ToolErrorCode::InvalidArgs,
     ToolErrorCode::Timeout,
     ToolErrorCode::OutOfMemory,
@@ -53,6 +53,10 @@ const FAULTS: [ToolErrorCode; 11] = [
     ToolErrorCode::Host,
     ToolErrorCode::NotInCatalog,
     ToolErrorCode::NotFound,
+    ToolErrorCode::AuthRequired,
+    ToolErrorCode::AuthSubject,
+    ToolErrorCode::AuthScope,
+    ToolErrorCode::AuthFailed,
 ];
 
 impl GeneratedCase {

@@ -10,6 +10,7 @@ fn error(code: ErrorCode) -> ToolError {
         code,
         suggestion: Some("mend it".to_owned()),
         help_url: None,
+        details: None,
     }
 }
 

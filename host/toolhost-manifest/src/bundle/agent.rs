@@ -7,11 +7,10 @@ use toolhost_contract::{
     AgentSpec, McpServerResource, ResourceName, ToolErrorCode, ToolName, ToolResource, text,
 };
 
+use super::reference;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
 use crate::suggest::{closest, did_you_mean};
-use crate::yaml::Value;
 
 /// Maximum number of exports in a help text. A Tool may have thousands.
 const EXPORTS_SHOWN: usize = 20;
@@ -103,37 +102,9 @@ fn read_required(spec: &Fields<'_>, findings: &mut Findings) -> Vec<(ToolName, P
     names.filter_map(read).collect()
 }
 
-/// Reads `"Tool/bash"`, `{ref: "Tool/bash"}`, `{kind: Tool, name: bash}` or `{ref: {kind, name}}`.
 fn read_reference(at: &Cursor<'_>, findings: &mut Findings) -> Option<(Kind, ResourceName, Place)> {
-    let at = match at.node.get("ref") {
-        Some(_) => &at.known_fields(&["ref"], findings)?.get("ref")?,
-        None => at,
-    };
-    let code = ToolErrorCode::ConfigRef;
-    let (kind, name) = if let Value::Text(whole) = &at.node.value {
-        let Some(parts) = whole.split_once('/') else {
-            findings.error(code, at, format!("'{}' has no kind", short(whole)));
-            return None;
-        };
-        parts
-    } else if let Value::Map(_) = &at.node.value {
-        let fields = at.known_fields(&["kind", "name"], findings)?;
-        let mut part = |key: &str| fields.required(key, findings)?.text(findings);
-        let (kind, name) = (part("kind"), part("name"));
-        (kind?, name?)
-    } else {
-        let found = at.node.value.kind();
-        findings.error(code, at, format!("expected a reference but got {found}"));
-        return None;
-    };
-    let Some(kind) = Kind::parse(kind) else {
-        let kind = short(kind);
-        let message = format!("an Agent's tools are of kind Tool or McpServer, not '{kind}'");
-        findings.error(code, at, message);
-        return None;
-    };
-    let tool = findings.parsed(code, at, ResourceName::parse(name))?;
-    Some((kind, tool, findings.place(at)))
+    let expected = "an Agent's tools are of kind Tool or McpServer";
+    reference::read(at, Kind::parse, expected, findings)
 }
 
 /// Resolves the tools that an Agent names.

@@ -12,14 +12,13 @@ use crate::suggest::closest;
 const API_VERSION: &str = "goondan.ai/v1";
 
 /// Kinds of the specification that other parts of the runtime read.
-const OTHER_KINDS: [&str; 11] = [
+const OTHER_KINDS: [&str; 10] = [
     "Package",
     "Model",
     "Extension",
     "Swarm",
     "Connector",
     "Connection",
-    "OAuthApp",
     "Trigger",
     "MCPServer",
     "ResourceType",
@@ -32,10 +31,11 @@ pub(super) enum Kind {
     Tool,
     Agent,
     McpServer,
+    OAuthApp,
 }
 
 impl Kind {
-    const NAMES: [&str; 3] = ["Tool", "Agent", "McpServer"];
+    const NAMES: [&str; 4] = ["Tool", "Agent", "McpServer", "OAuthApp"];
 }
 
 /// The metadata of a resource, and the place of its name.
@@ -80,11 +80,13 @@ fn read_kind(fields: &Fields<'_>, findings: &mut Findings) -> Option<Kind> {
         "Tool" => return Some(Kind::Tool),
         "Agent" => return Some(Kind::Agent),
         "McpServer" => return Some(Kind::McpServer),
+        "OAuthApp" => return Some(Kind::OAuthApp),
         _ => {}
     }
     let (code, place) = (ToolErrorCode::ConfigSchema, findings.place(&at));
     if OTHER_KINDS.contains(&kind) {
-        let message = format!("kind {kind} is ignored: toolhost reads Tool, Agent and McpServer");
+        let message =
+            format!("kind {kind} is ignored: toolhost reads Tool, Agent, McpServer and OAuthApp");
         let note = Diagnostic::note(code, place, message);
         findings.add(note.with_help(match kind {
             "MCPServer" => "Write kind: McpServer if toolhost is to use the tools of the server.",
@@ -96,7 +98,7 @@ fn read_kind(fields: &Fields<'_>, findings: &mut Findings) -> Option<Kind> {
     let close = closest(kind, &Kind::NAMES).or_else(|| closest(kind, &OTHER_KINDS));
     let help = match close {
         Some(close) => format!("Did you mean {close}?"),
-        None => "Write kind: Tool, kind: Agent or kind: McpServer.".to_owned(),
+        None => "Write kind: Tool, kind: Agent, kind: McpServer or kind: OAuthApp.".to_owned(),
     };
     findings.add(Diagnostic::error(code, place, message).with_help(help));
     None

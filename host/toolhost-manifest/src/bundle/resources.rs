@@ -4,14 +4,14 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 use toolhost_contract::{
-    AgentResource, AgentSpec, McpServerResource, ResourceMetadata, ResourceName, ToolErrorCode,
-    ToolResource,
+    AgentResource, AgentSpec, McpServerResource, OAuthAppResource, ResourceMetadata, ResourceName,
+    ToolErrorCode, ToolResource,
 };
 
 use super::agent::{self, Declared, References};
 use super::document::{self, Kind, Named};
 use super::manifests::{FILE_MAX, Manifest, ManifestError};
-use super::mcp_server;
+use super::{mcp_server, oauth_app};
 use super::tool::{self, ToolPlaces};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
@@ -27,6 +27,8 @@ pub(super) struct Resources {
     pub(super) agents: Vec<AgentResource>,
     /// Each with the place of its name.
     pub(super) mcp_servers: Vec<(McpServerResource, Place)>,
+    /// Each with the place of its name.
+    pub(super) oauth_apps: Vec<(OAuthAppResource, Place)>,
     pub(super) findings: Vec<Diagnostic>,
 }
 
@@ -45,9 +47,11 @@ pub(super) fn read(manifest: Manifest, include: &mut Include<'_>) -> Resources {
         tool_names: HashMap::new(),
         agent_names: HashMap::new(),
         mcp_server_names: HashMap::new(),
+        oauth_app_names: HashMap::new(),
         tools: Vec::new(),
         agents: Vec::new(),
         mcp_servers: Vec::new(),
+        oauth_apps: Vec::new(),
         is_complete: true,
     };
     reading.documents();
@@ -75,10 +79,12 @@ struct Reading<'a> {
     tool_names: HashMap<ResourceName, Place>,
     agent_names: HashMap<ResourceName, Place>,
     mcp_server_names: HashMap<ResourceName, Place>,
+    oauth_app_names: HashMap<ResourceName, Place>,
     tools: Vec<(ToolResource, ToolPlaces)>,
     agents: Vec<(ResourceMetadata, References)>,
     mcp_servers: Vec<(McpServerResource, Place)>,
-    /// Whether the names of all Tools and McpServers are known.
+    oauth_apps: Vec<(OAuthAppResource, Place)>,
+    /// Whether the names of all Tools, McpServers and OAuthApps are known.
     is_complete: bool,
 }
 
@@ -155,6 +161,7 @@ impl Reading<'_> {
             Kind::Tool => self.tool(&fields, named),
             Kind::Agent => self.agent(&fields, named),
             Kind::McpServer => self.mcp_server(&fields, named),
+            Kind::OAuthApp => self.oauth_app(&fields, named),
         }
     }
 
@@ -198,6 +205,21 @@ impl Reading<'_> {
         }
     }
 
+    fn oauth_app(&mut self, fields: &Fields<'_>, named: Option<Named>) {
+        let spec = oauth_app::read_spec(fields, &mut self.findings);
+        let Some(named) = named else {
+            self.is_complete = false;
+            return;
+        };
+        let names = &mut self.oauth_app_names;
+        let is_first = check_unique("OAuthApp", &named, names, &mut self.findings);
+        if let Some(spec) = spec.filter(|_| is_first) {
+            let metadata = named.metadata;
+            let app = OAuthAppResource { metadata, spec };
+            self.oauth_apps.push((app, named.place));
+        }
+    }
+
     /// Checks that no two resources give their tools the same first part of the name.
     fn check_prefixes(&mut self) {
         let mut first_places = self.tool_names.clone();
@@ -227,6 +249,12 @@ impl Reading<'_> {
             self.findings.error_of_file(code, message, help);
         }
         self.check_prefixes();
+        if self.is_complete {
+            let apps = &self.oauth_app_names;
+            for (tool, places) in &self.tools {
+                oauth_app::check_references(tool, places, apps, &mut self.findings);
+            }
+        }
         let readable: Vec<&ToolResource> = self.tools.iter().map(|(tool, _)| tool).collect();
         let servers: Vec<&McpServerResource> =
             self.mcp_servers.iter().map(|(server, _)| server).collect();
@@ -248,6 +276,7 @@ impl Reading<'_> {
             agents: agents.collect(),
             tools: self.tools,
             mcp_servers: self.mcp_servers,
+            oauth_apps: self.oauth_apps,
             findings: self.findings.into_list(),
         }
     }

@@ -1,5 +1,6 @@
 mod agents;
 mod mcp_servers;
+mod oauth_apps;
 mod tools;
 
 use toolhost_contract::ErrorMessageLimit;

@@ -8,6 +8,7 @@ use toolhost_contract::{
 };
 
 use super::document::Named;
+use super::oauth_app;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
@@ -25,6 +26,8 @@ pub struct ToolPlaces {
     pub entry: Place,
     /// `spec.exports[].name`, in the order of the exports.
     pub exports: Vec<Place>,
+    /// `spec.oauthApps[]`, in the order of the references.
+    pub oauth_apps: Vec<Place>,
 }
 
 /// Reads `spec`; `None` if anything in it or the name is invalid.
@@ -37,23 +40,34 @@ pub(super) fn read_spec(
 ) -> Option<(ToolSpec, ToolPlaces)> {
     let spec = resource.required("spec", findings)?.fields(findings)?;
     refuse_removed(&spec, findings);
-    let known = ["entry", "errorMessageLimit", "exports", "runtime", "auth"];
+    let known = [
+        "entry",
+        "errorMessageLimit",
+        "exports",
+        "oauthApps",
+        "runtime",
+        "auth",
+    ];
     spec.refuse_unknown(&known, findings);
     let limit = spec.optional("errorMessageLimit", findings, read_limit);
     let entry_at = spec.required("entry", findings);
     let entry = entry_at.as_ref().and_then(|at| read_entry(at, findings));
     let exports = spec.required("exports", findings);
     let exports = exports.and_then(|at| read_exports(&at, named, findings));
+    let apps = spec.optional("oauthApps", findings, oauth_app::read_references);
     let (exports, places) = exports?;
+    let (oauth_apps, app_places) = apps?.unwrap_or_default().into_iter().unzip();
     let spec = ToolSpec {
         entry: entry?,
         error_message_limit: limit?.unwrap_or(ErrorMessageLimit::DEFAULT),
         exports,
+        oauth_apps,
     };
     let places = ToolPlaces {
         name: named?.place.clone(),
         entry: findings.place(&entry_at?),
         exports: places,
+        oauth_apps: app_places,
     };
     Some((spec, places))
 }
@@ -62,7 +76,7 @@ fn refuse_removed(spec: &Fields<'_>, findings: &mut Findings) {
     for (name, key, _) in spec.entries() {
         let help = match name {
             "runtime" => "Remove it: every Tool is a WASI component.",
-            "auth" => "Remove it: extensions manage credentials.",
+            "auth" => "Remove it: write the references to OAuthApps in spec.oauthApps.",
             _ => continue,
         };
         let place = findings.place(&key);

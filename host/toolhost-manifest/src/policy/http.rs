@@ -15,7 +15,7 @@ use crate::reader::{Cursor, Fields, Findings};
 
 /// Maximum number of rules, networks and credentials of one tool, each: every request is compared with
 /// all of them.
-const ENTRIES_MAX: usize = 1_000;
+pub(super) const ENTRIES_MAX: usize = 1_000;
 
 /// The help for an invalid rule.
 const RULE: &str = "A rule is '[METHOD ]scheme://host[:port][/path*]', such as 'GET https://api.example.com/v1/*'.";
@@ -75,15 +75,20 @@ pub(super) fn read_reach(
     secrets: Secrets<'_>,
     findings: &mut Findings,
 ) -> (Vec<AddressBlock>, Vec<HttpCredential>) {
-    let networks = entries(fields, "privateNetworks", findings, |at, findings| {
+    let networks = read_networks(fields, findings);
+    let read = |at: &Cursor<'_>, findings: &mut Findings| credential(at, secrets, findings);
+    (networks, entries(fields, "credentials", findings, read))
+}
+
+/// Reads `privateNetworks`.
+pub(super) fn read_networks(fields: &Fields<'_>, findings: &mut Findings) -> Vec<AddressBlock> {
+    entries(fields, "privateNetworks", findings, |at, findings| {
         let text = at.text(findings)?;
         let block = AddressBlock::parse(text);
         block
             .map_err(|error| add_invalid("network", text, &error, at, None, findings))
             .ok()
-    });
-    let read = |at: &Cursor<'_>, findings: &mut Findings| credential(at, secrets, findings);
-    (networks, entries(fields, "credentials", findings, read))
+    })
 }
 
 /// Reads a list of at most [`ENTRIES_MAX`] values, and leaves out invalid ones.

@@ -7,12 +7,9 @@ use toolhost_contract::{HttpCredential, HttpGrant};
 use zeroize::Zeroizing;
 
 use super::variable::{Secrets, Variable, read_variable};
-use crate::command::read_texts;
+use crate::oauth_values::{read_client_id, read_scopes, split_path};
 use crate::quote::short;
 use crate::reader::{Cursor, Findings};
-
-/// Maximum number of scopes.
-const SCOPES_MAX: usize = 100;
 
 /// How the host is authorized at an MCP server with OAuth. Everything has a default, so that an empty value
 /// turns OAuth on.
@@ -152,45 +149,6 @@ fn read_url(at: &Cursor<'_>, schemes: &[Scheme], findings: &mut Findings) -> Opt
                 _ => "https://host[/path]",
             };
             let message = format!("'{}' is not a URL of the form {form}", short(url));
-            at.refused(message, findings)
-        }
-    }
-}
-
-/// Splits a URL before its path.
-fn split_path(url: &str) -> (&str, &str) {
-    let authority = url.find("://").map_or(0, |at| at + 3);
-    let path = url.get(authority..).and_then(|rest| rest.find('/'));
-    let at = path.map_or(url.len(), |path| authority + path);
-    url.split_at_checked(at).unwrap_or((url, ""))
-}
-
-fn read_client_id(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
-    let id = at.text(findings)?;
-    let is_valid = (1..=2048).contains(&id.len()) && id.bytes().all(|b| matches!(b, b' '..=b'~'));
-    match is_valid {
-        true => Some(id.to_owned()),
-        false => at.refused(
-            "'clientId' has 1 to 2048 visible ASCII characters",
-            findings,
-        ),
-    }
-}
-
-/// Reads scopes: RFC 6749, section 3.3.
-fn read_scopes(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
-    let scopes = read_texts(at, findings)?;
-    if scopes.len() > SCOPES_MAX {
-        return at.refused(format!("at most {SCOPES_MAX} scopes are allowed"), findings);
-    }
-    let is_scope = |scope: &String| {
-        let is_allowed = |b: u8| matches!(b, b'!' | b'#'..=b'[' | b']'..=b'~');
-        (1..=500).contains(&scope.len()) && scope.bytes().all(is_allowed)
-    };
-    match scopes.iter().find(|scope| !is_scope(scope)) {
-        None => Some(scopes),
-        Some(scope) => {
-            let message = format!("'{}' is not an OAuth scope", short(scope));
             at.refused(message, findings)
         }
     }

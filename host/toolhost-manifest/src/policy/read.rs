@@ -6,6 +6,7 @@ use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess};
 
 use super::limits::{KEYS, LimitChanges, LimitInfo, Unit, parse_bytes};
 use super::mcp_servers::{self, McpRule};
+use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
 use super::rules::{AgentRules, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
 use super::{Policy, http};
@@ -54,13 +55,15 @@ impl Policy {
     }
 }
 
-/// Reads a policy in another document. It contains all its secrets, and grants no MCP server: a process
-/// of the machine is the operator's to start.
+/// Reads a policy in another document. It contains all its secrets, and grants no MCP server and no OAuthApp:
+/// processes of the machine and accounts of users are the operator's.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
-    let servers = at.node.get("mcpServers");
-    if let Some(servers) = servers {
-        let servers = Cursor::new(servers, format!("{}.mcpServers", at.path));
-        findings.invalid(&servers, "only the operator's policy may grant MCP servers");
+    for (key, what) in [("mcpServers", "MCP servers"), ("oauthApps", "OAuthApps")] {
+        if let Some(granted) = at.node.get(key) {
+            let granted = Cursor::new(granted, format!("{}.{key}", at.path));
+            let message = format!("only the operator's policy may grant {what}");
+            findings.invalid(&granted, message);
+        }
     }
     read_policy(at, &no_secrets, findings)
 }
@@ -73,6 +76,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         "tools",
         "agents",
         "mcpServers",
+        "oauthApps",
     ];
     let fields = at.known_fields(&known, findings)?;
     let direct = fields.optional("registryDirectCall", findings, Cursor::boolean);
@@ -90,6 +94,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         tools: read_tools(&fields, secrets, findings),
         agents: read_agents(&fields, secrets, findings),
         mcp_servers: read_mcp_servers(&fields, secrets, findings),
+        oauth_apps: read_oauth_apps(&fields, secrets, findings),
         answered_by: None,
         operators: None,
     })
@@ -135,13 +140,29 @@ fn read_mcp_servers(
         .collect()
 }
 
+fn read_oauth_apps(
+    policy: &Fields<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> BTreeMap<ResourceName, OAuthAppRule> {
+    let read = |fields: &Fields<'_>, place, findings: &mut Findings| {
+        oauth_apps::read(fields, place, secrets, findings)
+    };
+    let rules = named(policy, "oauthApps", findings, read);
+    let valid = rules.into_iter();
+    valid
+        .filter_map(|(name, rule)| Some((name, rule?)))
+        .collect()
+}
+
 fn read_tools(
     above: &Fields<'_>,
     secrets: Secrets<'_>,
     findings: &mut Findings,
 ) -> BTreeMap<ResourceName, Rule> {
     named(above, "tools", findings, |fields, place, findings| {
-        fields.refuse_unknown(&["limits", "env", "readOnly", "http", "agents"], findings);
+        let known = ["limits", "env", "readOnly", "http", "agents", "oauth"];
+        fields.refuse_unknown(&known, findings);
         let read_only = fields.optional("readOnly", findings, Cursor::boolean);
         let agents = fields.optional("agents", findings, Cursor::boolean);
         let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
@@ -156,7 +177,18 @@ fn read_tools(
                 false => WorkdirAccess::ReadWrite,
             }),
             agents: agents.flatten(),
+            oauth: fields.get("oauth").map(|_| read_tool_oauth(fields, findings)),
         }
+    })
+}
+
+/// Reads the OAuthApps that a tool may use.
+fn read_tool_oauth(
+    tool: &Fields<'_>,
+    findings: &mut Findings,
+) -> BTreeMap<ResourceName, ToolOAuthRule> {
+    named(tool, "oauth", findings, |fields, place, findings| {
+        oauth_apps::read_use(fields, place, findings)
     })
 }
 

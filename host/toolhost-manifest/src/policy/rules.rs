@@ -7,6 +7,7 @@ use toolhost_contract::{ResourceName, WorkdirAccess};
 use super::credentials::Credentials;
 use super::http::HttpRules;
 use super::limits::LimitChanges;
+use super::oauth_apps::ToolOAuthRule;
 use super::variable::Environment;
 use crate::diagnostic::Place;
 
@@ -20,6 +21,8 @@ pub(super) struct Rule {
     pub(super) workdir: Option<WorkdirAccess>,
     /// Whether the tool may send messages to other agents.
     pub(super) agents: Option<bool>,
+    /// The OAuthApps that the tool may use.
+    pub(super) oauth: Option<BTreeMap<ResourceName, ToolOAuthRule>>,
 }
 
 /// The rules for an agent.

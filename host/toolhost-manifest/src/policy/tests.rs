@@ -1,5 +1,6 @@
 mod http;
 mod mcp_servers;
+mod oauth_apps;
 
 use toolhost_contract::{HttpGrant, WorkdirAccess};
 

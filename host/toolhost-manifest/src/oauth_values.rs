@@ -1,0 +1,104 @@
+//! Reads the values of OAuth that bundles and policies share: URLs, scopes and identifiers of clients.
+
+use toolhost_contract::OAuthEndpoints;
+use toolhost_contract::http::{Host, Origin, Scheme};
+
+use crate::command::read_texts;
+use crate::quote::short;
+use crate::reader::{Cursor, Findings};
+
+/// Maximum number of scopes.
+const SCOPES_MAX: usize = 100;
+
+/// Longest URL, in bytes.
+const URL_MAX: usize = 2048;
+
+/// Reads the URLs of an authorization server.
+pub(crate) fn read_urls(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAuthEndpoints> {
+    let known = [
+        "authorizationUrl",
+        "tokenUrl",
+        "deviceAuthorizationUrl",
+        "revocationUrl",
+    ];
+    let fields = at.known_fields(&known, findings)?;
+    let authorization_url = fields.optional("authorizationUrl", findings, read_endpoint);
+    let device = fields.optional("deviceAuthorizationUrl", findings, read_endpoint);
+    let revocation_url = fields.optional("revocationUrl", findings, read_endpoint);
+    let token_url = fields.required("tokenUrl", findings);
+    let token_url = token_url.and_then(|at| read_endpoint(&at, findings));
+    Some(OAuthEndpoints {
+        authorization_url: authorization_url?,
+        token_url: token_url?,
+        device_authorization_url: device?,
+        revocation_url: revocation_url?,
+    })
+}
+
+/// Reads a URL to which codes and tokens are sent: `https`, or `http` at this machine. It may have a query.
+pub(crate) fn read_endpoint(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
+    let url = at.text(findings)?;
+    let (origin, path) = split_path(url);
+    let is_formed = url.len() <= URL_MAX
+        && path.chars().all(|c| c.is_ascii_graphic() && !"#*\"\\<>".contains(c));
+    match Origin::parse(origin).ok().filter(|_| is_formed) {
+        Some(origin) if origin.scheme == Scheme::Https || is_loopback(&origin.host) => {
+            Some(url.to_owned())
+        }
+        Some(_) => {
+            let message = format!("'{}' is not an https URL", short(url));
+            at.refused(message, findings)
+        }
+        None => {
+            let message = format!("'{}' is not a URL of the form https://host/path", short(url));
+            at.refused(message, findings)
+        }
+    }
+}
+
+fn is_loopback(host: &Host) -> bool {
+    match host {
+        Host::Name(name) => name == "localhost",
+        Host::Address(address) => address.is_loopback(),
+    }
+}
+
+/// Splits a URL before its path.
+pub(crate) fn split_path(url: &str) -> (&str, &str) {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let path = url.get(authority..).and_then(|rest| rest.find('/'));
+    let at = path.map_or(url.len(), |path| authority + path);
+    url.split_at_checked(at).unwrap_or((url, ""))
+}
+
+/// Reads the identifier of a client.
+pub(crate) fn read_client_id(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
+    let id = at.text(findings)?;
+    let is_valid = (1..=2048).contains(&id.len()) && id.bytes().all(|b| matches!(b, b' '..=b'~'));
+    match is_valid {
+        true => Some(id.to_owned()),
+        false => at.refused(
+            "'clientId' has 1 to 2048 visible ASCII characters",
+            findings,
+        ),
+    }
+}
+
+/// Reads scopes: RFC 6749, section 3.3.
+pub(crate) fn read_scopes(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
+    let scopes = read_texts(at, findings)?;
+    if scopes.len() > SCOPES_MAX {
+        return at.refused(format!("at most {SCOPES_MAX} scopes are allowed"), findings);
+    }
+    let is_scope = |scope: &String| {
+        let is_allowed = |b: u8| matches!(b, b'!' | b'#'..=b'[' | b']'..=b'~');
+        (1..=500).contains(&scope.len()) && scope.bytes().all(is_allowed)
+    };
+    match scopes.iter().find(|scope| !is_scope(scope)) {
+        None => Some(scopes),
+        Some(scope) => {
+            let message = format!("'{}' is not an OAuth scope", short(scope));
+            at.refused(message, findings)
+        }
+    }
+}

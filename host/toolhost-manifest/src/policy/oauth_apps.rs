@@ -1,0 +1,240 @@
+//! Reads `oauthApps`: the OAuthApps of bundles that may be used, and `oauth` of tools: for which origins the
+//! host sets their tokens. An app is compared exactly with the resource of a bundle, which a stranger may have
+//! written.
+
+use std::fmt;
+
+use serde_json::json;
+use toolhost_contract::http::Origin;
+use toolhost_contract::{
+    AddressBlock, OAuthAppResource, OAuthClientId, OAuthEndpoints, OAuthFlow, ResourceName,
+    ToolErrorCode,
+};
+use zeroize::Zeroizing;
+
+use super::http::{ENTRIES_MAX, read_networks};
+use super::variable::{Environment, Secrets, read_env};
+use crate::command::read_texts;
+use crate::diagnostic::{Diagnostic, Place};
+use crate::oauth_values::{read_scopes, read_urls};
+use crate::quote::short;
+use crate::reader::{Cursor, Fields, Findings};
+use crate::yaml::write;
+
+/// What the policy gives to an OAuthApp.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OAuthAppGrant {
+    /// The identifier of the client.
+    pub client_id: String,
+    /// The secret of the client. None: a public client.
+    pub client_secret: Option<Zeroizing<String>>,
+    /// Blocks of non-public addresses to which the names of the endpoints may resolve.
+    pub private_networks: Vec<AddressBlock>,
+}
+
+/// Omits the secret.
+impl fmt::Debug for OAuthAppGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthAppGrant")
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An OAuthApp that a tool may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOAuthGrant {
+    /// The OAuthApp.
+    pub app: ResourceName,
+    /// The origins, such as `https://api.example.com`, on whose requests the host sets the token.
+    pub origins: Vec<String>,
+    /// The scopes that the token must have. None: those of the app.
+    pub scopes: Option<Vec<String>>,
+}
+
+/// The rule for an app.
+#[derive(Debug, Clone)]
+pub(super) struct OAuthAppRule {
+    pub(super) place: Place,
+    endpoints: OAuthEndpoints,
+    env: Environment,
+    private_networks: Vec<AddressBlock>,
+}
+
+/// The rule for a tool's use of an app.
+#[derive(Debug, Clone)]
+pub(super) struct ToolOAuthRule {
+    pub(super) place: Place,
+    origins: Vec<String>,
+    scopes: Option<Vec<String>>,
+}
+
+/// Reads the value of one app.
+pub(super) fn read(
+    fields: &Fields<'_>,
+    place: Place,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> Option<OAuthAppRule> {
+    fields.refuse_unknown(&["endpoints", "env", "privateNetworks"], findings);
+    let endpoints = fields.required("endpoints", findings);
+    let endpoints = endpoints.and_then(|at| read_urls(&at, findings));
+    let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
+    let env = fields.optional("env", findings, env);
+    let private_networks = read_networks(fields, findings);
+    Some(OAuthAppRule {
+        place,
+        endpoints: endpoints?,
+        env: env?.unwrap_or_default(),
+        private_networks,
+    })
+}
+
+/// Reads a tool's use of one app.
+pub(super) fn read_use(
+    fields: &Fields<'_>,
+    place: Place,
+    findings: &mut Findings,
+) -> ToolOAuthRule {
+    fields.refuse_unknown(&["origins", "scopes"], findings);
+    let origins = fields.required("origins", findings);
+    let origins = origins.and_then(|at| read_origins(&at, findings));
+    let scopes = fields.optional("scopes", findings, read_scopes);
+    ToolOAuthRule {
+        place,
+        origins: origins.unwrap_or_default(),
+        scopes: scopes.flatten(),
+    }
+}
+
+fn read_origins(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
+    let origins = read_texts(at, findings)?;
+    if origins.is_empty() || origins.len() > ENTRIES_MAX {
+        let message = format!("'origins' has 1 to {ENTRIES_MAX} origins");
+        return at.refused(message, findings);
+    }
+    for origin in &origins {
+        if let Err(error) = Origin::parse(origin) {
+            let message = format!("invalid origin '{}': {error}", short(origin));
+            return at.refused(message, findings);
+        }
+    }
+    Some(origins)
+}
+
+impl ToolOAuthRule {
+    pub(super) fn grant(&self, app: &ResourceName) -> ToolOAuthGrant {
+        ToolOAuthGrant {
+            app: app.clone(),
+            origins: self.origins.clone(),
+            scopes: self.scopes.clone(),
+        }
+    }
+}
+
+impl OAuthAppRule {
+    /// Lists the secrets, each with its name.
+    pub(super) fn secrets(&self) -> Vec<(&str, &str)> {
+        let secrets = self.env.secret.iter();
+        secrets
+            .map(|(name, it)| (name.as_str(), it.as_str()))
+            .collect()
+    }
+
+    /// Returns what is granted to an app, if it is the one of this rule; otherwise an error.
+    pub(super) fn check(
+        &self,
+        app: &OAuthAppResource,
+        place: &Place,
+    ) -> Result<OAuthAppGrant, Box<Diagnostic>> {
+        let name = &app.metadata.name;
+        let refused = |difference: String| {
+            let message = format!("OAuthApp/{name} is not the one in the policy: {difference}");
+            let error = Diagnostic::error(ToolErrorCode::Denied, place.clone(), message);
+            let error = error.with_help(help(app));
+            Box::new(error.with_related("granted here", self.place.clone()))
+        };
+        if let Some(key) = self.differing_endpoint(&app.spec.endpoints) {
+            return Err(refused(format!("its {key} differs")));
+        }
+        let missing =
+            |name: &str| refused(format!("it reads the variable {name}, which is not in 'env'"));
+        let client_id = match &app.spec.client_id {
+            OAuthClientId::Text(id) => id.clone(),
+            OAuthClientId::Env(name) => self.value(name).ok_or_else(|| missing(name))?.to_owned(),
+        };
+        let client_secret = match &app.spec.client_secret {
+            None => None,
+            Some(name) => {
+                let secret = self.env.secret.iter().find(|(known, _)| known == name);
+                let (_, secret) = secret.ok_or_else(|| match self.value(name) {
+                    None => missing(name),
+                    Some(_) => refused(format!(
+                        "the variable {name} of its 'env' is not written as a secret"
+                    )),
+                })?;
+                Some(Zeroizing::new(secret.clone()))
+            }
+        };
+        Ok(OAuthAppGrant {
+            client_id,
+            client_secret,
+            private_networks: self.private_networks.clone(),
+        })
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let mut all = self.env.plain.iter().chain(&self.env.secret);
+        let (_, value) = all.find(|(known, _)| known == name)?;
+        Some(value)
+    }
+
+    /// Returns the key of the first endpoint in which an app differs.
+    fn differing_endpoint(&self, asked: &OAuthEndpoints) -> Option<&'static str> {
+        let own = &self.endpoints;
+        let pairs = [
+            (
+                "authorizationUrl",
+                own.authorization_url != asked.authorization_url,
+            ),
+            ("tokenUrl", own.token_url != asked.token_url),
+            (
+                "deviceAuthorizationUrl",
+                own.device_authorization_url != asked.device_authorization_url,
+            ),
+            ("revocationUrl", own.revocation_url != asked.revocation_url),
+        ];
+        let (key, _) = pairs.into_iter().find(|(_, differs)| *differs)?;
+        Some(key)
+    }
+}
+
+/// Returns the warning about an app that the policy does not have.
+pub(super) fn not_granted(app: &OAuthAppResource, place: &Place) -> Box<Diagnostic> {
+    let name = &app.metadata.name;
+    let message = format!("OAuthApp/{name} is not granted by the policy, and no tool can use it");
+    let warning = Diagnostic::warning(ToolErrorCode::Denied, place.clone(), message);
+    Box::new(warning.with_help(help(app)))
+}
+
+/// Returns the help that grants an app: lines for a policy.
+fn help(app: &OAuthAppResource) -> String {
+    let endpoints = serde_json::to_value(&app.spec.endpoints).unwrap_or_default();
+    let mut env = serde_json::Map::new();
+    if let OAuthClientId::Env(name) = &app.spec.client_id {
+        env.insert(name.clone(), json!({"fromEnv": name}));
+    }
+    if let Some(name) = &app.spec.client_secret {
+        env.insert(name.clone(), json!({"fromEnv": name}));
+    }
+    let mut grant = json!({"endpoints": endpoints});
+    if let Some(grant) = grant.as_object_mut().filter(|_| !env.is_empty()) {
+        grant.insert("env".to_owned(), env.into());
+    }
+    let lines = write::inline(&json!({app.metadata.name.as_str(): grant}));
+    let how = match app.spec.flow {
+        OAuthFlow::AuthorizationCode => "in a browser",
+        OAuthFlow::DeviceCode => "with a device code",
+    };
+    format!("Write `oauthApps: {lines}` in the policy so that users can grant access {how}.")
+}
