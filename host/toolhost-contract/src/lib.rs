@@ -53,8 +53,8 @@ pub use limits::{DiskLimit, Limits};
 pub use message::{AssistantMessage, MessageError};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use oauth_app::{
-    AuthorizationRequired, OAuthAppResource, OAuthAppSpec, OAuthClientId, OAuthEndpoints, OAuthFlow,
-    OAuthRedirect, SubjectMode,
+    AuthorizationRequired, OAuthAppResource, OAuthAppSpec, OAuthClientAuth, OAuthClientId,
+    OAuthEndpoints, OAuthFlow, OAuthRedirect, SubjectMode,
 };
 pub use protected::{CASES_FOLDER, FileId, NameChange, Protected};
 pub use recording::{

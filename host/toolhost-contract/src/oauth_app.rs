@@ -26,10 +26,16 @@ pub struct OAuthAppSpec {
     pub client_id: OAuthClientId,
     /// The variable of the app's `env` in the policy that contains the client's secret. None: a public client.
     pub client_secret: Option<String>,
+    /// How the secret is sent.
+    pub client_auth: OAuthClientAuth,
     /// The URLs of the authorization server.
     pub endpoints: OAuthEndpoints,
     /// The scopes to ask for.
     pub scopes: Vec<String>,
+    /// Further parameters of authorization requests, such as `access_type: offline`, sorted by name.
+    pub parameters: Vec<(String, String)>,
+    /// The origins, such as `https://api.example.com`, that get the tokens. At least one, sorted.
+    pub origins: Vec<String>,
     /// Where the authorization server sends the user's browser.
     pub redirect: OAuthRedirect,
 }
@@ -41,6 +47,17 @@ pub enum OAuthClientId {
     Text(String),
     /// The variable of the app's `env` in the policy that contains it.
     Env(String),
+}
+
+/// How a client sends its secret.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OAuthClientAuth {
+    /// In the header `authorization`: `client_secret_basic`.
+    #[default]
+    Basic,
+    /// In the body: `client_secret_post`.
+    Body,
 }
 
 /// How a user grants access to an app.
@@ -78,6 +95,9 @@ pub struct OAuthEndpoints {
     /// Where tokens are revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revocation_url: Option<String>,
+    /// The issuer that callbacks must name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
 }
 
 /// Where the authorization server sends the user's browser.

@@ -8,7 +8,9 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AuthorizationRequired, Denial, ErrorCode, HandlerCode, ToolError, ToolErrorCode, Usage};
+use crate::{
+    AuthorizationRequired, Denial, ErrorCode, HandlerCode, ToolError, ToolErrorCode, Usage,
+};
 
 /// Status of a [`ToolResult`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

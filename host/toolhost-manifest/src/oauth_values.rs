@@ -10,6 +10,9 @@ use crate::reader::{Cursor, Findings};
 /// Maximum number of scopes.
 const SCOPES_MAX: usize = 100;
 
+/// Maximum number of origins.
+const ORIGINS_MAX: usize = 100;
+
 /// Longest URL, in bytes.
 const URL_MAX: usize = 2048;
 
@@ -20,11 +23,13 @@ pub(crate) fn read_urls(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAut
         "tokenUrl",
         "deviceAuthorizationUrl",
         "revocationUrl",
+        "issuer",
     ];
     let fields = at.known_fields(&known, findings)?;
     let authorization_url = fields.optional("authorizationUrl", findings, read_endpoint);
     let device = fields.optional("deviceAuthorizationUrl", findings, read_endpoint);
     let revocation_url = fields.optional("revocationUrl", findings, read_endpoint);
+    let issuer = fields.optional("issuer", findings, read_endpoint);
     let token_url = fields.required("tokenUrl", findings);
     let token_url = token_url.and_then(|at| read_endpoint(&at, findings));
     Some(OAuthEndpoints {
@@ -32,6 +37,7 @@ pub(crate) fn read_urls(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAut
         token_url: token_url?,
         device_authorization_url: device?,
         revocation_url: revocation_url?,
+        issuer: issuer?,
     })
 }
 
@@ -40,7 +46,9 @@ pub(crate) fn read_endpoint(at: &Cursor<'_>, findings: &mut Findings) -> Option<
     let url = at.text(findings)?;
     let (origin, path) = split_path(url);
     let is_formed = url.len() <= URL_MAX
-        && path.chars().all(|c| c.is_ascii_graphic() && !"#*\"\\<>".contains(c));
+        && path
+            .chars()
+            .all(|c| c.is_ascii_graphic() && !"#*\"\\<>".contains(c));
     match Origin::parse(origin).ok().filter(|_| is_formed) {
         Some(origin) if origin.scheme == Scheme::Https || is_loopback(&origin.host) => {
             Some(url.to_owned())
@@ -50,10 +58,39 @@ pub(crate) fn read_endpoint(at: &Cursor<'_>, findings: &mut Findings) -> Option<
             at.refused(message, findings)
         }
         None => {
-            let message = format!("'{}' is not a URL of the form https://host/path", short(url));
+            let message = format!(
+                "'{}' is not a URL of the form https://host/path",
+                short(url)
+            );
             at.refused(message, findings)
         }
     }
+}
+
+/// Reads the origins that get a token, sorted.
+pub(crate) fn read_origins(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
+    let mut origins = read_texts(at, findings)?;
+    if origins.is_empty() || origins.len() > ORIGINS_MAX {
+        let message = format!("'origins' has 1 to {ORIGINS_MAX} origins");
+        return at.refused(message, findings);
+    }
+    for origin in &origins {
+        let problem = match Origin::parse(origin) {
+            Ok(parsed) if parsed.scheme == Scheme::Https || is_loopback(&parsed.host) => continue,
+            Ok(_) => "a token is sent over https alone".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let message = format!("invalid origin '{}': {problem}", short(origin));
+        return at.refused(message, findings);
+    }
+    origins.sort();
+    origins.dedup();
+    Some(origins)
+}
+
+/// Returns whether a URL is one of this machine.
+pub(crate) fn is_of_loopback(url: &str) -> bool {
+    Origin::parse(split_path(url).0).is_ok_and(|origin| is_loopback(&origin.host))
 }
 
 fn is_loopback(host: &Host) -> bool {

@@ -16,8 +16,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use toolhost_contract::{
-    Grants, Limits, Locale, McpServerResource, OAuthAppResource, Redactor, ResourceName,
-    ToolErrorCode,
+    AddressBlock, Grants, Limits, Locale, McpServerResource, OAuthAppResource, Redactor,
+    ResourceName, ToolErrorCode,
 };
 
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
@@ -64,8 +64,7 @@ pub use variable::{SecretSource, Secrets};
 ///           header: authorization
 ///           prefix: "Bearer "
 ///           value: {secret: sk-12345}
-///     oauth:                       # the host sets a user's token on requests to these origins
-///       github: {origins: [https://api.example.com], scopes: [repo]}
+///     oauth: {github: {}}          # the host sets a user's token on requests to the app's origins
 /// mcpServers:                      # the only ones that are started, compared exactly with the bundle's
 ///   files:
 ///     command: [npx, "@modelcontextprotocol/server-filesystem", /srv/project]
@@ -78,6 +77,7 @@ pub use variable::{SecretSource, Secrets};
 ///       tokenUrl: https://github.com/login/oauth/access_token
 ///     env:                         # the variables that the app's `valueFrom` reads
 ///       GITHUB_SECRET: {fromEnv: GITHUB_SECRET}
+///     origins: [https://api.github.com]  # the host sets tokens on requests to these alone
 /// agents:
 ///   coder:                         # for this agent alone, over the rules of its tools above
 ///     tools:
@@ -262,6 +262,19 @@ impl Policy {
             Some(rule) => rule.check(app, place),
             None => Err(oauth_apps::not_granted(app, place)),
         }
+    }
+
+    /// Returns the non-public addresses at which authorization servers of OAuthApps may be.
+    #[must_use]
+    pub fn oauth_networks(&self) -> Vec<AddressBlock> {
+        let rules = self.oauth_apps.values();
+        rules.flat_map(OAuthAppRule::networks).collect()
+    }
+
+    /// Returns whether the policy grants any OAuthApp.
+    #[must_use]
+    pub fn grants_any_oauth_app(&self) -> bool {
+        !self.oauth_apps.is_empty()
     }
 
     /// Returns the OAuthApps that a tool of this agent may use, sorted by name. Default: none.

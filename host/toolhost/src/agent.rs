@@ -10,6 +10,7 @@ use toolhost_sandbox::{Grants, Limits};
 
 use crate::catalog::ToolCatalog;
 use crate::host::HostInner;
+use crate::oauth::OAuthUse;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::overlay::{CurrentOverlay, Overlay};
 
@@ -20,6 +21,8 @@ pub(crate) struct Permit {
     pub(crate) limits: Limits,
     /// Whether the tool may use other agents.
     pub(crate) agents: bool,
+    /// The OAuthApps whose tokens the host sets on the tool's requests.
+    pub(crate) oauth: Arc<[OAuthUse]>,
     /// Whether the policy sets the deadline; otherwise it is the default.
     pub(crate) sets_deadline: bool,
 }
@@ -31,6 +34,7 @@ impl Permit {
             grants,
             limits,
             agents: policy.grants_agents(agent, tool),
+            oauth: Arc::default(),
             sets_deadline: policy.sets_deadline(agent, tool),
         }
     }

@@ -16,18 +16,26 @@
 //!  "parentSpanId":"53995c3f42cd8ad8","status":"error","durationMs":30001.2,
 //!  "error":{"code":"E_TOOL_TIMEOUT","message":"…"},"usage":{…}}
 //! ```
+//!
+//! A grant of an OAuthApp belongs to no call; only subscribers receive its event:
+//!
+//! ```json
+//! {"type":"auth.granted","timestamp":"2026-11-21T05:00:00.000Z","auth":{"app":"github",
+//!  "subject":"ada","authSessionId":"…","scopes":["repo"],"expiresAt":"2026-11-21T06:00:00.000Z"}}
+//! ```
 
 mod activity;
 mod bounded;
 mod bus;
 mod call_activity;
 mod event;
+mod grants;
 mod log;
 mod span;
 mod trace;
 
 pub use bus::{EventBus, EventBusConfig, EventStream, Received};
-pub use event::{EventError, EventKind, RuntimeEvent};
+pub use event::{AuthGrant, EventError, EventKind, RuntimeEvent};
 pub use toolhost_contract::Timestamp;
 pub use trace::{SpanId, TraceContext, TraceId};
 

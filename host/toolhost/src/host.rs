@@ -14,6 +14,7 @@ use toolhost_store::make_private;
 use crate::call::workdir::{InstanceWorkdir, WorkdirProvider};
 use crate::call::write_protection::WriteProtection;
 use crate::events::{EventBus, EventBusConfig};
+use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use toolhost_manifest::bundle::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
@@ -93,6 +94,7 @@ pub struct HostBuilder {
     pending_expiry: Option<Duration>,
     components: Option<Arc<dyn ComponentSource>>,
     workdirs: Option<Arc<dyn WorkdirProvider>>,
+    oauth: Option<OAuth>,
 }
 
 impl fmt::Debug for HostBuilder {
@@ -188,6 +190,14 @@ impl HostBuilder {
         self
     }
 
+    /// Sets where the grants of OAuthApps are kept. Default: nowhere; then a call that needs one is
+    /// `E_TOOL_AUTH_FAILED`. Grants that are stored while the host exists are events: `auth.granted`.
+    #[must_use]
+    pub fn oauth(mut self, oauth: OAuth) -> Self {
+        self.oauth = Some(oauth);
+        self
+    }
+
     /// Builds the host.
     ///
     /// # Errors
@@ -215,6 +225,10 @@ impl HostBuilder {
         let root = self.state_root.clone();
         let policy = Arc::new(self.policy);
         let (expiry, locale) = (self.pending_expiry.unwrap_or(EXPIRY), policy.locale());
+        let events = EventBus::new(self.events);
+        if let Some(oauth) = &self.oauth {
+            sandbox.spawn_own(events.forward_grants(oauth.granted()));
+        }
         let pending = PendingCalls::new(sandbox.clone(), root, expiry, locale);
         Ok(Host(Arc::new(HostInner {
             sandbox,
@@ -225,7 +239,8 @@ impl HostBuilder {
             pending: Arc::new(pending),
             workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
             components: self.components,
-            events: EventBus::new(self.events),
+            oauth: self.oauth,
+            events,
             state_root: self.state_root,
             on_progress: self.on_progress,
         })))
@@ -276,6 +291,8 @@ pub(crate) struct HostInner {
     pub(crate) workdirs: Arc<dyn WorkdirProvider>,
     /// Where the bytes of components come from. None: from the bundle's directory.
     pub(crate) components: Option<Arc<dyn ComponentSource>>,
+    /// The grants of OAuthApps.
+    pub(crate) oauth: Option<OAuth>,
     pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
     on_progress: Option<OnProgress>,
@@ -352,6 +369,12 @@ impl Host {
     #[must_use]
     pub fn events(&self) -> &EventBus {
         &self.0.events
+    }
+
+    /// The grants of OAuthApps, as [`HostBuilder::oauth`] got them.
+    #[must_use]
+    pub fn oauth(&self) -> Option<&OAuth> {
+        self.0.oauth.as_ref()
     }
 
     /// The sandbox, for sharing with another host.

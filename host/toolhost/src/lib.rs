@@ -66,6 +66,7 @@ pub mod manifest;
 pub mod mcp;
 pub mod message;
 pub mod middleware;
+pub mod oauth;
 pub mod pending;
 mod registry;
 pub mod sandbox;

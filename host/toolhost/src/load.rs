@@ -6,6 +6,7 @@ mod component;
 pub(crate) mod described;
 mod mcp_servers;
 mod names;
+mod oauth_apps;
 mod register;
 mod ungranted;
 
@@ -125,6 +126,7 @@ fn assemble(
     let taken = taken_names(open, &registry, &of_agents);
     found.diagnostics.extend(taken);
     let mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
+    let oauth_apps = oauth_apps::granted(&host.policy, open.bundle(), &mut found.diagnostics);
     let guard = match guard(open, &found, files) {
         Ok(guard) => host.protection.guard(guard),
         Err(finding) => {
@@ -144,6 +146,7 @@ fn assemble(
         tools: Arc::clone(&tools),
         items,
         overlays: &overlays,
+        oauth_apps: &oauth_apps,
     };
     let (agents, declares) = shared.agents();
     Ok(LoadedBundle(Arc::new(LoadedInner {
@@ -156,6 +159,7 @@ fn assemble(
         declares,
         components: found.components,
         mcp_servers,
+        oauth_apps,
         diagnostics: found.diagnostics.into_vec(open.name()),
         path,
         overlays,

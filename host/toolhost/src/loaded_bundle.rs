@@ -10,6 +10,7 @@ use toolhost_store::make_private_beneath;
 
 use crate::agent::Agent;
 use crate::host::{Host, HostInner};
+use crate::oauth::{CallbackError, Granted, OAuthApp};
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::workspace::{instance_workspace, instances_directory};
@@ -105,6 +106,7 @@ pub(crate) struct LoadedInner {
     pub(crate) declares: Declares,
     pub(crate) components: Vec<(String, ComponentFacts)>,
     pub(crate) mcp_servers: Vec<GrantedMcpServer>,
+    pub(crate) oauth_apps: Vec<Arc<OAuthApp>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What extensions add to the agents.
     pub(crate) overlays: Arc<AgentOverlays>,
@@ -214,6 +216,27 @@ impl LoadedBundle {
     #[must_use]
     pub fn mcp_servers(&self) -> &[GrantedMcpServer] {
         &self.0.mcp_servers
+    }
+
+    /// The OAuthApps that the policy grants, in the order declared.
+    pub fn oauth_apps(&self) -> impl Iterator<Item = &OAuthApp> {
+        self.0.oauth_apps.iter().map(|app| &**app)
+    }
+
+    /// Completes an authorization: call this where the redirect URL of an OAuthApp is served, with the query of
+    /// the request, which is what follows `?`. The grant is stored, and the event `auth.granted` is sent.
+    ///
+    /// # Errors
+    /// [`CallbackError`]: nothing was stored. [`CallbackError::UnknownSession`] also if the host was built
+    /// without [`HostBuilder::oauth`](crate::HostBuilder::oauth).
+    ///
+    /// Spec: requirements-v1 §12.6.4.
+    pub async fn oauth_callback(&self, query: &str) -> Result<Granted, CallbackError> {
+        let apps: Vec<OAuthApp> = self.oauth_apps().cloned().collect();
+        match &self.0.host.oauth {
+            Some(oauth) => oauth.callback(query, &apps).await,
+            None => Err(CallbackError::UnknownSession),
+        }
     }
 
     /// Warnings and notes. An error would have failed the load.

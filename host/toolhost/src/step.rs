@@ -7,14 +7,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use toolhost_contract::{
-    AgentEvent, AssistantMessage, HandlerError, ToolCall, ToolError, ToolResult,
+    AgentEvent, AssistantMessage, AuthorizationRequired, HandlerError, ToolCall, ToolError,
+    ToolResult,
 };
 use tracing::Instrument;
 
 use crate::call::cancellation::{cancelled_result, run_until};
 use crate::call::executor;
 use crate::call::outcome::CallLabel;
-use crate::call::scope::{CallScope, TurnScope, unloaded};
+use crate::call::scope::{CallScope, Notices, TurnScope, unloaded};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
 use crate::events::Activity;
@@ -158,6 +159,7 @@ impl Turn {
             catalog,
             step_id,
             extensions,
+            notices: Notices::default(),
             background: None,
             overlay,
             protected: agent.host.protection.snapshot(),
@@ -188,6 +190,15 @@ impl Step {
     #[must_use]
     pub fn responses(&self) -> &[AgentEvent] {
         &self.responses
+    }
+
+    /// What users have to do before calls of this step can run, each once: a call of a tool whose user has not
+    /// granted access to an OAuthApp yet is `E_TOOL_AUTH_REQUIRED`. For the user, beside what the model answers.
+    ///
+    /// Spec: requirements-v1 §12.6.6.
+    #[must_use]
+    pub fn notices(&self) -> Vec<AuthorizationRequired> {
+        self.scope.notices.list()
     }
 
     /// The tools that the model sees in this step.

@@ -81,6 +81,17 @@ impl TurnStart {
         self
     }
 
+    /// Sets the user for whom the turn runs: calls use the grants of this subject for OAuthApps with
+    /// `subjectMode: user`. The runtime must have authenticated the user. Default: none; then such calls are
+    /// `E_TOOL_AUTH_SUBJECT`.
+    ///
+    /// Spec: requirements-v1 §12.6.1(1).
+    #[must_use]
+    pub fn with_subject(mut self, subject: impl Into<String>) -> Self {
+        self.options.subject = Some(subject.into().into());
+        self
+    }
+
     /// Sets the client through which the turn's calls use other agents: the `agents` tool, and
     /// components to which the policy grants it. Default: none.
     #[must_use]

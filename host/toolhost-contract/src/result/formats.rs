@@ -169,7 +169,10 @@ mod tests {
             "app": "github", "authSessionId": "s-1", "authorizationUrl": "https://a.example/device",
             "userCode": "ABCD-EFGH", "expiresAt": "1970-01-01T00:00:00.000Z", "message": "Open the link.",
         });
-        assert_eq!(serde_json::to_value(&result).unwrap()["error"]["details"], expected);
+        assert_eq!(
+            serde_json::to_value(&result).unwrap()["error"]["details"],
+            expected
+        );
         let stored = result.to_stored();
         assert_eq!(ToolResult::from_stored(&stored), Some(result));
     }

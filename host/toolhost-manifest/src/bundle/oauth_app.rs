@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use toolhost_contract::{
-    OAuthAppSpec, OAuthClientId, OAuthEndpoints, OAuthFlow, OAuthRedirect, ResourceName,
-    SubjectMode, ToolErrorCode, ToolResource,
+    OAuthAppSpec, OAuthClientAuth, OAuthClientId, OAuthEndpoints, OAuthFlow, OAuthRedirect,
+    ResourceName, SubjectMode, ToolErrorCode, ToolResource,
 };
 
 use super::reference;
 use super::tool::ToolPlaces;
 use crate::command::is_variable_name;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::oauth_values::{read_client_id, read_endpoint, read_scopes, read_urls};
+use crate::oauth_values::{read_client_id, read_endpoint, read_origins, read_scopes, read_urls};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
 use crate::suggest::{closest, did_you_mean};
@@ -20,14 +20,24 @@ use crate::yaml::Value;
 /// The path of the redirect of an app without `redirect`.
 const CALLBACK_PATH: &str = "/oauth/callback";
 
+/// The parameters of authorization requests that the host sets.
+const OF_THE_FLOW: [&str; 9] = [
+    "client_id",
+    "client_secret",
+    "code_challenge",
+    "code_challenge_method",
+    "grant_type",
+    "redirect_uri",
+    "response_type",
+    "scope",
+    "state",
+];
+
 /// How a secret is written.
 const VALUE_FROM: &str = "Write {valueFrom: {env: NAME}}, and give the app the variable NAME in the policy: `oauthApps: {APP: {env: {NAME: {fromEnv: NAME}}}}`.";
 
 /// Reads `spec`; `None` if anything in it is invalid.
-pub(super) fn read_spec(
-    resource: &Fields<'_>,
-    findings: &mut Findings,
-) -> Option<OAuthAppSpec> {
+pub(super) fn read_spec(resource: &Fields<'_>, findings: &mut Findings) -> Option<OAuthAppSpec> {
     let known = [
         "provider",
         "flow",
@@ -35,6 +45,8 @@ pub(super) fn read_spec(
         "client",
         "endpoints",
         "scopes",
+        "parameters",
+        "origins",
         "redirect",
     ];
     let at = resource.required("spec", findings)?;
@@ -50,15 +62,21 @@ pub(super) fn read_spec(
     let endpoints = endpoints.and_then(|at| read_endpoints(&at, flow, findings));
     let scopes = spec.optional("scopes", findings, read_scopes);
     let redirect = spec.optional("redirect", findings, read_redirect);
+    let parameters = spec.optional("parameters", findings, read_parameters);
+    let origins = spec.required("origins", findings);
+    let origins = origins.and_then(|at| read_origins(&at, findings));
     provider?;
-    let (client_id, client_secret) = client?;
+    let client = client?;
     Some(OAuthAppSpec {
         flow: flow?,
         subject_mode: subject_mode?,
-        client_id,
-        client_secret,
+        client_id: client.id,
+        client_secret: client.secret,
+        client_auth: client.auth,
         endpoints: endpoints?,
         scopes: scopes?.unwrap_or_default(),
+        parameters: parameters?.unwrap_or_default(),
+        origins: origins?,
         redirect: redirect?.unwrap_or_else(|| OAuthRedirect::Loopback {
             path: CALLBACK_PATH.to_owned(),
         }),
@@ -102,18 +120,48 @@ fn read_subject_mode(at: &Cursor<'_>, findings: &mut Findings) -> Option<Subject
     read_word(at, words, findings)
 }
 
-fn read_client(
-    at: &Cursor<'_>,
-    findings: &mut Findings,
-) -> Option<(OAuthClientId, Option<String>)> {
-    let fields = at.known_fields(&["clientId", "clientSecret"], findings)?;
+/// The client of an app.
+struct Client {
+    id: OAuthClientId,
+    secret: Option<String>,
+    auth: OAuthClientAuth,
+}
+
+fn read_client(at: &Cursor<'_>, findings: &mut Findings) -> Option<Client> {
+    let fields = at.known_fields(&["clientId", "clientSecret", "auth"], findings)?;
     let secret = fields.optional("clientSecret", findings, read_secret);
+    let auth = fields.optional("auth", findings, |at, findings| {
+        let words = [
+            ("basic", OAuthClientAuth::Basic),
+            ("body", OAuthClientAuth::Body),
+        ];
+        read_word(at, words, findings)
+    });
     let id = fields.required("clientId", findings)?;
     let id = match &id.node.value {
         Value::Map(_) => OAuthClientId::Env(read_value_from(&id, findings)?),
         _ => OAuthClientId::Text(read_client_id(&id, findings)?),
     };
-    Some((id, secret?))
+    Some(Client {
+        id,
+        secret: secret?,
+        auth: auth?.unwrap_or_default(),
+    })
+}
+
+/// Reads parameters of authorization requests. Those of the flow itself are the host's.
+fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, String)>> {
+    let mut parameters = Vec::new();
+    for (name, at_key, value) in at.fields(findings)?.entries() {
+        let value = value.text(findings)?;
+        if name.is_empty() || OF_THE_FLOW.contains(&name) {
+            let message = format!("the host sets the parameter '{}' itself", short(name));
+            return at_key.refused(message, findings);
+        }
+        parameters.push((name.to_owned(), value.to_owned()));
+    }
+    parameters.sort();
+    Some(parameters)
 }
 
 /// Reads the name of the variable with the client's secret. Findings do not quote a literal secret.
@@ -176,10 +224,8 @@ fn read_redirect(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAuthRedire
                     path: path.to_owned(),
                 }),
                 false => {
-                    let message = format!(
-                        "'{}' is not a path such as {CALLBACK_PATH}",
-                        short(path)
-                    );
+                    let message =
+                        format!("'{}' is not a path such as {CALLBACK_PATH}", short(path));
                     at.refused(message, findings)
                 }
             }

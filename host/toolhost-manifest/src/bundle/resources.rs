@@ -11,8 +11,8 @@ use toolhost_contract::{
 use super::agent::{self, Declared, References};
 use super::document::{self, Kind, Named};
 use super::manifests::{FILE_MAX, Manifest, ManifestError};
-use super::{mcp_server, oauth_app};
 use super::tool::{self, ToolPlaces};
+use super::{mcp_server, oauth_app};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};

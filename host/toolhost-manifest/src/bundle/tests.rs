@@ -187,7 +187,6 @@ fn other_kinds_of_the_specification_are_ignored_and_unknown_ones_refused() {
         "Swarm",
         "Connector",
         "Connection",
-        "OAuthApp",
         "Trigger",
     ] {
         let text = format!("{BASH}---\n{}", other(kind));
@@ -195,7 +194,7 @@ fn other_kinds_of_the_specification_are_ignored_and_unknown_ones_refused() {
             &text,
             &[&format!(
                 "21:7: note[E_CONFIG_SCHEMA_INVALID] documents[1].kind: kind {kind} is ignored: \
-             toolhost reads Tool, Agent and McpServer"
+             toolhost reads Tool, Agent, McpServer and OAuthApp"
             )],
         );
         assert_eq!(parse(&text).unwrap().tools().len(), 1);

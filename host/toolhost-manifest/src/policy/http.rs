@@ -15,7 +15,7 @@ use crate::reader::{Cursor, Fields, Findings};
 
 /// Maximum number of rules, networks and credentials of one tool, each: every request is compared with
 /// all of them.
-pub(super) const ENTRIES_MAX: usize = 1_000;
+const ENTRIES_MAX: usize = 1_000;
 
 /// The help for an invalid rule.
 const RULE: &str = "A rule is '[METHOD ]scheme://host[:port][/path*]', such as 'GET https://api.example.com/v1/*'.";

@@ -5,21 +5,21 @@
 use std::fmt;
 
 use serde_json::json;
-use toolhost_contract::http::Origin;
 use toolhost_contract::{
     AddressBlock, OAuthAppResource, OAuthClientId, OAuthEndpoints, OAuthFlow, ResourceName,
     ToolErrorCode,
 };
 use zeroize::Zeroizing;
 
-use super::http::{ENTRIES_MAX, read_networks};
+use super::http::read_networks;
 use super::variable::{Environment, Secrets, read_env};
-use crate::command::read_texts;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::oauth_values::{read_scopes, read_urls};
-use crate::quote::short;
+use crate::oauth_values::{is_of_loopback, read_origins, read_scopes, read_urls};
 use crate::reader::{Cursor, Fields, Findings};
 use crate::yaml::write;
+
+/// The addresses of this machine.
+const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 /// What the policy gives to an OAuthApp.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,8 +28,6 @@ pub struct OAuthAppGrant {
     pub client_id: String,
     /// The secret of the client. None: a public client.
     pub client_secret: Option<Zeroizing<String>>,
-    /// Blocks of non-public addresses to which the names of the endpoints may resolve.
-    pub private_networks: Vec<AddressBlock>,
 }
 
 /// Omits the secret.
@@ -46,8 +44,6 @@ impl fmt::Debug for OAuthAppGrant {
 pub struct ToolOAuthGrant {
     /// The OAuthApp.
     pub app: ResourceName,
-    /// The origins, such as `https://api.example.com`, on whose requests the host sets the token.
-    pub origins: Vec<String>,
     /// The scopes that the token must have. None: those of the app.
     pub scopes: Option<Vec<String>>,
 }
@@ -57,6 +53,7 @@ pub struct ToolOAuthGrant {
 pub(super) struct OAuthAppRule {
     pub(super) place: Place,
     endpoints: OAuthEndpoints,
+    origins: Vec<String>,
     env: Environment,
     private_networks: Vec<AddressBlock>,
 }
@@ -65,7 +62,6 @@ pub(super) struct OAuthAppRule {
 #[derive(Debug, Clone)]
 pub(super) struct ToolOAuthRule {
     pub(super) place: Place,
-    origins: Vec<String>,
     scopes: Option<Vec<String>>,
 }
 
@@ -76,15 +72,21 @@ pub(super) fn read(
     secrets: Secrets<'_>,
     findings: &mut Findings,
 ) -> Option<OAuthAppRule> {
-    fields.refuse_unknown(&["endpoints", "env", "privateNetworks"], findings);
+    fields.refuse_unknown(
+        &["endpoints", "origins", "env", "privateNetworks"],
+        findings,
+    );
     let endpoints = fields.required("endpoints", findings);
     let endpoints = endpoints.and_then(|at| read_urls(&at, findings));
+    let origins = fields.required("origins", findings);
+    let origins = origins.and_then(|at| read_origins(&at, findings));
     let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
     let env = fields.optional("env", findings, env);
     let private_networks = read_networks(fields, findings);
     Some(OAuthAppRule {
         place,
         endpoints: endpoints?,
+        origins: origins?,
         env: env?.unwrap_or_default(),
         private_networks,
     })
@@ -96,43 +98,43 @@ pub(super) fn read_use(
     place: Place,
     findings: &mut Findings,
 ) -> ToolOAuthRule {
-    fields.refuse_unknown(&["origins", "scopes"], findings);
-    let origins = fields.required("origins", findings);
-    let origins = origins.and_then(|at| read_origins(&at, findings));
+    fields.refuse_unknown(&["scopes"], findings);
     let scopes = fields.optional("scopes", findings, read_scopes);
     ToolOAuthRule {
         place,
-        origins: origins.unwrap_or_default(),
         scopes: scopes.flatten(),
     }
-}
-
-fn read_origins(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
-    let origins = read_texts(at, findings)?;
-    if origins.is_empty() || origins.len() > ENTRIES_MAX {
-        let message = format!("'origins' has 1 to {ENTRIES_MAX} origins");
-        return at.refused(message, findings);
-    }
-    for origin in &origins {
-        if let Err(error) = Origin::parse(origin) {
-            let message = format!("invalid origin '{}': {error}", short(origin));
-            return at.refused(message, findings);
-        }
-    }
-    Some(origins)
 }
 
 impl ToolOAuthRule {
     pub(super) fn grant(&self, app: &ResourceName) -> ToolOAuthGrant {
         ToolOAuthGrant {
             app: app.clone(),
-            origins: self.origins.clone(),
             scopes: self.scopes.clone(),
         }
     }
 }
 
 impl OAuthAppRule {
+    /// Lists the non-public addresses at which the endpoints may be. An endpoint at this machine needs no rule.
+    pub(super) fn networks(&self) -> Vec<AddressBlock> {
+        let endpoints = &self.endpoints;
+        let urls = [
+            endpoints.authorization_url.as_deref(),
+            endpoints.device_authorization_url.as_deref(),
+            endpoints.revocation_url.as_deref(),
+            Some(endpoints.token_url.as_str()),
+        ];
+        let is_local = urls.into_iter().flatten().any(is_of_loopback);
+        let loopback = LOOPBACK.iter().filter(|_| is_local);
+        let loopback = loopback.filter_map(|block| AddressBlock::parse(block).ok());
+        self.private_networks
+            .iter()
+            .copied()
+            .chain(loopback)
+            .collect()
+    }
+
     /// Lists the secrets, each with its name.
     pub(super) fn secrets(&self) -> Vec<(&str, &str)> {
         let secrets = self.env.secret.iter();
@@ -157,8 +159,14 @@ impl OAuthAppRule {
         if let Some(key) = self.differing_endpoint(&app.spec.endpoints) {
             return Err(refused(format!("its {key} differs")));
         }
-        let missing =
-            |name: &str| refused(format!("it reads the variable {name}, which is not in 'env'"));
+        if self.origins != app.spec.origins {
+            return Err(refused("its origins differ".to_owned()));
+        }
+        let missing = |name: &str| {
+            refused(format!(
+                "it reads the variable {name}, which is not in 'env'"
+            ))
+        };
         let client_id = match &app.spec.client_id {
             OAuthClientId::Text(id) => id.clone(),
             OAuthClientId::Env(name) => self.value(name).ok_or_else(|| missing(name))?.to_owned(),
@@ -179,7 +187,6 @@ impl OAuthAppRule {
         Ok(OAuthAppGrant {
             client_id,
             client_secret,
-            private_networks: self.private_networks.clone(),
         })
     }
 
@@ -203,6 +210,7 @@ impl OAuthAppRule {
                 own.device_authorization_url != asked.device_authorization_url,
             ),
             ("revocationUrl", own.revocation_url != asked.revocation_url),
+            ("issuer", own.issuer != asked.issuer),
         ];
         let (key, _) = pairs.into_iter().find(|(_, differs)| *differs)?;
         Some(key)
@@ -227,7 +235,7 @@ fn help(app: &OAuthAppResource) -> String {
     if let Some(name) = &app.spec.client_secret {
         env.insert(name.clone(), json!({"fromEnv": name}));
     }
-    let mut grant = json!({"endpoints": endpoints});
+    let mut grant = json!({"endpoints": endpoints, "origins": app.spec.origins});
     if let Some(grant) = grant.as_object_mut().filter(|_| !env.is_empty()) {
         grant.insert("env".to_owned(), env.into());
     }

@@ -177,7 +177,9 @@ fn read_tools(
                 false => WorkdirAccess::ReadWrite,
             }),
             agents: agents.flatten(),
-            oauth: fields.get("oauth").map(|_| read_tool_oauth(fields, findings)),
+            oauth: fields
+                .get("oauth")
+                .map(|_| read_tool_oauth(fields, findings)),
         }
     })
 }

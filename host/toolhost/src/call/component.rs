@@ -1,6 +1,7 @@
 //! Runs a component: a handler, a poll for a pending result, or a cancellation.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use toolhost_contract::{AssistantMessage, ToolError, Usage};
 use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
@@ -9,7 +10,7 @@ use super::failure::answer_of;
 use super::outcome::Answer;
 use super::scope::TurnScope;
 use super::workdir::CallWorkdir;
-use super::{output_schema, telemetry, workdir};
+use super::{access_tokens, output_schema, telemetry, workdir};
 use crate::agent::Permit;
 use crate::agents_port;
 use crate::pending::record::PendingCall;
@@ -82,6 +83,11 @@ impl ComponentRun<'_> {
         let (turn, tool) = (self.turn, self.tool);
         let credentials = turn.credentials(tool.item.name.resource()).await?;
         credentials.add_to(&mut self.permit.grants);
+        let uses = Arc::clone(&self.permit.oauth);
+        if !uses.is_empty() {
+            let name = tool.item.name.resource();
+            access_tokens::add_to(&mut self.permit.grants, &uses, name, turn).await?;
+        }
         turn.open_workdir(self.step_id, self.call_id, tool).await
     }
 }

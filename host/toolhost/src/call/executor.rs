@@ -54,6 +54,7 @@ pub(crate) async fn execute(
     let redactor = &turn.agent().host.redactor;
     let result = exit(redactor, result, limit);
     turn.record_result(&result);
+    scope.note(&result);
     result
 }
 

@@ -1,14 +1,15 @@
 //! What calls need of their instance, their turn and their step.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{
-    AssistantMessage, ErrorCode, ErrorMessageLimit, HandlerError, Locale, ResourceName,
-    ToolContext, ToolError, ToolErrorCode, ToolResult, ToolStatus, limit_error, normalise_error,
+    AssistantMessage, AuthorizationRequired, ErrorCode, ErrorMessageLimit, HandlerError, Locale,
+    ResourceName, ToolContext, ToolError, ToolErrorCode, ToolResult, ToolStatus, limit_error,
+    normalise_error,
 };
 use toolhost_manifest::policy::{CredentialResponse, Credentials};
 use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
@@ -86,6 +87,8 @@ pub(crate) struct TurnOptions {
     /// Stops the calls.
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) extensions: Option<Extensions>,
+    /// The user whose grants the calls use.
+    pub(crate) subject: Option<Arc<str>>,
 }
 
 /// What calls need of their turn. Its steps and calls share it.
@@ -97,6 +100,8 @@ pub(crate) struct TurnScope {
     /// Receives what the calls log while they run.
     log: Option<LogListener>,
     pub(crate) cancellation: Option<CancellationToken>,
+    /// The user whose grants of OAuthApps the calls use.
+    pub(crate) subject: Option<Arc<str>>,
     /// Values that the layers of the turn share with those of its steps and calls.
     pub(crate) extensions: Extensions,
     required_succeeded: AtomicBool,
@@ -114,6 +119,7 @@ impl TurnScope {
             log,
             cancellation,
             extensions,
+            subject,
         } = options;
         // What the layers of this turn insert is not seen by another turn with the same options.
         let extensions =
@@ -130,6 +136,7 @@ impl TurnScope {
             agents,
             log,
             cancellation,
+            subject,
             extensions,
             required_succeeded: AtomicBool::new(false),
         }
@@ -142,7 +149,10 @@ impl TurnScope {
             instance,
             call.turn_id.clone(),
             trace_id,
-            TurnOptions::default(),
+            TurnOptions {
+                subject: call.subject.as_deref().map(Arc::from),
+                ..TurnOptions::default()
+            },
         ))
     }
 
@@ -202,6 +212,7 @@ impl TurnScope {
             trace_id: Some(self.origin.trace_id.clone()),
             message: message.clone(),
             workdir: pending::CallWorkdir::of(&self.instance.workdir),
+            subject: self.subject.as_deref().map(str::to_owned),
         }
     }
 
@@ -315,6 +326,28 @@ impl TurnScope {
     }
 }
 
+/// What users have to do before calls of a step can run. Cheap to clone: every clone is the same list.
+///
+/// Spec: requirements-v1 §12.6.6.
+#[derive(Clone, Default)]
+pub(crate) struct Notices(Arc<Mutex<Vec<AuthorizationRequired>>>);
+
+impl Notices {
+    /// Adds the authorization that a call needs, unless it is there.
+    fn add(&self, needed: &AuthorizationRequired) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = &needed.auth_session_id;
+        if all.iter().all(|known| known.auth_session_id != *id) {
+            all.push(needed.clone());
+        }
+    }
+
+    pub(crate) fn list(&self) -> Vec<AuthorizationRequired> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.clone()
+    }
+}
+
 /// What a call needs of its step: a snapshot. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct CallScope {
@@ -323,6 +356,8 @@ pub(crate) struct CallScope {
     pub(crate) turn: Arc<TurnScope>,
     /// Values that the layers of the step share; none if it has no layers.
     pub(crate) extensions: Option<Extensions>,
+    /// What users have to do before calls of the step can run.
+    pub(crate) notices: Notices,
     /// The handle, if the call runs in the background.
     pub(crate) background: Option<Handle>,
     pub(crate) overlay: Arc<Overlay>,
@@ -341,6 +376,16 @@ impl CallScope {
     ) -> Option<&'a RegisteredTool> {
         let declared = registry.get(name);
         declared.or_else(|| self.overlay.get(name))
+    }
+
+    /// Adds what the user has to do to the notices of the step, if the call failed for it.
+    pub(crate) fn note(&self, result: &ToolResult) {
+        if let Some(needed) = result
+            .tool_error()
+            .and_then(|error| error.details.as_deref())
+        {
+            self.notices.add(needed);
+        }
     }
 
     /// The token that cancels the call. A call in the background has none.

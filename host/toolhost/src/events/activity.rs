@@ -84,6 +84,7 @@ impl Emitter {
             error: None,
             usage: None,
             handle: None,
+            auth: None,
         }
     }
 

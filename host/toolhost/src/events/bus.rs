@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::SystemTime;
 
@@ -52,6 +52,15 @@ impl Default for EventBusConfig {
 /// events are written, for at most a second.
 #[derive(Clone)]
 pub struct EventBus(Arc<BusInner>);
+
+/// A bus that is not kept alive.
+pub(super) struct WeakEventBus(Weak<BusInner>);
+
+impl WeakEventBus {
+    pub(super) fn upgrade(&self) -> Option<EventBus> {
+        self.0.upgrade().map(EventBus)
+    }
+}
 
 struct BusInner {
     sender: broadcast::Sender<Arc<RuntimeEvent>>,
@@ -118,6 +127,10 @@ impl EventBus {
     /// Returns the log in an instance's directory. Guests cannot access the directory.
     pub(super) fn log_in(&self, directory: &Path) -> InstanceLog {
         self.0.log.of(directory)
+    }
+
+    pub(super) fn downgrade(&self) -> WeakEventBus {
+        WeakEventBus(Arc::downgrade(&self.0))
     }
 
     pub(super) fn config(&self) -> &EventBusConfig {

@@ -8,6 +8,7 @@ use toolhost_contract::{Timestamp, ToolError, ToolStatus, Usage};
 
 use super::bounded::{bounded_id, bounded_message};
 use super::trace::TraceContext;
+use crate::oauth::Granted;
 
 /// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -46,6 +47,42 @@ pub enum EventKind {
     /// A background call completed or failed: see `status`.
     #[serde(rename = "tool.settled")]
     ToolSettled,
+    /// A user granted access to an OAuthApp: see `auth`. It belongs to no agent, instance or turn.
+    #[serde(rename = "auth.granted")]
+    AuthGranted,
+}
+
+/// What a user granted. It contains no token.
+///
+/// Spec: requirements-v1 §12.6.4(5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AuthGrant {
+    /// The OAuthApp.
+    pub app: String,
+    /// The user. Unset if the grant is shared by all users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The session that ended with the grant.
+    pub auth_session_id: String,
+    /// The granted scopes.
+    pub scopes: Vec<String>,
+    /// When the access token expires, if the server states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+impl From<Granted> for AuthGrant {
+    fn from(granted: Granted) -> Self {
+        Self {
+            app: granted.app.to_string(),
+            subject: granted.subject,
+            auth_session_id: granted.auth_session_id,
+            scopes: granted.scopes,
+            expires_at: granted.expires_at.map(Timestamp),
+        }
+    }
 }
 
 /// Error of a failed turn, step or call.
@@ -112,6 +149,8 @@ pub struct RuntimeEvent {
     pub usage: Option<Usage>,
     /// Handle of a background call.
     pub handle: Option<Arc<str>>,
+    /// The grant of an `auth.granted` event.
+    pub auth: Option<Box<AuthGrant>>,
 }
 
 impl Serialize for RuntimeEvent {
@@ -119,6 +158,10 @@ impl Serialize for RuntimeEvent {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", &self.kind)?;
         map.serialize_entry("timestamp", &self.timestamp)?;
+        if let Some(auth) = &self.auth {
+            map.serialize_entry("auth", auth)?;
+            return map.end();
+        }
         map.serialize_entry("agentName", &*self.agent_name)?;
         map.serialize_entry("instanceKey", &*self.instance_key)?;
         map.serialize_entry("turnId", &*self.turn_id)?;

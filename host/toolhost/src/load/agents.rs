@@ -6,10 +6,12 @@ use std::sync::Arc;
 use toolhost_contract::{AgentResource, ResourceName, ToolCatalogItem, ToolName, ToolResource};
 use toolhost_manifest::bundle::{Bundle, IMPLICIT_AGENT};
 
+use super::oauth_apps;
 use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
 use crate::host::HostInner;
 use crate::loaded_bundle::Declares;
+use crate::oauth::OAuthApp;
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
 
@@ -23,6 +25,8 @@ pub(super) struct Shared<'a> {
     /// All tools, in the order declared.
     pub(super) items: Vec<ToolCatalogItem>,
     pub(super) overlays: &'a AgentOverlays,
+    /// The OAuthApps that the policy grants.
+    pub(super) oauth_apps: &'a [Arc<OAuthApp>],
 }
 
 impl Shared<'_> {
@@ -49,7 +53,12 @@ impl Shared<'_> {
         };
         let permit = |tool: &ToolResource| {
             let tool = &tool.metadata.name;
-            (tool.clone(), Permit::of(&self.host.policy, name, tool))
+            let policy = &self.host.policy;
+            let permit = Permit {
+                oauth: oauth_apps::uses(policy, self.oauth_apps, name, tool),
+                ..Permit::of(policy, name, tool)
+            };
+            (tool.clone(), permit)
         };
         Agent(Arc::new(AgentInner {
             name: name.to_owned(),

@@ -75,6 +75,8 @@ pub(crate) struct PendingCall {
     /// The workdir of the instance that called. None if it was removed meanwhile, and in records of earlier
     /// releases.
     pub(crate) workdir: Option<CallWorkdir>,
+    /// The user whose grants of OAuthApps the call uses.
+    pub(crate) subject: Option<String>,
 }
 
 /// A record to insert.

@@ -17,7 +17,7 @@ fn app(spec: &str) -> String {
 fn an_oauth_app_names_its_client_its_endpoints_and_its_scopes() {
     // requirements-v1 §12.6.1(1)
     let text = app(&format!(
-        "{{provider: github, flow: authorizationCode, subjectMode: user, client: {{clientId: Iv1, clientSecret: {{valueFrom: {{env: SECRET}}}}}}, endpoints: {ENDPOINTS}, scopes: [repo, 'user:email']}}"
+        "{{provider: github, flow: authorizationCode, subjectMode: user, client: {{clientId: Iv1, clientSecret: {{valueFrom: {{env: SECRET}}}}}}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}, scopes: [repo, 'user:email']}}"
     ));
     let bundle = parse(&text).unwrap();
     let [(github, place)] = bundle.oauth_apps() else {
@@ -40,14 +40,23 @@ fn an_oauth_app_of_another_flow_is_refused_at_load() {
     // requirements-v1 §12.6.5(2)
     let with = |flow: &str| {
         app(&format!(
-            "{{flow: {flow}, subjectMode: global, client: {{clientId: a}}, endpoints: {ENDPOINTS}}}"
+            "{{flow: {flow}, subjectMode: global, client: {{clientId: a}}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}}}"
         ))
     };
     let at = "4:14: error[E_CONFIG_SCHEMA_INVALID] documents[0].spec.flow: ";
     for (flow, expected) in [
-        ("implicit", "'implicit' is neither authorizationCode nor deviceCode"),
-        ("password", "'password' is neither authorizationCode nor deviceCode"),
-        ("devicecode", "'devicecode' is neither authorizationCode nor deviceCode"),
+        (
+            "implicit",
+            "'implicit' is neither authorizationCode nor deviceCode",
+        ),
+        (
+            "password",
+            "'password' is neither authorizationCode nor deviceCode",
+        ),
+        (
+            "devicecode",
+            "'devicecode' is neither authorizationCode nor deviceCode",
+        ),
     ] {
         check(&with(flow), &[&format!("{at}{expected}")]);
     }
@@ -55,7 +64,9 @@ fn an_oauth_app_of_another_flow_is_refused_at_load() {
     assert_eq!(findings[0].help, "Did you mean 'deviceCode'?");
     check(
         &with("deviceCode"),
-        &["4:87: error[E_CONFIG_SCHEMA_INVALID] documents[0].spec.endpoints: 'deviceAuthorizationUrl' is missing"],
+        &[
+            "4:117: error[E_CONFIG_SCHEMA_INVALID] documents[0].spec.endpoints: 'deviceAuthorizationUrl' is missing",
+        ],
     );
 }
 
@@ -63,7 +74,7 @@ fn an_oauth_app_of_another_flow_is_refused_at_load() {
 fn a_secret_in_a_bundle_is_refused_and_not_quoted() {
     // requirements-v1 §12.6.3(3)
     let text = app(&format!(
-        "{{flow: authorizationCode, subjectMode: user, client: {{clientId: a, clientSecret: sk-12345}}, endpoints: {ENDPOINTS}}}"
+        "{{flow: authorizationCode, subjectMode: user, client: {{clientId: a, clientSecret: sk-12345}}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}}}"
     ));
     let findings = parse(&text).unwrap_err();
     let [finding] = findings.as_slice() else {
@@ -79,26 +90,34 @@ fn an_oauth_app_that_is_not_complete_is_refused_with_its_place() {
     let whole = "flow: authorizationCode, subjectMode: user";
     let client = "client: {clientId: a}";
     let with_url = |url: &str| {
-        format!("{{{whole}, {client}, endpoints: {{authorizationUrl: 'https://a.example/', tokenUrl: '{url}'}}}}")
+        format!(
+            "{{{whole}, {client}, origins: ['https://api.a.example'], endpoints: {{authorizationUrl: 'https://a.example/', tokenUrl: '{url}'}}}}"
+        )
     };
     for (spec, path, message) in [
         (
-            format!("{{{whole}, {client}}}"),
+            format!("{{{whole}, {client}, origins: ['https://api.a.example']}}"),
             "",
             "'endpoints' is missing",
         ),
         (
-            format!("{{{whole}, {client}, endpoints: {{tokenUrl: 'https://a.example/'}}}}"),
+            format!(
+                "{{{whole}, {client}, origins: ['https://api.a.example'], endpoints: {{tokenUrl: 'https://a.example/'}}}}"
+            ),
             ".endpoints",
             "'authorizationUrl' is missing",
         ),
         (
-            format!("{{{whole}, client: {{}}, endpoints: {ENDPOINTS}}}"),
+            format!(
+                "{{{whole}, client: {{}}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}}}"
+            ),
             ".client",
             "'clientId' is missing",
         ),
         (
-            format!("{{flow: authorizationCode, {client}, endpoints: {ENDPOINTS}}}"),
+            format!(
+                "{{flow: authorizationCode, {client}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}}}"
+            ),
             "",
             "'subjectMode' is missing",
         ),
@@ -113,27 +132,59 @@ fn an_oauth_app_that_is_not_complete_is_refused_with_its_place() {
             "'a.example' is not a URL of the form https://host/path",
         ),
         (
-            format!("{{{whole}, {client}, endpoints: {ENDPOINTS}, scopes: ['a b']}}"),
+            format!(
+                "{{{whole}, {client}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}, scopes: ['a b']}}"
+            ),
             ".scopes",
             "'a b' is not an OAuth scope",
         ),
         (
-            format!("{{{whole}, {client}, endpoints: {ENDPOINTS}, redirect: {{}}}}"),
+            format!(
+                "{{{whole}, {client}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}, redirect: {{}}}}"
+            ),
             ".redirect",
             "a redirect has either 'url' or 'callbackPath'",
         ),
         (
-            format!("{{{whole}, {client}, endpoints: {ENDPOINTS}, redirect: {{callbackPath: x}}}}"),
+            format!(
+                "{{{whole}, {client}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}, redirect: {{callbackPath: x}}}}"
+            ),
             ".redirect.callbackPath",
             "'x' is not a path such as /oauth/callback",
         ),
         (
-            format!("{{{whole}, client: {{clientId: {{valueFrom: {{env: 'A=B'}}}}}}, endpoints: {ENDPOINTS}}}"),
+            format!(
+                "{{{whole}, client: {{clientId: {{valueFrom: {{env: 'A=B'}}}}}}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}}}"
+            ),
             ".client.clientId.valueFrom.env",
             "'A=B' cannot be the name of a variable",
         ),
         (
-            format!("{{{whole}, {client}, endpoints: {ENDPOINTS}, scope: [a]}}"),
+            format!("{{{whole}, {client}, endpoints: {ENDPOINTS}}}"),
+            "",
+            "'origins' is missing",
+        ),
+        (
+            format!("{{{whole}, {client}, endpoints: {ENDPOINTS}, origins: []}}"),
+            ".origins",
+            "'origins' has 1 to 100 origins",
+        ),
+        (
+            format!("{{{whole}, {client}, endpoints: {ENDPOINTS}, origins: ['http://a.example']}}"),
+            ".origins",
+            "invalid origin 'http://a.example': a token is sent over https alone",
+        ),
+        (
+            format!(
+                "{{{whole}, {client}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}, parameters: {{state: x}}}}"
+            ),
+            ".parameters.state",
+            "the host sets the parameter 'state' itself",
+        ),
+        (
+            format!(
+                "{{{whole}, {client}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}, scope: [a]}}"
+            ),
             ".scope",
             "unknown key 'scope'",
         ),
@@ -141,7 +192,10 @@ fn an_oauth_app_that_is_not_complete_is_refused_with_its_place() {
         let lines = found(&app(&spec));
         let at = format!("error[E_CONFIG_SCHEMA_INVALID] documents[0].spec{path}");
         assert_eq!(lines.len(), 1, "{spec}: {lines:?}");
-        assert!(lines[0].ends_with(&format!("{at}: {message}")), "{spec}: {lines:?}");
+        assert!(
+            lines[0].ends_with(&format!("{at}: {message}")),
+            "{spec}: {lines:?}"
+        );
     }
     // A loopback address needs no TLS: nothing leaves the machine.
     let local = with_url("http://127.0.0.1:8080/token?tenant=a");
@@ -150,7 +204,9 @@ fn an_oauth_app_that_is_not_complete_is_refused_with_its_place() {
 
 #[test]
 fn a_tool_asks_for_the_oauth_apps_of_its_bundle() {
-    let whole = format!("{{flow: authorizationCode, subjectMode: user, client: {{clientId: a}}, endpoints: {ENDPOINTS}}}");
+    let whole = format!(
+        "{{flow: authorizationCode, subjectMode: user, client: {{clientId: a}}, origins: ['https://api.a.example'], endpoints: {ENDPOINTS}}}"
+    );
     let with = |references: &str| {
         let app = app(&whole);
         app.replace("exports:", &format!("oauthApps: {references}, exports:"))

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SPEC: &str = "{flow: authorizationCode, subjectMode: user, client: {clientId: {valueFrom: {env: ID}}, clientSecret: {valueFrom: {env: SECRET}}}, endpoints: {authorizationUrl: 'https://a.example/authorize', tokenUrl: 'https://a.example/token'}}";
+const SPEC: &str = "{flow: authorizationCode, subjectMode: user, client: {clientId: {valueFrom: {env: ID}}, clientSecret: {valueFrom: {env: SECRET}}}, endpoints: {authorizationUrl: 'https://a.example/authorize', tokenUrl: 'https://a.example/token'}, origins: ['https://api.a.example']}";
 
 fn app(spec: &str) -> (OAuthAppResource, Place) {
     let text = format!(
@@ -14,7 +14,7 @@ fn app(spec: &str) -> (OAuthAppResource, Place) {
 
 fn policy(endpoints: &str, env: &str) -> Policy {
     parse(&format!(
-        "oauthApps: {{github: {{endpoints: {endpoints}, env: {env}}}}}"
+        "oauthApps: {{github: {{endpoints: {endpoints}, env: {env}, origins: ['https://api.a.example']}}}}"
     ))
 }
 
@@ -24,10 +24,15 @@ const ENDPOINTS: &str =
 #[test]
 fn an_oauth_app_is_granted_only_with_exactly_the_endpoints_of_the_policy() {
     let policy_of = |endpoints| policy(endpoints, "{ID: client-1, SECRET: {secret: s3cret}}");
-    let (app, place) = app(SPEC);
-    let granted = policy_of(ENDPOINTS).oauth_app(&app, &place).unwrap();
+    let (app_of_bundle, place) = app(SPEC);
+    let granted = policy_of(ENDPOINTS)
+        .oauth_app(&app_of_bundle, &place)
+        .unwrap();
     assert_eq!(granted.client_id, "client-1");
-    assert_eq!(granted.client_secret.as_deref().map(String::as_str), Some("s3cret"));
+    assert_eq!(
+        granted.client_secret.as_deref().map(String::as_str),
+        Some("s3cret")
+    );
     for (endpoints, key) in [
         (
             "{authorizationUrl: 'https://b.example/authorize', tokenUrl: 'https://a.example/token'}",
@@ -42,13 +47,18 @@ fn an_oauth_app_is_granted_only_with_exactly_the_endpoints_of_the_policy() {
             "revocationUrl",
         ),
     ] {
-        let error = policy_of(endpoints).oauth_app(&app, &place).unwrap_err();
+        let error = policy_of(endpoints)
+            .oauth_app(&app_of_bundle, &place)
+            .unwrap_err();
         assert!(error.is_error());
         let expected = format!("OAuthApp/github is not the one in the policy: its {key} differs");
         assert_eq!(error.message, expected);
         assert_eq!(error.related[0].place.file, "p.yaml");
     }
     let policy = policy_of(ENDPOINTS);
+    let (other, place) = app(&SPEC.replace("api.a.example", "b.example"));
+    let error = policy.oauth_app(&other, &place).unwrap_err();
+    assert!(error.message.ends_with("its origins differ"), "{error}");
     assert_eq!(policy.redactor().text("a s3cret"), "a [redacted:SECRET]");
     assert!(!format!("{policy:?} {granted:?}").contains("s3cret"));
 }
@@ -89,9 +99,9 @@ fn the_help_about_an_oauth_app_is_a_policy_that_grants_it() {
 }
 
 #[test]
-fn a_tool_may_use_the_oauth_apps_of_its_rule_at_its_origins() {
+fn a_tool_may_use_the_oauth_apps_of_its_rule() {
     let policy = parse(
-        "tools: {t: {oauth: {github: {origins: ['https://api.example.com'], scopes: [repo]}}}}\nagents: {a: {tools: {t: {oauth: {}}}}}",
+        "tools: {t: {oauth: {github: {scopes: [repo]}}}}\nagents: {a: {tools: {t: {oauth: {}}}}}",
     );
     let tool = ResourceName::parse("t").unwrap();
     let granted = policy.oauth_of("default", &tool);
@@ -99,7 +109,6 @@ fn a_tool_may_use_the_oauth_apps_of_its_rule_at_its_origins() {
         granted,
         [ToolOAuthGrant {
             app: ResourceName::parse("github").unwrap(),
-            origins: vec!["https://api.example.com".to_owned()],
             scopes: Some(vec!["repo".to_owned()]),
         }]
     );
@@ -109,23 +118,15 @@ fn a_tool_may_use_the_oauth_apps_of_its_rule_at_its_origins() {
 }
 
 #[test]
-fn a_tool_has_at_least_one_valid_origin_for_an_oauth_app() {
-    for (rule, message) in [
-        ("{}", "'origins' is missing"),
-        ("{origins: []}", "'origins' has 1 to 1000 origins"),
-        (
-            "{origins: ['https://a.example/path']}",
-            "invalid origin 'https://a.example/path'",
-        ),
-        (
-            "{origins: ['https://*.example']}",
-            "invalid origin 'https://*.example'",
-        ),
-        ("{origin: ['https://a.example']}", "unknown key 'origin'"),
-    ] {
-        let text = format!("tools: {{t: {{oauth: {{github: {rule}}}}}}}");
-        let error = Policy::parse(&text, "p.yaml").unwrap_err();
-        let messages: Vec<&str> = error.diagnostics.iter().map(|it| it.message.as_str()).collect();
-        assert!(messages.iter().any(|it| it.starts_with(message)), "{rule}: {messages:?}");
-    }
+fn an_endpoint_of_this_machine_opens_loopback_to_the_host_and_no_other_does() {
+    let networks = |url: &str| {
+        let endpoints = format!("{{tokenUrl: '{url}'}}");
+        let networks = policy(&endpoints, "{}").oauth_networks();
+        networks.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        networks("http://127.0.0.1:8080/token"),
+        ["127.0.0.0/8", "::1/128"]
+    );
+    assert!(networks("https://a.example/token").is_empty());
 }

@@ -39,10 +39,10 @@ pub(super) fn insert(
     tx.prepare_cached(
         "INSERT INTO pending (handle, bundle, agent, instance_key, call_id, tool_name, turn_id,
              trace_id, message, workdir, workdir_inode, guest_handle, run_id, state, created_ms,
-             expires_ms)
+             expires_ms, subject)
          VALUES (:handle, :bundle, :agent, :instance_key, :call_id, :tool_name, :turn_id,
              :trace_id, :message, :workdir, :workdir_inode, :guest_handle, :run_id, :state,
-             :created_ms, :expires_ms)",
+             :created_ms, :expires_ms, :subject)",
     )?
     .execute(named_params! {
         ":handle": handle,
@@ -61,6 +61,7 @@ pub(super) fn insert(
         ":state": state,
         ":created_ms": now_ms,
         ":expires_ms": expires_ms,
+        ":subject": new.call.subject,
     })?;
     Ok(())
 }
@@ -147,6 +148,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
             trace_id: row.get("trace_id")?,
             message: message.ok_or_else(|| unreadable(row, "message"))?,
             workdir: workdir(row)?,
+            subject: row.get("subject")?,
         },
         state,
     })

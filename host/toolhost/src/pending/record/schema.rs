@@ -5,7 +5,7 @@ use toolhost_store::Schema;
 /// Schema of pending calls, as migration steps.
 pub(crate) const SCHEMA: Schema = Schema {
     owner: "pending",
-    steps: &[PENDING, PENDING_BYTES, PENDING_WORKDIR],
+    steps: &[PENDING, PENDING_BYTES, PENDING_WORKDIR, PENDING_SUBJECT],
     legacy_versions: &[1, 3],
 };
 
@@ -79,4 +79,9 @@ END;
 const PENDING_WORKDIR: &str = "
 ALTER TABLE pending ADD COLUMN workdir BLOB;
 ALTER TABLE pending ADD COLUMN workdir_inode INTEGER;
+";
+
+/// The subject of the turn of each call.
+const PENDING_SUBJECT: &str = "
+ALTER TABLE pending ADD COLUMN subject TEXT;
 ";

@@ -57,6 +57,7 @@ fn call(id: &str) -> PendingCall {
             path: OsString::from_vec(b"/srv/\xff".to_vec()).into(),
             inode: u64::MAX,
         }),
+        subject: Some("ada".to_owned()),
     }
 }
 

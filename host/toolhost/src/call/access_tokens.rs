@@ -1,0 +1,114 @@
+//! Gets the tokens of a call, which the host sets on its HTTP requests.
+//!
+//! Spec: requirements-v1 §12.6.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost_contract::{
+    AuthorizationRequired, Grants, HttpCredential, ResourceName, Timestamp, ToolError,
+    ToolErrorCode, text,
+};
+
+use super::scope::TurnScope;
+use crate::oauth::{AccessToken, OAuthApp, OAuthError, OAuthUse, TokenResult};
+
+/// Shortest time for which a token must still be valid when a call begins: it expires during fewer calls.
+const MIN_TTL: Duration = Duration::from_secs(60);
+
+/// Longest sentence for the user, in characters.
+const MESSAGE_MAX: usize = 500;
+
+/// Gets a token for each app that a tool may use, and adds it to the grants of the call. The host redacts
+/// the tokens from now on.
+///
+/// # Errors
+/// `E_TOOL_AUTH_…`: the component must not run.
+pub(super) async fn add_to(
+    grants: &mut Grants,
+    uses: &[OAuthUse],
+    tool: &ResourceName,
+    turn: &TurnScope,
+) -> Result<(), ToolError> {
+    for one in uses {
+        let token = get(one, tool, turn).await?;
+        let secret = token.secret().expose();
+        let redactor = &turn.agent().host.redactor;
+        redactor.add([(one.app.name.as_str(), secret)]);
+        let credentials = one.app.origins.iter().map(|origin| {
+            HttpCredential::new(origin, "authorization", "Bearer ", secret).map_err(|error| {
+                let reason = format!("the token cannot be sent to {origin}: {error}");
+                failed(tool, &one.app, &reason, turn)
+            })
+        });
+        let credentials = credentials.collect::<Result<Vec<_>, _>>()?;
+        if let Some(http) = &mut grants.http {
+            Arc::make_mut(http).credentials.extend(credentials);
+        }
+    }
+    Ok(())
+}
+
+async fn get(
+    one: &OAuthUse,
+    tool: &ResourceName,
+    turn: &TurnScope,
+) -> Result<AccessToken, ToolError> {
+    let app = &one.app;
+    let Some(oauth) = &turn.agent().host.oauth else {
+        let reason = "this host keeps no grants: the runtime sets HostBuilder::oauth";
+        return Err(failed(tool, app, reason, turn));
+    };
+    let subject = turn.subject.as_deref();
+    // Boxed, so that the futures of calls without OAuth stay small.
+    let token = Box::pin(oauth.access_token(app, subject, one.scopes.as_deref(), MIN_TTL));
+    match token.await {
+        TokenResult::Ready(token) => Ok(token),
+        TokenResult::AuthorizationRequired(required) => {
+            let details = AuthorizationRequired {
+                app: app.name.clone(),
+                auth_session_id: required.auth_session_id,
+                authorization_url: required.authorization_url,
+                user_code: required
+                    .user_code
+                    .map(|code| text::shorten(&code, MESSAGE_MAX)),
+                expires_at: Timestamp(required.expires_at),
+                message: text::shorten(&required.message, MESSAGE_MAX),
+            };
+            let message = format!(
+                "Tool '{tool}' did not run: the user has not granted access to OAuthApp/{} yet.",
+                app.name
+            );
+            Err(ToolError::authorization_required(
+                message,
+                details,
+                turn.locale(),
+            ))
+        }
+        TokenResult::Error(error) => Err(refused(tool, &error, turn)),
+    }
+}
+
+/// Returns the error of a call whose token could not be obtained.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "for unknown errors no user can do anything"
+)]
+fn refused(tool: &ResourceName, error: &OAuthError, turn: &TurnScope) -> ToolError {
+    let code = match error {
+        OAuthError::NoSubject { .. } => ToolErrorCode::AuthSubject,
+        OAuthError::Scope { .. } => ToolErrorCode::AuthScope,
+        _ => ToolErrorCode::AuthFailed,
+    };
+    let message = format!("Tool '{tool}' did not run: {error}.");
+    tracing::warn!(%tool, code = code.as_str(), "no access token: {error}");
+    ToolError::host(code, message, turn.locale())
+}
+
+fn failed(tool: &ResourceName, app: &OAuthApp, reason: &str, turn: &TurnScope) -> ToolError {
+    let message = format!(
+        "Tool '{tool}' did not run: OAuthApp {}: {reason}.",
+        app.name
+    );
+    ToolError::host(ToolErrorCode::AuthFailed, message, turn.locale())
+}

@@ -1,0 +1,152 @@
+//! Compares the OAuthApps of a bundle, and the tools that ask for them, with what the policy grants.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolhost_contract::{
+    OAuthAppResource, OAuthClientAuth, OAuthFlow, OAuthRedirect, ResourceName, SubjectMode,
+    ToolErrorCode, ToolResource,
+};
+use toolhost_manifest::DiagnosticList;
+use toolhost_manifest::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT};
+use toolhost_manifest::policy::{OAuthAppGrant, Policy};
+use toolhost_manifest::yaml::write;
+
+use crate::oauth::{LOOPBACK_PORT, OAuthApp, OAuthUse, Secret};
+
+/// Returns the apps that the policy grants, and adds a finding for each other one, for each tool that asks for
+/// one in vain, and for scopes that an app does not have.
+pub(super) fn granted(
+    policy: &Policy,
+    bundle: &Bundle,
+    findings: &mut DiagnosticList,
+) -> Vec<Arc<OAuthApp>> {
+    let mut granted = Vec::new();
+    for (app, place) in bundle.oauth_apps() {
+        match policy.oauth_app(app, place) {
+            Ok(grant) => granted.push(Arc::new(app_of(app, grant))),
+            Err(finding) => findings.add(*finding),
+        }
+        let unknown = scope_of_policy(policy, bundle, app);
+        findings.extend(unknown.map(|(tool, scope)| {
+            let app = &app.metadata.name;
+            let message = format!(
+                "the policy requires the scope '{scope}' of OAuthApp/{app} for tool {tool}, and the app has no such scope"
+            );
+            let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place.clone(), message);
+            error.with_help("Add the scope to spec.scopes of the OAuthApp, or remove it in the policy.")
+        }));
+    }
+    for tool in bundle.tools() {
+        findings.extend(not_granted(policy, bundle, tool));
+    }
+    granted
+}
+
+/// Returns the apps that a tool of an agent may use.
+pub(super) fn uses(
+    policy: &Policy,
+    apps: &[Arc<OAuthApp>],
+    agent: &str,
+    tool: &ResourceName,
+) -> Arc<[OAuthUse]> {
+    let granted = policy.oauth_of(agent, tool).into_iter();
+    let granted = granted.filter_map(|grant| {
+        let app = apps.iter().find(|app| app.name == grant.app)?;
+        Some(OAuthUse {
+            app: Arc::clone(app),
+            scopes: grant.scopes,
+        })
+    });
+    granted.collect()
+}
+
+fn agents(bundle: &Bundle) -> Vec<&str> {
+    let agents = bundle.agents().iter();
+    let agents: Vec<&str> = agents.map(|agent| agent.metadata.name.as_str()).collect();
+    match agents.is_empty() {
+        true => vec![IMPLICIT_AGENT],
+        false => agents,
+    }
+}
+
+/// Returns a tool whose rule has a scope that the app does not have, and the scope.
+fn scope_of_policy(
+    policy: &Policy,
+    bundle: &Bundle,
+    app: &OAuthAppResource,
+) -> Option<(ResourceName, String)> {
+    let agents = agents(bundle);
+    bundle.tools().iter().find_map(|tool| {
+        let tool = &tool.metadata.name;
+        let rules = agents.iter().flat_map(|agent| policy.oauth_of(agent, tool));
+        let mut rules = rules.filter(|rule| rule.app == app.metadata.name);
+        let scope = rules.find_map(|rule| {
+            let mut scopes = rule.scopes.into_iter().flatten();
+            scopes.find(|scope| !app.spec.scopes.contains(scope))
+        })?;
+        Some((tool.clone(), scope))
+    })
+}
+
+/// Returns a warning for each app that a tool asks for and that the policy grants it under none of the agents.
+fn not_granted(policy: &Policy, bundle: &Bundle, tool: &ToolResource) -> Vec<Diagnostic> {
+    let name = &tool.metadata.name;
+    let agents = agents(bundle);
+    let is_granted = |app: &ResourceName| {
+        let mut rules = agents.iter().flat_map(|agent| policy.oauth_of(agent, name));
+        rules.any(|rule| rule.app == *app)
+    };
+    let places = bundle.places(name).map(|places| &places.oauth_apps);
+    let asked = tool
+        .spec
+        .oauth_apps
+        .iter()
+        .zip(places.into_iter().flatten());
+    let missing = asked.filter(|(app, _)| !is_granted(app));
+    let warning = |(app, place): (&ResourceName, &_)| {
+        let message =
+            format!("tool {name}: it asks for OAuthApp/{app}, which the policy does not grant");
+        let line = write::inline(&json!({name.as_str(): {"oauth": {app.as_str(): {}}}}));
+        let warning = Diagnostic::warning(ToolErrorCode::Denied, Clone::clone(place), message);
+        warning.with_help(format!("Write `tools: {line}` in the policy to grant it."))
+    };
+    missing.map(warning).collect()
+}
+
+/// Returns an app as the flows use it.
+fn app_of(app: &OAuthAppResource, grant: OAuthAppGrant) -> OAuthApp {
+    let spec = &app.spec;
+    let redirect = match &spec.redirect {
+        OAuthRedirect::Loopback { path } => format!("http://127.0.0.1:{LOOPBACK_PORT}{path}"),
+        OAuthRedirect::Url(url) => url.clone(),
+    };
+    OAuthApp {
+        name: app.metadata.name.clone(),
+        flow: match spec.flow {
+            OAuthFlow::AuthorizationCode => crate::oauth::OAuthFlow::AuthorizationCode,
+            OAuthFlow::DeviceCode => crate::oauth::OAuthFlow::DeviceCode,
+        },
+        authorization_url: spec.endpoints.authorization_url.clone(),
+        token_url: spec.endpoints.token_url.clone(),
+        device_authorization_url: spec.endpoints.device_authorization_url.clone(),
+        revocation_url: spec.endpoints.revocation_url.clone(),
+        issuer: spec.endpoints.issuer.clone(),
+        client_id: grant.client_id,
+        client_secret: grant
+            .client_secret
+            .map(|secret| Secret::new(secret.as_str())),
+        client_auth: match spec.client_auth {
+            OAuthClientAuth::Basic => crate::oauth::OAuthClientAuth::Basic,
+            OAuthClientAuth::Body => crate::oauth::OAuthClientAuth::Body,
+        },
+        scopes: spec.scopes.clone(),
+        subject_mode: match spec.subject_mode {
+            SubjectMode::Global => crate::oauth::SubjectMode::Global,
+            SubjectMode::User => crate::oauth::SubjectMode::User,
+        },
+        redirect: Some(redirect),
+        parameters: spec.parameters.iter().cloned().collect(),
+        origins: spec.origins.clone(),
+    }
+}

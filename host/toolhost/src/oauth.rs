@@ -1,0 +1,54 @@
+//! The tokens of users for tools, which no tool sees: see [`OAuth`].
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//! use toolhost::oauth::{OAuth, OAuthConfig, OAuthEgress, OAuthKeyFile, OAuthStore};
+//! use toolhost::{Host, Policy, Sandbox, SandboxConfig, ToolCall, TurnStart};
+//!
+//! let (root, policy) = ("/var/lib/agent", std::fs::read_to_string("/etc/agent/policy.yaml")?);
+//! let policy = Policy::parse(&policy, "policy.yaml")?;
+//! let sandbox = Sandbox::new(SandboxConfig::default())?;
+//! let mut egress = OAuthEgress::new(sandbox.clone());
+//! egress.private_networks = policy.oauth_networks();
+//! let key = Arc::new(OAuthKeyFile::new("/var/lib/agent/oauth.key"));
+//! let oauth = OAuth::open(OAuthConfig::new(OAuthStore::open(root.as_ref())?, key, egress))?;
+//! let host = Host::builder().sandbox(sandbox).policy(policy).state_root(root);
+//! let host = host.oauth(oauth).build()?;
+//!
+//! let bundle = host.load("bundle").await?;
+//! let instance = bundle.only_agent()?.instance("user-1", host.workdir("/srv/project")?);
+//! let turn = instance.open_turn(TurnStart::new("turn-1").with_subject("ada")).await?;
+//! let step = turn.open_step().await?;
+//! let call = ToolCall::new("call_1", "issues__list", Default::default());
+//! let result = step.execute_without_message(call).await;
+//! for notice in step.notices() {
+//!     println!("{} {}", notice.message, notice.authorization_url); // for the user
+//! }
+//! // In the handler of the redirect URL of the runtime's own server:
+//! let granted = bundle.oauth_callback("code=…&state=…").await?;
+//! # let _ = (result, granted);
+//! # Ok(())
+//! # }
+//! ```
+
+use std::sync::Arc;
+
+pub use toolhost_contract::AuthorizationRequired;
+pub use toolhost_oauth::{
+    AccessToken, CallbackError, Clock, DevicePoll, GrantInfo, Granted, OAuth, OAuthApp,
+    OAuthClientAuth, OAuthConfig, OAuthEgress, OAuthError, OAuthFlow, OAuthKey, OAuthKeyFile,
+    OAuthStore, Secret, SubjectMode, SystemClock, TokenResult,
+};
+
+/// The port of 127.0.0.1 in the redirect URL of an OAuthApp without `redirect.url`. `toolhost auth login` listens
+/// there.
+pub const LOOPBACK_PORT: u16 = 8697;
+
+/// An OAuthApp that a tool may use.
+#[derive(Debug, Clone)]
+pub(crate) struct OAuthUse {
+    pub(crate) app: Arc<OAuthApp>,
+    /// The scopes that the token must have. None: those of the app.
+    pub(crate) scopes: Option<Vec<String>>,
+}
