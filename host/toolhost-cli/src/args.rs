@@ -1,5 +1,6 @@
 //! The arguments of the command line.
 
+mod auth;
 mod bundle;
 mod help;
 mod mcp;
@@ -21,6 +22,7 @@ use crate::failure::Failure;
 use crate::terminal::{ColorChoice, Verbosity};
 use crate::toolchains::Engine;
 
+pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeArgs};
 use bundle::BUNDLE;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
 pub(crate) use parse::parse;
@@ -126,6 +128,9 @@ pub(crate) enum Command {
     /// Authorize this host at MCP servers that require OAuth
     #[command(after_long_help = mcp::HELP)]
     Mcp(McpArgs),
+    /// Grant tools access to the accounts of users: OAuth
+    #[command(after_long_help = auth::HELP)]
+    Auth(AuthArgs),
     /// Run the test cases of a bundle's tools, and cases generated from their schemas
     #[command(
         after_long_help = test::HELP,
@@ -331,6 +336,9 @@ pub(crate) struct CallerArgs {
     /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// The user whose grants of OAuthApps the tool uses
+    #[arg(long, value_name = "USER")]
+    pub(crate) subject: Option<String>,
     /// Add the resource usage to the JSON, as `usage`
     #[arg(long)]
     pub(crate) usage: bool,

@@ -1,8 +1,10 @@
 //! The commands.
 
+mod auth;
 mod build;
 mod cache;
 mod call;
+mod callback;
 mod caller;
 mod check;
 mod completions;
@@ -19,6 +21,7 @@ mod serve;
 mod test;
 mod wit;
 
+pub(crate) use auth::auth;
 pub(crate) use build::build;
 pub(crate) use cache::cache;
 pub(crate) use call::{call, cancel, poll};

@@ -13,8 +13,10 @@ use toolhost::{
 
 use crate::failure::Failure;
 use crate::files;
+use crate::grants;
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
+pub(crate) use crate::state_root::StateRoot;
 use crate::terminal::progress::Progress;
 
 /// The only argument of the processes that compile components for this one.
@@ -22,15 +24,6 @@ pub(crate) const COMPILE_ARG: &str = "compile-component";
 
 /// Maximum bytes of the file of certificates. That of a Linux distribution has some 200 KB.
 const CA_FILE_MAX: u64 = 4 << 20;
-
-/// Whether a command needs the state root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StateRoot {
-    /// The command only keeps tools out of it.
-    Optional,
-    /// The command keeps a workspace in it.
-    Needed,
-}
 
 /// Builds hosts that share one sandbox.
 pub(crate) struct HostFactory {
@@ -116,7 +109,14 @@ impl HostContext {
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
-        let builder = || factory.builder(policy.policy.clone());
+        let oauth = grants::open_for(&factory.sandbox, &policy.policy, root, state_root)?;
+        let builder = || {
+            let builder = factory.builder(policy.policy.clone());
+            match &oauth {
+                Some(oauth) => builder.oauth(oauth.clone()),
+                None => builder,
+            }
+        };
         let (host, keeps_state) = host(builder, root, state_root)?;
         Ok(Self {
             host,

@@ -6,7 +6,6 @@ mod component;
 pub(crate) mod described;
 mod mcp_servers;
 mod names;
-mod oauth_apps;
 mod register;
 mod ungranted;
 
@@ -23,6 +22,7 @@ use toolhost_sandbox::SandboxError;
 
 use crate::host::{Host, HostInner};
 use crate::loaded_bundle::{LoadedBundle, LoadedInner};
+use crate::oauth::granted;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::{RegisteredTool, ToolRegistry};
 use agents::Shared;
@@ -126,7 +126,7 @@ fn assemble(
     let taken = taken_names(open, &registry, &of_agents);
     found.diagnostics.extend(taken);
     let mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
-    let oauth_apps = oauth_apps::granted(&host.policy, open.bundle(), &mut found.diagnostics);
+    let oauth_apps = granted::granted(&host.policy, open.bundle(), &mut found.diagnostics);
     let guard = match guard(open, &found, files) {
         Ok(guard) => host.protection.guard(guard),
         Err(finding) => {

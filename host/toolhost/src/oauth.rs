@@ -32,23 +32,15 @@
 //! # }
 //! ```
 
-use std::sync::Arc;
+pub(crate) mod granted;
 
+pub(crate) use granted::OAuthUse;
+pub use granted::{LOOPBACK_PORT, granted_app};
 pub use toolhost_contract::AuthorizationRequired;
+/// An authorization that [`OAuth::authorize`] began.
+pub use toolhost_oauth::AuthorizationRequired as BegunAuthorization;
 pub use toolhost_oauth::{
     AccessToken, CallbackError, Clock, DevicePoll, GrantInfo, Granted, OAuth, OAuthApp,
     OAuthClientAuth, OAuthConfig, OAuthEgress, OAuthError, OAuthFlow, OAuthKey, OAuthKeyFile,
     OAuthStore, Secret, SubjectMode, SystemClock, TokenResult,
 };
-
-/// The port of 127.0.0.1 in the redirect URL of an OAuthApp without `redirect.url`. `toolhost auth login` listens
-/// there.
-pub const LOOPBACK_PORT: u16 = 8697;
-
-/// An OAuthApp that a tool may use.
-#[derive(Debug, Clone)]
-pub(crate) struct OAuthUse {
-    pub(crate) app: Arc<OAuthApp>,
-    /// The scopes that the token must have. None: those of the app.
-    pub(crate) scopes: Option<Vec<String>>,
-}

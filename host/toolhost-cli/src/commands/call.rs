@@ -1,7 +1,7 @@
 //! `toolhost call`, `poll` and `cancel`: call a tool, poll or cancel a pending call, and print the
 //! ToolResult.
 
-use toolhost::{ErrorCode, ToolCall, ToolErrorCode, ToolResult, ToolStatus};
+use toolhost::{ErrorCode, ToolCall, ToolErrorCode, ToolResult, ToolStatus, TurnStart};
 
 use super::{caller, mcp_servers};
 use crate::args::{CallArgs, PendingArgs};
@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::host_context::StateRoot;
 use crate::settings::Settings;
 use crate::terminal::progress::Progress;
+use crate::terminal::text;
 
 /// Id of the call.
 const CALL_ID: &str = "call_1";
@@ -19,9 +20,13 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     let input = args.args.read().await?;
     let caller = caller::open(bundle, &args.caller, StateRoot::Optional, settings).await?;
     let servers = mcp_servers::start(&caller.bundle, settings).await?;
+    let mut start = TurnStart::new("turn");
+    if let Some(subject) = &args.caller.subject {
+        start = start.with_subject(subject.as_str());
+    }
     let turn = caller
         .instance
-        .open_turn("turn")
+        .open_turn(start)
         .await
         .map_err(Failure::of)?;
     let step = turn.open_step().await.map_err(Failure::of)?;
@@ -38,6 +43,17 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
         let closest = closest.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
         settings.note(&format!(
             "{closest}`toolhost list {bundle}` lists the tools"
+        ));
+    }
+    for notice in step.notices() {
+        let user = args.caller.subject.as_deref();
+        let user = user.map_or_else(String::new, |user| {
+            format!(" --subject {}", text::line(user))
+        });
+        settings.note(&format!(
+            "{}; `toolhost auth login {}{user}`, with the same --bundle and --policy, waits for the answer",
+            text::line(&notice.message),
+            notice.app
         ));
     }
     if result.status() == ToolStatus::Pending {

@@ -1,22 +1,21 @@
 //! `toolhost mcp`: authorizes this host at MCP servers, and removes the credentials.
 
-mod callback;
-
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use toolhost::{
-    ResourceName,
+    BoxFuture, ResourceName,
     http::HttpGrant,
     mcp::{McpOAuth, McpOAuthGrant, McpReach},
 };
 use toolhost_manifest::did_you_mean;
 use toolhost_mcp_client::{
-    HttpServer, McpAuthorization, McpCredentialFiles, McpCredentialKey, McpCredentialStore,
-    McpLimits,
+    HttpServer, McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles,
+    McpCredentialKey, McpCredentialStore, McpLimits,
 };
 
+use super::callback::Callback;
 use crate::args::{LoginArgs, McpAction, McpArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,10 +23,41 @@ use crate::host_context;
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
-use callback::Callback;
 
 /// Name of the folder of credentials in the state root.
 const FOLDER: &str = "mcp-credentials";
+
+/// Path of the URL to which an authorization server sends the browser.
+const PATH: &str = "/callback";
+
+/// Prints the URL to open, and waits for the browser.
+struct Browser {
+    callback: Callback,
+    settings: Settings,
+}
+
+impl Browser {
+    async fn answer(&self, request: &McpAuthorizationRequest) -> Result<String, String> {
+        self.settings.note(&format!(
+            "McpServer/{} asks for authorization. Open this URL in a browser of this machine:",
+            request.server
+        ));
+        stdout::write(&text::line(&request.url)).map_err(|error| error.to_string())?;
+        let target = self.callback.receive(&request.url).await?;
+        let query = target.split_once('?').map_or("", |(_, query)| query);
+        Ok(format!("{}?{query}", self.callback.url()))
+    }
+}
+
+impl McpAuthorizer for Browser {
+    fn redirect_uri(&self) -> String {
+        self.callback.url()
+    }
+
+    fn authorize(&self, request: McpAuthorizationRequest) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { self.answer(&request).await })
+    }
+}
 
 pub(crate) async fn mcp(args: &McpArgs, settings: &Settings) -> Result<Exit, Failure> {
     match &args.action {
@@ -110,7 +140,10 @@ async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
     let store = needed_store(settings)?;
     let mut limits = McpLimits::default();
     limits.authorization = Duration::from_secs(args.timeout.into());
-    let callback = Callback::listen(args.port, settings.clone()).await?;
+    let callback = Browser {
+        callback: Callback::listen(args.port, PATH).await?,
+        settings: settings.clone(),
+    };
     let authorization = McpAuthorization::new().authorizer(callback).store(store);
     let sandbox = host_context::sandbox(settings)?;
     let endpoint = HttpServer::new(&sandbox, &server.url, server.grant).map_err(Failure::of)?;

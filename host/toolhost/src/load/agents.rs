@@ -6,12 +6,11 @@ use std::sync::Arc;
 use toolhost_contract::{AgentResource, ResourceName, ToolCatalogItem, ToolName, ToolResource};
 use toolhost_manifest::bundle::{Bundle, IMPLICIT_AGENT};
 
-use super::oauth_apps;
 use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
 use crate::host::HostInner;
 use crate::loaded_bundle::Declares;
-use crate::oauth::OAuthApp;
+use crate::oauth::{OAuthApp, granted};
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
 
@@ -55,7 +54,7 @@ impl Shared<'_> {
             let tool = &tool.metadata.name;
             let policy = &self.host.policy;
             let permit = Permit {
-                oauth: oauth_apps::uses(policy, self.oauth_apps, name, tool),
+                oauth: granted::uses(policy, self.oauth_apps, name, tool),
                 ..Permit::of(policy, name, tool)
             };
             (tool.clone(), permit)

@@ -161,7 +161,7 @@ pub(super) const POLLED: [&str; 5] = [
 ];
 
 /// Beginnings of codes that no call of this table can get, and why.
-pub(super) const ELSEWHERE: [(&str, &str); 8] = [
+pub(super) const ELSEWHERE: [(&str, &str); 9] = [
     (
         "E_TOOL_UNLOADED",
         "no front end unloads a bundle while it is called: `it reload::unload`",
@@ -169,6 +169,10 @@ pub(super) const ELSEWHERE: [(&str, &str); 8] = [
     (
         "E_TOOL_BUSY",
         "needs other calls that hold the sandbox: `it front_ends`",
+    ),
+    (
+        "E_TOOL_AUTH_",
+        "needs an OAuthApp and its authorization server: `cli auth`",
     ),
     (
         "E_MIDDLEWARE",

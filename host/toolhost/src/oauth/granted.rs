@@ -8,23 +8,47 @@ use toolhost_contract::{
     ToolErrorCode, ToolResource,
 };
 use toolhost_manifest::DiagnosticList;
-use toolhost_manifest::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT};
+use toolhost_manifest::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT, Place};
 use toolhost_manifest::policy::{OAuthAppGrant, Policy};
 use toolhost_manifest::yaml::write;
 
-use crate::oauth::{LOOPBACK_PORT, OAuthApp, OAuthUse, Secret};
+use toolhost_oauth::{OAuthApp, Secret};
+
+/// The port of 127.0.0.1 in the redirect URL of an OAuthApp without `redirect.url`. `toolhost auth login` listens
+/// there.
+pub const LOOPBACK_PORT: u16 = 8697;
+
+/// An OAuthApp that a tool may use.
+#[derive(Debug, Clone)]
+pub(crate) struct OAuthUse {
+    pub(crate) app: Arc<OAuthApp>,
+    /// The scopes that the token must have. None: those of the app.
+    pub(crate) scopes: Option<Vec<String>>,
+}
+
+/// Returns an OAuthApp of a bundle with what the policy gives to it. This needs no component of the bundle.
+///
+/// # Errors
+/// The finding of [`Policy::oauth_app`].
+pub fn granted_app(
+    policy: &Policy,
+    app: &OAuthAppResource,
+    place: &Place,
+) -> Result<OAuthApp, Box<Diagnostic>> {
+    policy.oauth_app(app, place).map(|grant| app_of(app, grant))
+}
 
 /// Returns the apps that the policy grants, and adds a finding for each other one, for each tool that asks for
 /// one in vain, and for scopes that an app does not have.
-pub(super) fn granted(
+pub(crate) fn granted(
     policy: &Policy,
     bundle: &Bundle,
     findings: &mut DiagnosticList,
 ) -> Vec<Arc<OAuthApp>> {
     let mut granted = Vec::new();
     for (app, place) in bundle.oauth_apps() {
-        match policy.oauth_app(app, place) {
-            Ok(grant) => granted.push(Arc::new(app_of(app, grant))),
+        match granted_app(policy, app, place) {
+            Ok(app) => granted.push(Arc::new(app)),
             Err(finding) => findings.add(*finding),
         }
         let unknown = scope_of_policy(policy, bundle, app);
@@ -44,7 +68,7 @@ pub(super) fn granted(
 }
 
 /// Returns the apps that a tool of an agent may use.
-pub(super) fn uses(
+pub(crate) fn uses(
     policy: &Policy,
     apps: &[Arc<OAuthApp>],
     agent: &str,
@@ -124,8 +148,8 @@ fn app_of(app: &OAuthAppResource, grant: OAuthAppGrant) -> OAuthApp {
     OAuthApp {
         name: app.metadata.name.clone(),
         flow: match spec.flow {
-            OAuthFlow::AuthorizationCode => crate::oauth::OAuthFlow::AuthorizationCode,
-            OAuthFlow::DeviceCode => crate::oauth::OAuthFlow::DeviceCode,
+            OAuthFlow::AuthorizationCode => toolhost_oauth::OAuthFlow::AuthorizationCode,
+            OAuthFlow::DeviceCode => toolhost_oauth::OAuthFlow::DeviceCode,
         },
         authorization_url: spec.endpoints.authorization_url.clone(),
         token_url: spec.endpoints.token_url.clone(),
@@ -137,13 +161,13 @@ fn app_of(app: &OAuthAppResource, grant: OAuthAppGrant) -> OAuthApp {
             .client_secret
             .map(|secret| Secret::new(secret.as_str())),
         client_auth: match spec.client_auth {
-            OAuthClientAuth::Basic => crate::oauth::OAuthClientAuth::Basic,
-            OAuthClientAuth::Body => crate::oauth::OAuthClientAuth::Body,
+            OAuthClientAuth::Basic => toolhost_oauth::OAuthClientAuth::Basic,
+            OAuthClientAuth::Body => toolhost_oauth::OAuthClientAuth::Body,
         },
         scopes: spec.scopes.clone(),
         subject_mode: match spec.subject_mode {
-            SubjectMode::Global => crate::oauth::SubjectMode::Global,
-            SubjectMode::User => crate::oauth::SubjectMode::User,
+            SubjectMode::Global => toolhost_oauth::SubjectMode::Global,
+            SubjectMode::User => toolhost_oauth::SubjectMode::User,
         },
         redirect: Some(redirect),
         parameters: spec.parameters.iter().cloned().collect(),

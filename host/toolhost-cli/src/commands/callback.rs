@@ -9,14 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use toolhost::BoxFuture;
-use toolhost_mcp_client::{McpAuthorizationRequest, McpAuthorizer};
 
 use crate::failure::Failure;
-use crate::settings::Settings;
-use crate::terminal::{stdout, text};
-
-const PATH: &str = "/callback";
 
 /// Largest head of a request, in bytes.
 const HEAD_MAX: usize = 16 << 10;
@@ -27,49 +21,48 @@ const REQUEST_TIME: Duration = Duration::from_secs(5);
 /// Connections that are read at once; further ones wait.
 const CONNECTIONS_MAX: usize = 16;
 
-/// Listens on 127.0.0.1 alone, and prints the URL to open.
+/// Listens on 127.0.0.1 alone.
 pub(super) struct Callback {
-    listener: Arc<TcpListener>,
+    listener: TcpListener,
     port: u16,
-    settings: Settings,
+    path: Arc<str>,
 }
 
 impl Callback {
-    /// Listens on a port; 0: any.
-    pub(super) async fn listen(port: u16, settings: Settings) -> Result<Self, Failure> {
+    /// Listens on a port, for answers at a path; 0: any port.
+    pub(super) async fn listen(port: u16, path: &str) -> Result<Self, Failure> {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
         let listener = bound.with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
         let port = listener.local_addr().map_err(Failure::of)?.port();
         Ok(Self {
-            listener: Arc::new(listener),
+            listener,
             port,
-            settings,
+            path: path.into(),
         })
     }
 
-    async fn answer(&self, request: &McpAuthorizationRequest) -> Result<String, String> {
-        let state = parameter(&request.url, "state")
-            .ok_or("the URL has no state")?
-            .to_owned();
+    /// Returns the URL to which the authorization server sends the browser.
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}{}", self.port, self.path)
+    }
+
+    /// Waits for the answer to the authorization that `url` begins. Returns its path and query.
+    pub(super) async fn receive(&self, url: &str) -> Result<String, String> {
+        let state = parameter(url, "state").ok_or("the URL has no state")?;
         let state: Arc<str> = state.into();
-        self.settings.note(&format!(
-            "McpServer/{} asks for authorization. Open this URL in a browser of this machine:",
-            request.server
-        ));
-        stdout::write(&text::line(&request.url)).map_err(|error| error.to_string())?;
         let mut readers: JoinSet<Option<String>> = JoinSet::new();
         loop {
             tokio::select! {
                 Some(read) = readers.join_next() => {
                     if let Ok(Some(target)) = read {
-                        return Ok(format!("http://127.0.0.1:{}{target}", self.port));
+                        return Ok(target);
                     }
                 }
                 accepted = self.listener.accept(), if readers.len() < CONNECTIONS_MAX => {
                     let (stream, _) = accepted.map_err(|error| error.to_string())?;
-                    let state = Arc::clone(&state);
+                    let (path, state) = (Arc::clone(&self.path), Arc::clone(&state));
                     readers.spawn(async move {
-                        timeout(REQUEST_TIME, receive(stream, &state)).await.ok().flatten()
+                        timeout(REQUEST_TIME, receive(stream, &path, &state)).await.ok().flatten()
                     });
                 }
             }
@@ -77,26 +70,16 @@ impl Callback {
     }
 }
 
-impl McpAuthorizer for Callback {
-    fn redirect_uri(&self) -> String {
-        format!("http://127.0.0.1:{}{PATH}", self.port)
-    }
-
-    fn authorize(&self, request: McpAuthorizationRequest) -> BoxFuture<'_, Result<String, String>> {
-        Box::pin(async move { self.answer(&request).await })
-    }
-}
-
 /// Reads a request. Returns its path and query if it is the answer: others get an error page, and do not
 /// end the waiting.
-async fn receive(mut stream: TcpStream, state: &str) -> Option<String> {
+async fn receive(mut stream: TcpStream, path: &str, state: &str) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         if head.len() >= HEAD_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
             return None;
         }
     }
-    let target = target(&head, state);
+    let target = target(&head, path, state);
     let (status, words) = match target {
         Some(_) => (
             "200 OK",
@@ -117,11 +100,11 @@ async fn receive(mut stream: TcpStream, state: &str) -> Option<String> {
 }
 
 /// Returns the path and query of a request for the callback, if it has the state.
-fn target(head: &[u8], state: &str) -> Option<String> {
+fn target(head: &[u8], expected: &str, state: &str) -> Option<String> {
     let line = std::str::from_utf8(head).ok()?.lines().next()?;
     let target = line.strip_prefix("GET ")?.split(' ').next()?;
     let (path, _) = target.split_once('?')?;
-    let is_answer = path == PATH && parameter(target, "state") == Some(state);
+    let is_answer = path == expected && parameter(target, "state") == Some(state);
     is_answer.then(|| target.to_owned())
 }
 
@@ -138,7 +121,13 @@ mod tests {
 
     #[test]
     fn only_the_callback_with_the_state_is_the_answer() {
-        let of = |line: &str| target(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "s-1_A");
+        let of = |line: &str| {
+            target(
+                format!("{line}\r\nHost: x\r\n\r\n").as_bytes(),
+                "/callback",
+                "s-1_A",
+            )
+        };
         let answer = "/callback?code=c&state=s-1_A&iss=https%3A%2F%2Fa.example";
         let line = format!("GET {answer} HTTP/1.1");
         assert_eq!(of(&line).as_deref(), Some(answer));
