@@ -24,6 +24,7 @@ Commands:
                socket
   serve        Serve the tools to MCP clients: over stdin and stdout, or HTTP
   mcp          Authorize this host at MCP servers that require OAuth
+  auth         Grant tools access to the accounts of users: OAuth
   test         Run the test cases of a bundle's tools, and cases generated from their schemas
   inspect      Show the exports and imports of a component, and whether it would load
   wit          Write the contract as WIT, for tools in any language
@@ -62,6 +63,7 @@ fn every_command_has_examples_and_exit_codes() {
         "rpc",
         "serve",
         "mcp",
+        "auth",
         "test",
         "inspect",
         "cache",
