@@ -50,8 +50,8 @@ pub use recording::options::{
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use workdir::{
-    CommitError, FileIo, StagingError, StagingRoot, Workdir, WorkdirError, WorkdirRules,
-    WriteProtected,
+    CommitError, FileIo, StagingError, StagingRoot, Workdir, WorkdirError, WorkdirHandle,
+    WorkdirRules, WriteProtected,
 };
 
 pub use toolhost_contract::{

@@ -2,16 +2,19 @@
 
 mod changes;
 mod file_system;
+mod handle;
 mod identity;
 mod open_files;
+#[expect(dead_code, reason = "commits use it")]
+mod overlay;
 mod protected;
 #[expect(dead_code, reason = "transactions use it")]
-mod staging;
+pub(crate) mod staging;
 mod usage;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,8 +24,11 @@ use toolhost_contract::{FileId, Protected};
 
 pub(crate) use changes::{ChangeGuard, Target};
 pub(crate) use file_system::kernel_file_system;
+pub use handle::{FileIo, WorkdirHandle};
 pub(crate) use identity::file_id;
+pub(crate) use overlay::{ListingChanges, NameIn, Overlay, OverlayError, Walked, WorkdirFile};
 pub use protected::WriteProtected;
+pub(crate) use staging::FileKind;
 pub use staging::{CommitError, StagingError, StagingRoot};
 pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};
 
@@ -158,28 +164,15 @@ fn ancestors(dir: &Dir) -> io::Result<Vec<FileId>> {
     Err(io::Error::other("too many directories above the workdir"))
 }
 
-/// Where the file operations of a guest run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum FileIo {
-    /// On the thread that runs the guest. Right for local disks, where no operation blocks for long.
-    #[default]
-    Inline,
-    /// On a thread of the call's own, for network file systems, which may hang. At the deadline the
-    /// call returns and frees its slot all the same: see
-    /// [`Sandbox::hanging_calls`](crate::Sandbox::hanging_calls).
-    Offload,
-}
-
 /// A directory opened to be a guest's `/`. Cheap to clone; many calls may share it.
 ///
 /// The path is resolved once, symlinks included. Renaming, removing or replacing what it names does
 /// not affect the calls that hold the handle.
 #[derive(Debug, Clone)]
 pub struct Workdir {
-    pub(crate) dir: Arc<Dir>,
-    pub(crate) usage: WorkdirUsage,
-    pub(crate) file_io: FileIo,
+    handle: WorkdirHandle,
+    /// Where changes go. None: into the workdir itself.
+    pub(crate) overlay: Option<Arc<Overlay>>,
 }
 
 impl Workdir {
@@ -203,42 +196,46 @@ impl Workdir {
         Ok(Self::from_dir(open_dir(path)?, usages))
     }
 
-    /// Returns a path of the directory for code of this process: the path that it has now, or one
-    /// beneath `/proc` that leads to this handle, if it has no path or one that is not UTF-8. The latter
-    /// is valid in this process as long as the handle is held.
-    #[must_use]
-    pub fn path(&self) -> String {
-        let path = self.real_path().map(PathBuf::into_os_string);
-        let path = path.and_then(|path| path.into_string().ok());
-        path.unwrap_or_else(|| self.handle_path())
-    }
-
-    /// Returns the path that the directory has now; none if it was removed.
-    #[must_use]
-    pub fn real_path(&self) -> Option<PathBuf> {
-        // The kernel's answer: it follows renames, and opens nothing.
-        let path = std::fs::read_link(self.handle_path()).ok()?;
-        let is_removed = path.as_os_str().as_bytes().ends_with(b" (deleted)");
-        (path.is_absolute() && !is_removed).then_some(path)
-    }
-
-    fn handle_path(&self) -> String {
-        let fd = self.dir.as_fd().as_raw_fd();
-        format!("/proc/{}/fd/{fd}", std::process::id())
-    }
-
     fn from_dir(dir: Dir, usages: &WorkdirUsages) -> Self {
         Self {
-            usage: usages.of(&dir),
-            dir: Arc::new(dir),
-            file_io: FileIo::default(),
+            handle: WorkdirHandle {
+                usage: usages.of(&dir),
+                dir: Arc::new(dir),
+                file_io: FileIo::default(),
+            },
+            overlay: None,
         }
+    }
+
+    /// Returns a handle whose calls change nothing in the directory: what they change is kept apart as one
+    /// transaction, which only they see. It is dropped with the last such handle, unless it was committed.
+    ///
+    /// # Errors
+    /// Those of reading the metadata of the directory. The staging directory is made by the first change.
+    pub fn transactional(&self, staging: &StagingRoot) -> io::Result<Self> {
+        let overlay = Arc::new(Overlay::new(&self.handle, staging)?);
+        Ok(Self {
+            handle: WorkdirHandle {
+                usage: overlay.usage().clone(),
+                ..self.handle.clone()
+            },
+            overlay: Some(overlay),
+        })
     }
 
     /// Sets where file operations run. Default: [`FileIo::Inline`].
     #[must_use]
-    pub fn with_file_io(self, file_io: FileIo) -> Self {
-        Self { file_io, ..self }
+    pub fn with_file_io(mut self, file_io: FileIo) -> Self {
+        self.handle.file_io = file_io;
+        self
+    }
+}
+
+impl Deref for Workdir {
+    type Target = WorkdirHandle;
+
+    fn deref(&self) -> &WorkdirHandle {
+        &self.handle
     }
 }
 
@@ -246,7 +243,7 @@ impl Workdir {
 /// gave.
 impl AsFd for Workdir {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.dir.as_fd()
+        self.handle.as_fd()
     }
 }
 

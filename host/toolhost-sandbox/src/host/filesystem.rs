@@ -23,6 +23,8 @@ mod found;
 mod listing;
 mod open;
 mod stream;
+#[cfg(test)]
+mod transaction_tests;
 mod view;
 
 pub(crate) use context::Filesystem;

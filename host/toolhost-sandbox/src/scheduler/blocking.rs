@@ -45,7 +45,7 @@ pub(crate) struct BlockingPool {
 }
 
 impl BlockingPool {
-    pub(super) fn new(threads: Handle) -> Self {
+    pub(crate) fn new(threads: Handle) -> Self {
         Self {
             threads,
             permits: Arc::new(Semaphore::new(MAX_BLOCKING)),

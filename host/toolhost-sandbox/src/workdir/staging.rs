@@ -15,13 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cap_std::fs::Dir;
 
-use super::Workdir;
+use super::WorkdirHandle;
 
-#[expect(unused_imports, reason = "the overlay uses them")]
 pub(crate) use change_set::{ChangeSet, RenameOp};
 pub use error::{CommitError, StagingError};
 pub use root::StagingRoot;
-#[expect(unused_imports, reason = "the overlay uses them")]
 pub(crate) use stamp::{FileKind, Stamp};
 
 /// The staging directory of one transaction, `{state root}/staging/{id}`, with mode 0700. It is removed when it
@@ -47,7 +45,10 @@ impl Staging {
     /// [`StagingError::OtherFileSystem`] where the workdir lies on another file system or another mount than
     /// the staging root, or there is none that can exchange files; [`StagingError::Io`] where the directory
     /// cannot be made.
-    pub(crate) fn create(root: &StagingRoot, workdir: &Workdir) -> Result<Self, StagingError> {
+    pub(crate) fn create(
+        root: &StagingRoot,
+        workdir: &WorkdirHandle,
+    ) -> Result<Self, StagingError> {
         let (id, dir) = root.make_dir(workdir)?;
         Ok(Self {
             path: root.path().join(&id),

@@ -1,7 +1,7 @@
 //! Counts the bytes by which guests have grown each workdir.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use cap_std::fs::Dir;
@@ -68,9 +68,29 @@ pub(crate) struct WorkdirUsage(Arc<Count>);
 
 #[derive(Debug, Default)]
 struct Count {
+    /// The growth of the workdir; of a transaction, its part of that.
     bytes: AtomicI64,
     changes: ChangeLocks,
     open: OpenFiles,
+    transaction: Option<Transaction>,
+}
+
+/// What the count of a transaction adds to.
+#[derive(Debug)]
+struct Transaction {
+    workdir: WorkdirUsage,
+    is_committed: AtomicBool,
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        if let Some(transaction) = &self.transaction
+            && !transaction.is_committed.load(Relaxed)
+        {
+            let grown = self.bytes.load(Relaxed);
+            transaction.workdir.0.bytes.fetch_sub(grown, Relaxed);
+        }
+    }
 }
 
 impl WorkdirUsage {
@@ -79,6 +99,29 @@ impl WorkdirUsage {
     /// calls that change the same file or name.
     pub(crate) fn lock<const N: usize>(&self, targets: [Target; N]) -> ChangeGuard<'_, N> {
         self.0.changes.lock(targets)
+    }
+
+    /// Returns the usage of a transaction on the workdir, with locks and open files of its own: what it adds
+    /// counts for the workdir, and is given back when all of its handles are dropped, unless it was committed.
+    pub(crate) fn transaction(&self) -> Self {
+        let transaction = Transaction {
+            workdir: self.clone(),
+            is_committed: AtomicBool::new(false),
+        };
+        Self(Arc::new(Count {
+            transaction: Some(transaction),
+            bytes: AtomicI64::default(),
+            changes: ChangeLocks::default(),
+            open: OpenFiles::default(),
+        }))
+    }
+
+    /// Keeps what the transaction has added.
+    #[expect(dead_code, reason = "commits use it")]
+    pub(crate) fn committed(&self) {
+        if let Some(transaction) = &self.0.transaction {
+            transaction.is_committed.store(true, Relaxed);
+        }
     }
 
     /// Notes that a call has opened a file.
@@ -107,6 +150,13 @@ impl WorkdirUsage {
 
     /// Counts `bytes` and returns true if the workdir then has grown by `limit` or less.
     pub(crate) fn grow(&self, bytes: u64, limit: u64) -> bool {
+        if let Some(transaction) = &self.0.transaction {
+            let has_room = transaction.workdir.grow(bytes, limit);
+            if has_room {
+                self.0.bytes.fetch_add(signed(bytes), Relaxed);
+            }
+            return has_room;
+        }
         let add = |grown: i64| {
             let grown = grown.saturating_add(signed(bytes));
             (grown <= signed(limit)).then_some(grown)
@@ -117,13 +167,27 @@ impl WorkdirUsage {
     /// Counts freed space. Of bytes that guests had not added, only those on the disk count: cutting
     /// a hole of the user's file frees nothing.
     pub(crate) fn shrink(&self, freed: FreedSpace) {
+        self.shrink_by(freed);
+    }
+
+    /// Returns by how much the count shrinks.
+    fn shrink_by(&self, freed: FreedSpace) -> i64 {
+        if let Some(transaction) = &self.0.transaction {
+            let shrunk = transaction.workdir.shrink_by(freed);
+            self.0.bytes.fetch_sub(shrunk, Relaxed);
+            return shrunk;
+        }
         let (bytes, on_disk) = (signed(freed.bytes), signed(freed.on_disk));
+        let mut shrunk = 0;
         let subtract = |grown: i64| {
             let of_guests = bytes.min(grown.max(0));
             let of_others = (bytes - of_guests).min((on_disk - of_guests).max(0));
-            Some(grown.saturating_sub(of_guests).saturating_sub(of_others))
+            let left = grown.saturating_sub(of_guests).saturating_sub(of_others);
+            shrunk = grown.saturating_sub(left);
+            Some(left)
         };
         let _ = self.0.bytes.fetch_update(Relaxed, Relaxed, subtract);
+        shrunk
     }
 }
 

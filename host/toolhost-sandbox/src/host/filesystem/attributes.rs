@@ -6,15 +6,18 @@ use std::sync::LazyLock;
 use cap_std::fs::{FileType, FileTypeExt, Metadata, MetadataExt};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use rustix::io::Errno;
+use toolhost_contract::FileId;
 
+use super::listing::ListedType;
 use crate::host::bindings::filesystem::types::{
     Datetime, DescriptorStat, DescriptorType, MetadataHashValue, NewTimestamp,
 };
+use crate::workdir::FileKind;
 
-pub(super) fn stat(metadata: &Metadata) -> DescriptorStat {
+pub(super) fn stat(metadata: &Metadata, links: u64) -> DescriptorStat {
     DescriptorStat {
         type_: descriptor_type(metadata.file_type()),
-        link_count: metadata.nlink(),
+        link_count: links,
         size: metadata.len(),
         data_access_timestamp: datetime(metadata.atime(), metadata.atime_nsec()),
         data_modification_timestamp: datetime(metadata.mtime(), metadata.mtime_nsec()),
@@ -22,7 +25,7 @@ pub(super) fn stat(metadata: &Metadata) -> DescriptorStat {
     }
 }
 
-pub(super) fn descriptor_type(file_type: FileType) -> DescriptorType {
+fn descriptor_type(file_type: FileType) -> DescriptorType {
     if file_type.is_file() {
         DescriptorType::RegularFile
     } else if file_type.is_dir() {
@@ -42,6 +45,16 @@ pub(super) fn descriptor_type(file_type: FileType) -> DescriptorType {
     }
 }
 
+pub(super) fn listed_type(listed: ListedType) -> DescriptorType {
+    match listed {
+        ListedType::Own(file_type) => descriptor_type(file_type),
+        ListedType::Merged(FileKind::File) => DescriptorType::RegularFile,
+        ListedType::Merged(FileKind::Dir) => DescriptorType::Directory,
+        ListedType::Merged(FileKind::Link) => DescriptorType::SymbolicLink,
+        ListedType::Merged(FileKind::Other) => DescriptorType::Unknown,
+    }
+}
+
 /// None before 1970, which WASI cannot express.
 fn datetime(seconds: i64, nanoseconds: i64) -> Option<Datetime> {
     Some(Datetime {
@@ -52,14 +65,14 @@ fn datetime(seconds: i64, nanoseconds: i64) -> Option<Datetime> {
 
 /// Hashes what differs between states of a file, with a key of this process: a guest can learn
 /// neither the device nor the inode by trying all values.
-pub(super) fn metadata_hash(metadata: &Metadata) -> MetadataHashValue {
+pub(super) fn metadata_hash(id: FileId, metadata: &Metadata) -> MetadataHashValue {
     static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
-    keyed_hash(metadata, &KEYS)
+    keyed_hash(id, metadata, &KEYS)
 }
 
-fn keyed_hash(metadata: &Metadata, keys: &[RandomState; 2]) -> MetadataHashValue {
+fn keyed_hash(id: FileId, metadata: &Metadata, keys: &[RandomState; 2]) -> MetadataHashValue {
     let [lower, upper] = keys.each_ref().map(|key| {
-        let id = (metadata.dev(), metadata.ino(), metadata.len());
+        let id = (id.device, id.inode, metadata.len());
         key.hash_one((id, metadata.mtime(), metadata.mtime_nsec()))
     });
     MetadataHashValue { lower, upper }
@@ -97,19 +110,21 @@ fn timespec(time: NewTimestamp) -> Result<Timespec, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workdir::file_id;
 
     #[test]
     fn a_metadata_hash_depends_on_the_key() {
         let file = tempfile::tempfile().unwrap();
         let metadata = Metadata::from_file(&file).unwrap();
         let halves = |hash: MetadataHashValue| (hash.lower, hash.upper);
-        let hash = |keys| halves(keyed_hash(&metadata, keys));
+        let id = file_id(&metadata);
+        let hash = |keys| halves(keyed_hash(id, &metadata, keys));
         let (one, other): ([RandomState; 2], [RandomState; 2]) = Default::default();
         assert_eq!(hash(&one), hash(&one));
         assert_ne!(hash(&one), hash(&other));
         assert_eq!(
-            halves(metadata_hash(&metadata)),
-            halves(metadata_hash(&metadata))
+            halves(metadata_hash(id, &metadata)),
+            halves(metadata_hash(id, &metadata))
         );
     }
 }

@@ -1,17 +1,21 @@
 //! The filesystem of one call: its root, and what the call may change.
 
+use std::fs::File;
 use std::sync::Arc;
 
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use toolhost_contract::{Denial, FileId, NameChange, WorkdirAccess};
 
+use super::beneath::open_path;
 use super::budget::Budget;
 use super::dir_entry::{DirEntryRef, OpenEntry, last_name};
 use super::error::{FsError, FsResult};
-use super::found::Found;
+use super::found::{Found, find};
 use crate::accounting::meter::Meter;
 use crate::scheduler::blocking::BlockingPool;
-use crate::workdir::{Workdir, WriteProtected, file_id};
+use crate::workdir::{Overlay, Workdir, WriteProtected, file_id};
 
 /// The filesystem of one call.
 pub(crate) struct Filesystem {
@@ -40,6 +44,85 @@ impl Filesystem {
             access,
             protected,
         }
+    }
+
+    /// The transaction of the call, if its changes are kept apart.
+    pub(super) fn overlay(&self) -> Option<&Arc<Overlay>> {
+        self.root.as_ref()?.overlay.as_ref()
+    }
+
+    /// The transaction of the call, once it has changed anything: until then, the kernel resolves paths.
+    pub(super) fn merged(&self) -> Option<&Arc<Overlay>> {
+        self.overlay().filter(|overlay| overlay.is_active())
+    }
+
+    /// Finds an existing file or directory, without opening it for reading or writing.
+    pub(super) fn find(&self, dir: &Dir, path: &str, flags: OFlags) -> FsResult<Found> {
+        match self.merged() {
+            None => find(dir, path, flags),
+            Some(overlay) => Ok(overlay.find(dir, path, flags)?.into()),
+        }
+    }
+
+    /// Finds an existing file or directory that is about to be changed.
+    pub(super) fn find_to_change(&self, dir: &Dir, path: &str, flags: OFlags) -> FsResult<Found> {
+        match self.overlay() {
+            None => find(dir, path, flags),
+            Some(overlay) => Ok(overlay.find(dir, path, flags)?.into()),
+        }
+    }
+
+    /// Reads the metadata of what a path leads to.
+    pub(super) fn metadata(&self, dir: &Dir, path: &str, flags: OFlags) -> FsResult<Metadata> {
+        match self.merged() {
+            None => Ok(Metadata::from_file(&open_path(dir, path, flags)?)?),
+            Some(overlay) => Ok(overlay.find(dir, path, flags)?.metadata),
+        }
+    }
+
+    /// Returns a handle of what was found whose attributes may be changed. A transaction copies a file of the
+    /// workdir first.
+    pub(super) fn copy_found(&self, found: Found) -> FsResult<File> {
+        let Some((overlay, place)) = self.overlay().zip(found.merged) else {
+            return Ok(found.handle);
+        };
+        let found = place.of(found.handle, found.metadata);
+        let copied = overlay.copy_found(&found, &|bytes| self.budget.charge(bytes, 0))?;
+        Ok(copied.unwrap_or(found.handle))
+    }
+
+    /// Fails for a directory of the workdir in a transaction: its attributes can only be changed in place.
+    pub(super) fn check_own_attributes(&self, dir: FileId) -> FsResult<()> {
+        match self.overlay() {
+            Some(overlay) if overlay.is_lower_dir(dir) => Err(Errno::NOTSUP.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Resolves the directory of a name that is only read.
+    pub(super) fn entry<'a>(&'a self, dir: &'a Dir, path: &'a str) -> FsResult<DirEntryRef<'a>> {
+        DirEntryRef::new(self.merged().map(|overlay| &**overlay), dir, path)
+    }
+
+    /// Resolves the directory of a name that is about to change.
+    pub(super) fn entry_to_change<'a>(
+        &'a self,
+        dir: &'a Dir,
+        path: &'a str,
+    ) -> FsResult<DirEntryRef<'a>> {
+        DirEntryRef::new(self.overlay().map(|overlay| &**overlay), dir, path)
+    }
+
+    /// Returns the identity by which a guest knows a file.
+    pub(super) fn identity(&self, metadata: &Metadata) -> FileId {
+        let id = file_id(metadata);
+        self.merged().map_or(id, |overlay| overlay.identity(id))
+    }
+
+    /// Returns how many names a file or directory has for the call.
+    pub(super) fn links(&self, metadata: &Metadata) -> u64 {
+        self.merged()
+            .map_or_else(|| metadata.nlink(), |overlay| overlay.links(metadata))
     }
 
     /// Why nothing in the workdir may be changed, if so.
@@ -104,11 +187,11 @@ impl Filesystem {
 
     /// Opens an entry that is about to be moved, removed or replaced, if it exists and is not
     /// write-protected.
-    pub(super) fn open_unprotected(
+    pub(super) fn open_unprotected<'a>(
         &self,
-        entry: &DirEntryRef<'_>,
+        entry: &DirEntryRef<'a>,
         change: NameChange,
-    ) -> FsResult<Option<OpenEntry>> {
+    ) -> FsResult<Option<OpenEntry<'a>>> {
         let opened = entry.open()?;
         if let Some(opened) = &opened {
             self.check_unprotected(opened.id())?;

@@ -51,7 +51,7 @@ impl Descriptor {
 
     pub(super) fn metadata(&self) -> io::Result<Metadata> {
         match self {
-            Self::File(file) => Metadata::from_file(&file.file),
+            Self::File(file) => file.metadata(),
             Self::Dir { dir, .. } => dir.dir_metadata(),
         }
     }

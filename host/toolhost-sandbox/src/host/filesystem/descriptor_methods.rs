@@ -9,17 +9,15 @@ use cap_std::fs::{Dir, Metadata};
 use rustix::fd::AsFd;
 use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
 use rustix::io::Errno;
-use toolhost_contract::NameChange;
+use toolhost_contract::{FileId, NameChange};
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
 use super::attributes::{metadata_hash, stat, timestamps};
-use super::beneath::open_path;
 use super::descriptor::Descriptor;
 use super::dir_entry::{DirEntryRef, OpenEntry};
 use super::error::{FsError, FsResult};
 use super::file::CHUNK;
-use super::found::find;
 use super::listing::Listing;
 use super::open::follow;
 use super::stream::{FileReader, FileWriter, WriteFrom};
@@ -48,8 +46,15 @@ impl FilesystemView<'_> {
     }
 
     fn metadata_at(&self, handle: &Handle, flags: PathFlags, path: &str) -> FsResult<Metadata> {
-        let file = open_path(self.dir(handle)?, path, follow(flags))?;
-        Ok(Metadata::from_file(&file)?)
+        self.fs.metadata(self.dir(handle)?, path, follow(flags))
+    }
+
+    /// Returns the identity by which the guest knows what a handle is of.
+    fn identity(&self, descriptor: &Descriptor) -> io::Result<FileId> {
+        match descriptor {
+            Descriptor::File(file) => Ok(file.id),
+            Descriptor::Dir { dir, .. } => Ok(file_id(&dir.dir_metadata()?)),
+        }
     }
 
     /// Creates a name if it is not write-protected and the budget allows one more.
@@ -83,7 +88,9 @@ impl FilesystemView<'_> {
         let synced = match self.descriptor(handle)? {
             Descriptor::File(file) => {
                 let file = Arc::clone(file);
-                blocking.run(component, move || sync(&file.file)).await
+                blocking
+                    .run(component, move || sync(&file.file.get()))
+                    .await
             }
             Descriptor::Dir { dir, .. } => {
                 let dir = Arc::clone(dir);
@@ -127,9 +134,9 @@ impl HostDescriptor for FilesystemView<'_> {
             Advice::DontNeed => SystemAdvice::DontNeed,
             Advice::NoReuse => SystemAdvice::NoReuse,
         };
-        let file = &self.descriptor(&handle)?.file()?.file;
+        let file = self.descriptor(&handle)?.file()?.file.get();
         let length = NonZeroU64::new(length);
-        Ok(rustix::fs::fadvise(file, offset, length, advice)?)
+        Ok(rustix::fs::fadvise(&*file, offset, length, advice)?)
     }
 
     async fn sync_data(&mut self, handle: Handle) -> FsResult<()> {
@@ -180,12 +187,18 @@ impl HostDescriptor for FilesystemView<'_> {
     ) -> FsResult<()> {
         self.fs.check_writable()?;
         let descriptor = self.descriptor(&handle)?;
-        let id = file_id(&descriptor.metadata()?);
+        let id = self.identity(descriptor)?;
         self.fs.check_handle_unprotected(id)?;
         let times = timestamps(accessed, modified)?;
         match descriptor {
-            Descriptor::File(file) => rustix::fs::futimens(&file.file, &times)?,
-            Descriptor::Dir { dir, .. } => set_times_by_path(&**dir, &times)?,
+            Descriptor::File(file) => {
+                file.copy_up(u64::MAX)?;
+                rustix::fs::futimens(&*file.file.get(), &times)?;
+            }
+            Descriptor::Dir { dir, .. } => {
+                self.fs.check_own_attributes(id)?;
+                set_times_by_path(&**dir, &times)?;
+            }
         }
         Ok(())
     }
@@ -207,7 +220,8 @@ impl HostDescriptor for FilesystemView<'_> {
     }
 
     fn read_directory(&mut self, handle: Handle) -> FsResult<Resource<Listing>> {
-        let listing = Listing::new(self.dir(&handle)?, &self.fs.budget)?;
+        let overlay = self.fs.merged().map(|overlay| &**overlay);
+        let listing = Listing::new(self.dir(&handle)?, overlay, &self.fs.budget)?;
         Ok(self.table.push(listing)?)
     }
 
@@ -217,14 +231,22 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn create_directory_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let run = || -> FsResult<()> {
-            let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+            let entry = self
+                .fs
+                .entry_to_change(self.dir_to_change(&handle)?, &path)?;
             self.create_name(&entry, NameChange::NewFolder, || entry.create_dir())
         };
         run().map_err(|error| error.of_path(&*path))
     }
 
     fn stat(&mut self, handle: Handle) -> FsResult<DescriptorStat> {
-        Ok(stat(&self.descriptor(&handle)?.metadata()?))
+        let descriptor = self.descriptor(&handle)?;
+        let metadata = descriptor.metadata()?;
+        let links = match descriptor {
+            Descriptor::File(file) => file.file.links(&metadata),
+            Descriptor::Dir { .. } => self.fs.links(&metadata),
+        };
+        Ok(stat(&metadata, links))
     }
 
     fn stat_at(
@@ -233,8 +255,10 @@ impl HostDescriptor for FilesystemView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        let run =
-            || -> FsResult<DescriptorStat> { Ok(stat(&self.metadata_at(&handle, flags, &path)?)) };
+        let run = || -> FsResult<DescriptorStat> {
+            let metadata = self.metadata_at(&handle, flags, &path)?;
+            Ok(stat(&metadata, self.fs.links(&metadata)))
+        };
         run().map_err(|error| error.of_path(&*path))
     }
 
@@ -249,9 +273,10 @@ impl HostDescriptor for FilesystemView<'_> {
         let run = || -> FsResult<()> {
             let dir = self.dir_to_change(&handle)?;
             let times = timestamps(accessed, modified)?;
-            let found = find(dir, &path, follow(flags))?;
+            let found = self.fs.find_to_change(dir, &path, follow(flags))?;
             self.fs.check_path_unprotected(&path, &found)?;
-            Ok(set_times_by_path(&found.handle, &times)?)
+            let handle = self.fs.copy_found(found)?;
+            Ok(set_times_by_path(&handle, &times)?)
         };
         run().map_err(|error| error.of_path(&*path))
     }
@@ -269,15 +294,17 @@ impl HostDescriptor for FilesystemView<'_> {
                 return Err(Errno::INVAL.into());
             }
             let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
-            let from = DirEntryRef::new(from, &path)?;
-            let to = DirEntryRef::new(to, &new_path)?;
+            let from = self.fs.entry_to_change(from, &path)?;
+            let to = self.fs.entry_to_change(to, &new_path)?;
             let linked = self.fs.open_unprotected(&from, NameChange::File)?;
             let linked = linked.ok_or(Errno::NOENT)?;
             // Checked before the system does, which follows a symlink if a slash follows its name.
             if linked.metadata.is_dir() {
                 return Err(Errno::PERM.into());
             }
-            self.create_name(&to, brings(&linked), || from.hard_link(&to))
+            self.create_name(&to, brings(&linked), || {
+                from.hard_link(&to, &|bytes| self.fs.budget.charge(bytes, 0))
+            })
         };
         run().map_err(|error| error.of_path(format!("{path} -> {new_path}")))
     }
@@ -300,7 +327,7 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn readlink_at(&mut self, handle: Handle, path: String) -> FsResult<String> {
         let run = || -> FsResult<String> {
-            let entry = DirEntryRef::new(self.dir(&handle)?, &path)?;
+            let entry = self.fs.entry(self.dir(&handle)?, &path)?;
             // Checked before the system does, which follows a symlink if a slash follows its name.
             let link = entry.open()?.ok_or(Errno::NOENT)?;
             if !link.metadata.is_symlink() {
@@ -318,7 +345,9 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn remove_directory_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let run = || -> FsResult<()> {
-            let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+            let entry = self
+                .fs
+                .entry_to_change(self.dir_to_change(&handle)?, &path)?;
             let _name = self.fs.budget.usage.lock([entry.target()?]);
             self.fs.open_unprotected(&entry, NameChange::Remove)?;
             entry.remove_dir()?;
@@ -337,8 +366,8 @@ impl HostDescriptor for FilesystemView<'_> {
     ) -> FsResult<()> {
         let run = || -> FsResult<()> {
             let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
-            let from = DirEntryRef::new(from, &path)?;
-            let to = DirEntryRef::new(to, &new_path)?;
+            let from = self.fs.entry_to_change(from, &path)?;
+            let to = self.fs.entry_to_change(to, &new_path)?;
             let usage = &self.fs.budget.usage;
             let _names = usage.lock([from.target()?, to.target()?]);
             let moved = self.fs.open_unprotected(&from, NameChange::Remove)?;
@@ -347,7 +376,7 @@ impl HostDescriptor for FilesystemView<'_> {
             // The system keeps both names if they are of one file.
             let moved = moved.map(|moved| moved.id());
             let mut replaced = replaced.filter(|replaced| moved != Some(replaced.id()));
-            let lock = |replaced: &mut OpenEntry| replaced.lock_size(usage);
+            let lock = |replaced: &mut OpenEntry<'_>| replaced.lock_size(usage);
             let _size = replaced.as_mut().map(lock).transpose()?;
             from.rename(&to)?;
             if let Some(replaced) = replaced {
@@ -364,7 +393,7 @@ impl HostDescriptor for FilesystemView<'_> {
             if target.starts_with('/') {
                 return Err(FsError::Outside);
             }
-            let entry = DirEntryRef::new(dir, &path)?;
+            let entry = self.fs.entry_to_change(dir, &path)?;
             let change = NameChange::FolderOrLink;
             self.create_name(&entry, change, || entry.create_symlink(&target))
         };
@@ -373,11 +402,13 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn unlink_file_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let run = || -> FsResult<()> {
-            let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+            let entry = self
+                .fs
+                .entry_to_change(self.dir_to_change(&handle)?, &path)?;
             let usage = &self.fs.budget.usage;
             let _name = usage.lock([entry.target()?]);
             let mut removed = self.fs.open_unprotected(&entry, NameChange::Remove)?;
-            let lock = |removed: &mut OpenEntry| removed.lock_size(usage);
+            let lock = |removed: &mut OpenEntry<'_>| removed.lock_size(usage);
             let _size = removed.as_mut().map(lock).transpose()?;
             entry.remove_file()?;
             let freed = removed.as_ref().map(|removed| removed.freed(usage));
@@ -389,14 +420,16 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn is_same_object(&mut self, handle: Handle, other: Handle) -> wasmtime::Result<bool> {
         let (one, other) = (self.table.get(&handle)?, self.table.get(&other)?);
-        Ok(match (one.metadata(), other.metadata()) {
-            (Ok(one), Ok(other)) => file_id(&one) == file_id(&other),
+        Ok(match (self.identity(one), self.identity(other)) {
+            (Ok(one), Ok(other)) => one == other,
             _ => false,
         })
     }
 
     fn metadata_hash(&mut self, handle: Handle) -> FsResult<MetadataHashValue> {
-        Ok(metadata_hash(&self.descriptor(&handle)?.metadata()?))
+        let descriptor = self.descriptor(&handle)?;
+        let id = self.identity(descriptor)?;
+        Ok(metadata_hash(id, &descriptor.metadata()?))
     }
 
     fn metadata_hash_at(
@@ -406,7 +439,8 @@ impl HostDescriptor for FilesystemView<'_> {
         path: String,
     ) -> FsResult<MetadataHashValue> {
         let run = || -> FsResult<MetadataHashValue> {
-            Ok(metadata_hash(&self.metadata_at(&handle, flags, &path)?))
+            let metadata = self.metadata_at(&handle, flags, &path)?;
+            Ok(metadata_hash(self.fs.identity(&metadata), &metadata))
         };
         run().map_err(|error| error.of_path(&*path))
     }
@@ -419,7 +453,7 @@ impl HostDescriptor for FilesystemView<'_> {
 }
 
 /// Returns what an entry brings to a name that it is moved or linked to.
-fn brings(entry: &OpenEntry) -> NameChange {
+fn brings(entry: &OpenEntry<'_>) -> NameChange {
     match entry.metadata.is_file() {
         true => NameChange::File,
         false => NameChange::FolderOrLink,

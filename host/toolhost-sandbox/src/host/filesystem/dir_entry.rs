@@ -11,11 +11,14 @@ use toolhost_contract::FileId;
 
 use super::beneath::{open_beneath, open_path};
 use super::error::{FsError, FsResult};
-use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirUsage, file_id};
+use crate::workdir::{ChangeGuard, FreedSpace, Overlay, Target, WorkdirUsage, file_id};
 
 /// A name in an open directory. Its parent is resolved once and kept open, so that the entry that was
 /// checked is the entry that is changed, even if another call replaces a directory on the path.
+///
+/// In a transaction the name is one of the merged view, and its changes are kept apart.
 pub(super) struct DirEntryRef<'a> {
+    overlay: Option<&'a Overlay>,
     start: &'a Dir,
     /// The parent, if it is not `start`.
     opened: Option<Dir>,
@@ -41,16 +44,24 @@ pub(super) fn last_name(path: &str) -> &str {
 }
 
 impl<'a> DirEntryRef<'a> {
-    /// Resolves the parent of `path`, beneath `start`.
-    pub(super) fn new(start: &'a Dir, path: &'a str) -> FsResult<Self> {
+    /// Resolves the parent of `path`, beneath `start`, in the merged view of `overlay` if there is one.
+    pub(super) fn new(
+        overlay: Option<&'a Overlay>,
+        start: &'a Dir,
+        path: &'a str,
+    ) -> FsResult<Self> {
         let (parent_path, name) = split(path);
         let opened = if parent_path.is_empty() && !path.is_empty() {
             None
         } else {
-            let parent = open_beneath(start, parent_path, OFlags::PATH | OFlags::DIRECTORY)?;
+            let parent = match overlay {
+                None => open_beneath(start, parent_path, OFlags::PATH | OFlags::DIRECTORY)?,
+                Some(overlay) => overlay.find(start, parent_path, OFlags::DIRECTORY)?.handle,
+            };
             Some(Dir::from_std_file(parent))
         };
         Ok(Self {
+            overlay,
             start,
             opened,
             parent_path,
@@ -89,10 +100,17 @@ impl<'a> DirEntryRef<'a> {
     }
 
     /// Opens the entry itself, without following a symlink. None if it does not exist.
-    pub(super) fn open(&self) -> FsResult<Option<OpenEntry>> {
-        match open_path(self.parent(), self.name, OFlags::NOFOLLOW) {
+    pub(super) fn open(&self) -> FsResult<Option<OpenEntry<'a>>> {
+        let opened = match self.overlay {
+            None => open_path(self.parent(), self.name, OFlags::NOFOLLOW),
+            Some(overlay) => overlay
+                .find(self.parent(), self.name, OFlags::NOFOLLOW)
+                .map(|found| found.handle)
+                .map_err(FsError::from),
+        };
+        match opened {
             Err(FsError::Errno(Errno::NOENT)) => Ok(None),
-            opened => Ok(Some(OpenEntry::new(opened?)?)),
+            opened => Ok(Some(OpenEntry::new(self.overlay, opened?)?)),
         }
     }
 
@@ -102,54 +120,109 @@ impl<'a> DirEntryRef<'a> {
     pub(super) fn create_file(&self, flags: OFlags) -> Result<File, Errno> {
         let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
-        rustix::fs::openat(self.fd(), self.name, flags, mode).map(File::from)
+        match self.overlay {
+            None => rustix::fs::openat(self.fd(), self.name, flags, mode).map(File::from),
+            Some(overlay) => overlay.create_file(self.parent(), self.name, flags, mode),
+        }
     }
 
     pub(super) fn create_dir(&self) -> Result<(), Errno> {
         let mode = Mode::from_raw_mode(0o777);
-        rustix::fs::mkdirat(self.fd(), self.name, mode)
+        match self.overlay {
+            None => rustix::fs::mkdirat(self.fd(), self.name, mode),
+            Some(overlay) => overlay.create_dir(self.parent(), self.name, mode),
+        }
     }
 
     pub(super) fn create_symlink(&self, target: &str) -> Result<(), Errno> {
-        rustix::fs::symlinkat(target, self.fd(), self.name)
+        match self.overlay {
+            None => rustix::fs::symlinkat(target, self.fd(), self.name),
+            Some(overlay) => overlay.create_symlink(self.parent(), self.name, target),
+        }
     }
 
-    pub(super) fn hard_link(&self, to: &DirEntryRef<'_>) -> Result<(), Errno> {
-        rustix::fs::linkat(self.fd(), self.name, to.fd(), to.name, AtFlags::empty())
+    /// Gives the entry a second name. `charge` counts the bytes of a file of the workdir that a transaction
+    /// copies first.
+    pub(super) fn hard_link(
+        &self,
+        to: &DirEntryRef<'_>,
+        charge: &dyn Fn(u64) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        match self.overlay {
+            None => rustix::fs::linkat(self.fd(), self.name, to.fd(), to.name, AtFlags::empty()),
+            Some(overlay) => {
+                let (from, to) = ((self.parent(), self.name), (to.parent(), to.name));
+                overlay.hard_link(from, to, charge)
+            }
+        }
     }
 
-    pub(super) fn read_link(&self) -> Result<Vec<u8>, Errno> {
-        let target = rustix::fs::readlinkat(self.fd(), self.name(), Vec::new())?;
+    pub(super) fn read_link(&self) -> FsResult<Vec<u8>> {
+        let target = match self.overlay {
+            None => rustix::fs::readlinkat(self.fd(), self.name(), Vec::new())?,
+            Some(overlay) => {
+                let link = overlay.find(self.parent(), self.name(), OFlags::NOFOLLOW)?;
+                rustix::fs::readlinkat(link.handle, "", Vec::new())?
+            }
+        };
         Ok(target.into_bytes())
     }
 
     pub(super) fn remove_file(&self) -> Result<(), Errno> {
-        rustix::fs::unlinkat(self.fd(), self.name, AtFlags::empty())
+        match self.overlay {
+            None => rustix::fs::unlinkat(self.fd(), self.name, AtFlags::empty()),
+            Some(overlay) => overlay.remove_file(self.parent(), self.name),
+        }
     }
 
     pub(super) fn remove_dir(&self) -> Result<(), Errno> {
-        rustix::fs::unlinkat(self.fd(), self.name, AtFlags::REMOVEDIR)
+        match self.overlay {
+            None => rustix::fs::unlinkat(self.fd(), self.name, AtFlags::REMOVEDIR),
+            Some(overlay) => overlay.remove_dir(self.parent(), self.name),
+        }
     }
 
     pub(super) fn rename(&self, to: &DirEntryRef<'_>) -> Result<(), Errno> {
-        rustix::fs::renameat(self.fd(), self.name, to.fd(), to.name)
+        match self.overlay {
+            None => rustix::fs::renameat(self.fd(), self.name, to.fd(), to.name),
+            Some(overlay) => overlay.rename((self.parent(), self.name), (to.parent(), to.name)),
+        }
     }
 }
 
 /// An entry, opened for its metadata.
-pub(super) struct OpenEntry {
+pub(super) struct OpenEntry<'o> {
+    overlay: Option<&'o Overlay>,
     handle: File,
     pub(super) metadata: Metadata,
+    id: FileId,
+    /// Whether it is a file without another name.
+    was_last: bool,
 }
 
-impl OpenEntry {
-    fn new(handle: File) -> io::Result<Self> {
+impl<'o> OpenEntry<'o> {
+    fn new(overlay: Option<&'o Overlay>, handle: File) -> io::Result<Self> {
         let metadata = Metadata::from_file(&handle)?;
-        Ok(Self { handle, metadata })
+        let id = file_id(&metadata);
+        Ok(Self {
+            overlay,
+            handle,
+            id: overlay.map_or(id, |overlay| overlay.identity(id)),
+            metadata,
+            was_last: false,
+        })
     }
 
+    /// Its identity; of a copy that a transaction has made, that of the file of the workdir.
     pub(super) fn id(&self) -> FileId {
-        file_id(&self.metadata)
+        self.id
+    }
+
+    fn links(&self, metadata: &Metadata) -> u64 {
+        match self.overlay {
+            None => metadata.nlink(),
+            Some(overlay) => overlay.links(metadata),
+        }
     }
 
     /// Locks the size of the entry until its removal is counted, and reads its metadata again.
@@ -159,15 +232,15 @@ impl OpenEntry {
     ) -> io::Result<ChangeGuard<'a, 1>> {
         let guard = usage.lock([Target::Size(self.id())]);
         self.metadata = Metadata::from_file(&self.handle)?;
+        self.was_last = self.metadata.is_file() && self.links(&self.metadata) == 1;
         Ok(guard)
     }
 
     /// Returns the space freed by removing the entry, under the lock of its size: none if the file has other
     /// names, if another call had removed this one, or if a call has it open.
     pub(super) fn freed(&self, usage: &WorkdirUsage) -> FreedSpace {
-        let was_last = self.metadata.is_file() && self.metadata.nlink() == 1;
         let now = Metadata::from_file(&self.handle).ok();
-        now.filter(|now| was_last && now.nlink() == 0)
+        now.filter(|now| self.was_last && self.links(now) == 0)
             .filter(|_| usage.remove(self.id()))
             .map_or_else(FreedSpace::default, |removed| FreedSpace {
                 bytes: removed.len(),

@@ -5,6 +5,8 @@ use std::io;
 use rustix::io::Errno;
 use wasmtime::component::ResourceTableError;
 
+use crate::workdir::OverlayError;
+
 /// Why a file operation failed.
 #[derive(Debug)]
 pub(crate) enum FsError {
@@ -40,6 +42,15 @@ impl FsError {
 impl From<Errno> for FsError {
     fn from(errno: Errno) -> Self {
         Self::Errno(errno)
+    }
+}
+
+impl From<OverlayError> for FsError {
+    fn from(error: OverlayError) -> Self {
+        match error {
+            OverlayError::Errno(errno) => Self::Errno(errno),
+            OverlayError::Outside => Self::Outside,
+        }
     }
 }
 

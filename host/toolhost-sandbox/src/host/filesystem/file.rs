@@ -2,17 +2,17 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Relaxed;
 
-use cap_std::fs::Metadata;
+use cap_std::fs::{Metadata, MetadataExt};
 use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, ReadWriteFlags, pread, pwritev2};
 use toolhost_contract::FileId;
 
 use super::budget::{Budget, OpenSlot};
 use super::error::errno_of;
-use crate::workdir::{ChangeGuard, FreedSpace, Target, file_id};
+use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirFile};
 
 /// Maximum bytes of one read or write of a stream.
 pub(super) const CHUNK: usize = 64 << 10;
@@ -29,10 +29,11 @@ pub(super) struct FileAccess {
 /// An open regular file.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenFile {
-    pub(super) file: File,
+    pub(super) file: WorkdirFile,
     pub(super) access: FileAccess,
     pub(super) budget: Budget,
-    id: FileId,
+    /// Its identity; of a copy that a transaction has made, that of the file of the workdir.
+    pub(super) id: FileId,
     _slot: OpenSlot,
 }
 
@@ -58,12 +59,12 @@ impl OpenFile {
     /// # Errors
     /// `ENOENT` if it was removed meanwhile: then its space counts as freed.
     pub(super) fn new(
-        file: File,
+        file: WorkdirFile,
+        id: FileId,
         access: FileAccess,
         budget: Budget,
         slot: OpenSlot,
     ) -> io::Result<Self> {
-        let id = file_id(&Metadata::from_file(&file)?);
         budget.usage.hold(id);
         let opened = Self {
             file,
@@ -73,7 +74,7 @@ impl OpenFile {
             _slot: slot,
         };
         // After it is held: whoever removes it from now on leaves its space to the last one that closes it.
-        match opened.file.metadata()?.nlink() {
+        match opened.links()? {
             0 => Err(Errno::NOENT.into()),
             _ => Ok(opened),
         }
@@ -84,21 +85,37 @@ impl OpenFile {
         self.budget.usage.lock([Target::Size(self.id)])
     }
 
+    pub(super) fn metadata(&self) -> io::Result<Metadata> {
+        Metadata::from_file(&self.file.get())
+    }
+
+    fn links(&self) -> io::Result<u64> {
+        Ok(self.file.links(&self.metadata()?))
+    }
+
+    /// Makes sure that a change reaches no file of the workdir in a transaction: copies the first `keep` bytes
+    /// of it, once. They count for the call.
+    pub(super) fn copy_up(&self, keep: u64) -> Result<(), Errno> {
+        self.file
+            .copy_up(keep, &|bytes| self.budget.charge(bytes, 0))
+    }
+
     fn extent(&self) -> io::Result<Extent> {
-        let metadata = self.file.metadata()?;
+        let metadata = self.metadata()?;
         Ok(Extent {
             size: metadata.len(),
             on_disk: metadata.blocks().saturating_mul(512),
-            counts: metadata.nlink() > 0 || self.budget.usage.holds_removed(self.id),
+            counts: self.file.links(&metadata) > 0 || self.budget.usage.holds_removed(self.id),
         })
     }
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
         let _size = self.lock_size();
+        self.copy_up(size)?;
         let before = self.extent()?;
         let growth = size.saturating_sub(before.size);
         self.budget.charge(growth, before.in_workdir(growth))?;
-        if let Err(error) = self.file.set_len(size) {
+        if let Err(error) = self.file.get().set_len(size) {
             self.budget.give_back(before.in_workdir(growth));
             return Err(error);
         }
@@ -114,8 +131,9 @@ impl OpenFile {
     pub(super) fn read_at(&self, size: usize, at: u64) -> io::Result<Vec<u8>> {
         // Not zeroed: the system writes what is read, and nothing else of it is used.
         let mut bytes = Vec::with_capacity(size.min(CHUNK));
+        let file = self.file.get();
         let read = loop {
-            match pread(&self.file, spare_capacity(&mut bytes), at) {
+            match pread(&*file, spare_capacity(&mut bytes), at) {
                 Err(Errno::INTR) => {}
                 done => break done?,
             }
@@ -132,13 +150,13 @@ impl OpenFile {
 
     /// Writes all of `bytes`, or none if the budget is spent.
     pub(super) fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write(bytes, |_| at, || self.file.write_all_at(bytes, at))
+        self.write(bytes, |_| at, || self.file.get().write_all_at(bytes, at))
     }
 
     /// Writes all of `bytes` at the end of the file, even if another process moves the end meanwhile.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let end = |before: Extent| before.size;
-        self.write(bytes, end, || append_all(&self.file, bytes))
+        self.write(bytes, end, || append_all(&self.file.get(), bytes))
     }
 
     fn write(
@@ -148,6 +166,9 @@ impl OpenFile {
         write: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<()> {
         let _size = self.lock_size();
+        if !bytes.is_empty() {
+            self.copy_up(u64::MAX)?;
+        }
         let before = self.extent()?;
         let length = bytes.len() as u64;
         let end = at(before).checked_add(length).ok_or(Errno::FBIG)?;
@@ -213,7 +234,7 @@ mod tests {
     use crate::accounting::meter::Meter;
     use crate::accounting::quota::Quota;
     use crate::component_id::ComponentId;
-    use crate::workdir::WorkdirUsage;
+    use crate::workdir::{WorkdirUsage, file_id};
 
     fn budget() -> Budget {
         let files = Arc::new(Quota::new(100, 3));
@@ -233,7 +254,8 @@ mod tests {
         };
         let file = File::create(dir.path().join(name)).unwrap();
         let slot = budget.open_slot().unwrap();
-        OpenFile::new(file, access, budget.clone(), slot).unwrap()
+        let id = file_id(&Metadata::from_file(&file).unwrap());
+        OpenFile::new(WorkdirFile::Own(file), id, access, budget.clone(), slot).unwrap()
     }
 
     #[test]
@@ -260,7 +282,7 @@ mod tests {
                     // Long enough for the busiest machine; it ends with the first change.
                     let changed = changes.recv_timeout(Duration::from_secs(60));
                     changed.map_err(io::Error::other)?;
-                    hanging.file.write_all_at(b"xy", 0)
+                    hanging.file.get().write_all_at(b"xy", 0)
                 },
             );
             written.unwrap();

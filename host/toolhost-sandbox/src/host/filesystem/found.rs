@@ -7,6 +7,7 @@ use rustix::fs::OFlags;
 
 use super::beneath::open_path;
 use super::error::FsResult;
+use crate::workdir::{NameIn, Walked};
 
 /// An entry that exists, opened for its metadata.
 pub(super) struct Found {
@@ -15,6 +16,43 @@ pub(super) struct Found {
     /// Whether the last name of the path is a symlink, which was followed. False if a directory was asked
     /// for.
     pub(super) was_link: bool,
+    /// Where it lies in a transaction.
+    pub(super) merged: Option<MergedPlace>,
+}
+
+/// Where an entry lies in a transaction.
+pub(super) struct MergedPlace {
+    /// Whether it is in the staging directory, and no entry of the workdir.
+    pub(super) is_staged: bool,
+    /// The name that shows it, if the merged view resolved the path.
+    pub(super) home: Option<NameIn>,
+}
+
+impl MergedPlace {
+    /// Returns what the merged view found here.
+    pub(super) fn of(self, handle: File, metadata: Metadata) -> Walked {
+        Walked {
+            handle,
+            metadata,
+            was_link: false,
+            is_staged: self.is_staged,
+            home: self.home,
+        }
+    }
+}
+
+impl From<Walked> for Found {
+    fn from(found: Walked) -> Self {
+        Self {
+            handle: found.handle,
+            metadata: found.metadata,
+            was_link: found.was_link,
+            merged: Some(MergedPlace {
+                is_staged: found.is_staged,
+                home: found.home,
+            }),
+        }
+    }
 }
 
 impl Found {
@@ -24,6 +62,7 @@ impl Found {
             handle,
             metadata,
             was_link,
+            merged: None,
         })
     }
 }

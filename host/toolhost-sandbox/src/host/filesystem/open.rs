@@ -13,15 +13,19 @@ use super::beneath::open_beneath;
 use super::budget::OpenSlot;
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
-use super::dir_entry::DirEntryRef;
 use super::error::{FsError, FsResult};
 use super::file::{FileAccess, OpenFile};
-use super::found::{Found, find};
+use super::found::Found;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
-use crate::workdir::file_id;
+use crate::workdir::{WorkdirFile, file_id};
 
 /// Maximum attempts while other processes create and remove the file.
 const ATTEMPTS_MAX: usize = 8;
+
+/// Flags of each open. `O_NONBLOCK`: opening must not wait, should the file have been replaced by a FIFO.
+const OPEN_FLAGS: OFlags = OFlags::NONBLOCK
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// Maximum dangling symlinks followed to create a file: the kernel's own limit.
 const LINKS_MAX: usize = 40;
@@ -56,8 +60,7 @@ impl OpenRequest<'_> {
             (false, true) => OFlags::WRONLY,
             (_, false) => OFlags::RDONLY,
         };
-        // O_NONBLOCK: opening must not wait, should the file have been replaced by a FIFO.
-        access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
+        access | OPEN_FLAGS
     }
 }
 
@@ -101,13 +104,14 @@ impl Filesystem {
         for _ in 0..ATTEMPTS_MAX {
             let found = match request.is_exclusive() {
                 true => None,
-                false => find_existing(dir, &request)?,
+                false => self.find_existing(dir, &request)?,
             };
             if let Some(found) = found {
                 return self.open_found(dir, &request, found, slot);
             }
             if let Some(file) = self.create(dir, &request)? {
-                let file = OpenFile::new(file, request.access, self.budget.clone(), slot)?;
+                let file = WorkdirFile::Own(file);
+                let file = self.open_file(file, request.access, slot)?;
                 return Ok(Descriptor::File(Arc::new(file)));
             }
         }
@@ -142,8 +146,8 @@ impl Filesystem {
         if request.access.write {
             self.check_path_unprotected(request.path, &found)?;
         }
-        let file = reopen(dir, request, &found)?;
-        let file = OpenFile::new(file, request.access, self.budget.clone(), slot)?;
+        let file = self.reopen(dir, request, &found)?;
+        let file = self.open_file(file, request.access, slot)?;
         if request.how.contains(OpenFlags::TRUNCATE) && metadata.len() > 0 {
             file.set_size(0)?;
         }
@@ -154,7 +158,7 @@ impl Filesystem {
     fn create(&self, dir: &Dir, request: &OpenRequest<'_>) -> FsResult<Option<File>> {
         let mut path = request.path.to_owned();
         for _ in 0..LINKS_MAX {
-            let entry = DirEntryRef::new(dir, &path)?;
+            let entry = self.entry_to_change(dir, &path)?;
             self.check_name(&entry, NameChange::File)?;
             let created = self
                 .budget
@@ -175,23 +179,59 @@ impl Filesystem {
         }
         Err(Errno::LOOP.into())
     }
-}
 
-/// Finds an existing file. None if it does not exist and is to be created.
-fn find_existing(dir: &Dir, request: &OpenRequest<'_>) -> FsResult<Option<Found>> {
-    let mut flags = request.follow;
-    if request.how.contains(OpenFlags::DIRECTORY) {
-        flags |= OFlags::DIRECTORY;
+    fn open_file(
+        &self,
+        file: WorkdirFile,
+        access: FileAccess,
+        slot: OpenSlot,
+    ) -> FsResult<OpenFile> {
+        let id = self.identity(&Metadata::from_file(&file.get())?);
+        Ok(OpenFile::new(file, id, access, self.budget.clone(), slot)?)
     }
-    match find(dir, request.path, flags) {
-        Err(FsError::Errno(Errno::NOENT)) if request.how.contains(OpenFlags::CREATE) => Ok(None),
-        found => Ok(Some(found?)),
+
+    /// Finds an existing file. None if it does not exist and is to be created.
+    fn find_existing(&self, dir: &Dir, request: &OpenRequest<'_>) -> FsResult<Option<Found>> {
+        let mut flags = request.follow;
+        if request.how.contains(OpenFlags::DIRECTORY) {
+            flags |= OFlags::DIRECTORY;
+        }
+        let found = match request.access.write {
+            true => self.find_to_change(dir, request.path, flags),
+            false => self.find(dir, request.path, flags),
+        };
+        match found {
+            Err(FsError::Errno(Errno::NOENT)) if request.how.contains(OpenFlags::CREATE) => {
+                Ok(None)
+            }
+            found => Ok(Some(found?)),
+        }
+    }
+
+    /// Opens the very file that was found. A transaction opens a file of the workdir for reading only.
+    fn reopen(&self, dir: &Dir, request: &OpenRequest<'_>, found: &Found) -> FsResult<WorkdirFile> {
+        let opened = reopen(dir, request, found, request.system_flags())?;
+        let Some(overlay) = self.overlay() else {
+            return Ok(WorkdirFile::Own(opened));
+        };
+        let place = found.merged.as_ref();
+        let is_staged = place.is_some_and(|place| place.is_staged);
+        let writes = request.access.write;
+        let opened = match writes && !is_staged {
+            // It was opened for writing only to have the system check that it may be.
+            true => reopen(dir, request, found, OFlags::RDONLY | OPEN_FLAGS)?,
+            false => opened,
+        };
+        let home = place
+            .filter(|_| writes)
+            .and_then(|place| place.home.clone());
+        let id = found.metadata.clone();
+        Ok(overlay.opened(opened, &id, is_staged, home, writes)?)
     }
 }
 
 /// Opens the very file that was found.
-fn reopen(dir: &Dir, request: &OpenRequest<'_>, found: &Found) -> FsResult<File> {
-    let flags = request.system_flags();
+fn reopen(dir: &Dir, request: &OpenRequest<'_>, found: &Found, flags: OFlags) -> FsResult<File> {
     if has_proc() {
         let by_handle = format!("/proc/self/fd/{}", found.handle.as_raw_fd());
         return Ok(rustix::fs::open(by_handle, flags, Mode::empty())?.into());

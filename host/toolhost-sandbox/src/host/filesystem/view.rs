@@ -8,7 +8,7 @@ use toolhost_contract::Denial;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::IoError;
 
-use super::attributes::descriptor_type;
+use super::attributes::listed_type;
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
 use super::error::{FsError, FsResult, errno_of};
@@ -47,8 +47,8 @@ impl types::HostDirectoryEntryStream for FilesystemView<'_> {
         stream: Resource<Listing>,
     ) -> FsResult<Option<DirectoryEntry>> {
         let entry = self.table.get_mut(&stream)?.next()?;
-        Ok(entry.map(|(file_type, name)| DirectoryEntry {
-            type_: descriptor_type(file_type),
+        Ok(entry.map(|(listed, name)| DirectoryEntry {
+            type_: listed_type(listed),
             name,
         }))
     }

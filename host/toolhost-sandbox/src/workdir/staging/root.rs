@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::error::StagingError;
 use super::private::{make_dir, not_private, remove_contents};
-use crate::workdir::{Workdir, file_id};
+use crate::workdir::{WorkdirHandle, file_id};
 
 /// Attempts to make a directory with a new name.
 const ATTEMPTS: usize = 16;
@@ -66,7 +66,7 @@ impl StagingRoot {
     }
 
     /// Makes and locks a directory for a transaction on this workdir, and returns its name.
-    pub(super) fn make_dir(&self, workdir: &Workdir) -> Result<(String, Dir), StagingError> {
+    pub(super) fn make_dir(&self, workdir: &WorkdirHandle) -> Result<(String, Dir), StagingError> {
         let of = |dir: &Dir| mount_of(dir).map_err(|error| self.failed(error));
         if of(&self.0.dir)? != of(&workdir.dir)? {
             return Err(StagingError::OtherFileSystem {

@@ -1,0 +1,300 @@
+//! Copies files of the lower layer into the staging directory, once, before they are changed.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, Uid, fstat,
+};
+use rustix::io::Errno;
+use toolhost_contract::FileId;
+
+use super::open_lower::OpenLower;
+use super::state::{DirNode, DirPlace, NameIn, Shown, State};
+use super::view::{Changing, Overlay};
+use super::walk::Walked;
+use crate::workdir::file_id;
+use crate::workdir::staging::{FileKind, Stamp};
+
+/// Counts bytes that are about to be copied, or refuses.
+pub(crate) type Charge<'a> = &'a dyn Fn(u64) -> Result<(), Errno>;
+
+/// Maximum bytes of one step of a copy.
+const STEP: u64 = 16 << 20;
+
+impl Overlay {
+    /// Copies what a path led to, if it is a file or a symlink of the lower layer, and opens the copy with
+    /// `O_PATH`. None if it is staged already.
+    ///
+    /// # Errors
+    /// `ENOTSUP` for a directory of the lower layer: its handle stays the one of the lower layer.
+    pub(crate) fn copy_found(
+        &self,
+        found: &Walked,
+        charge: Charge<'_>,
+    ) -> Result<Option<File>, Errno> {
+        let Changing { mut state } = self.change()?;
+        if found.is_staged {
+            return Ok(None);
+        }
+        let home = found.home.clone().ok_or(Errno::NOTSUP)?;
+        if found.metadata.is_dir() {
+            return Err(Errno::NOTSUP);
+        }
+        let hides = self.prepare_home(&mut state, &home, found)?;
+        let all = found.metadata.len();
+        let copied = self.copy(&mut state, &found.handle, all, Some((home, hides)), charge)?;
+        Ok(Some(copied))
+    }
+
+    /// Notes the directory of a name whose file is about to be copied. Returns what the name hides then.
+    fn prepare_home(
+        &self,
+        state: &mut State,
+        home: &NameIn,
+        found: &Walked,
+    ) -> Result<Option<Stamp>, Errno> {
+        self.ensure_home(state, home, &found.handle)?;
+        let is_plain = state.entry(home.dir, &home.name).is_none();
+        Ok(is_plain.then(|| Stamp::of(&found.metadata)))
+    }
+
+    /// Notes the directory of the name of a lower file, found by the file's own path.
+    pub(super) fn ensure_home(
+        &self,
+        state: &mut State,
+        home: &NameIn,
+        file: impl AsFd,
+    ) -> Result<(), Errno> {
+        if state.dirs.contains_key(&home.dir) {
+            return Ok(());
+        }
+        // Without an entry, the name is the one that the lower layer has.
+        let path = self.path_in_lower(file)?;
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        let place = DirPlace::Lower {
+            path: above.to_owned(),
+            moved: None,
+        };
+        let node = DirNode::new(place);
+        state.dirs.insert(home.dir, node);
+        Ok(())
+    }
+
+    /// Copies the lower file of open handles, which read and write the copy from then on. Only the first
+    /// `keep` bytes are copied.
+    pub(super) fn copy_open(
+        &self,
+        file: &OpenLower,
+        keep: u64,
+        charge: Charge<'_>,
+    ) -> Result<(), Errno> {
+        let Changing { mut state } = self.change()?;
+        if file.is_staged() {
+            return Ok(());
+        }
+        let lower = file.current();
+        let home = state.files.get(&file.id).and_then(|file| file.home.clone());
+        let home = match home {
+            None => None,
+            Some(home) => {
+                if let Some(copy) = self.copy_at(&state, &home, file.id)? {
+                    return file.switch_to(&copy);
+                }
+                self.ensure_home(&mut state, &home, &*lower)?;
+                let is_plain = state.entry(home.dir, &home.name).is_none();
+                let stamp = || self.stamp(&*lower);
+                let hides = is_plain.then(stamp).transpose()?;
+                Some((home, hides))
+            }
+        };
+        self.copy(&mut state, &*lower, keep, home, charge)?;
+        Ok(())
+    }
+
+    /// Opens the copy of a lower file that a name shows: it was made, but not all handles could switch to it.
+    fn copy_at(&self, state: &State, home: &NameIn, lower: FileId) -> Result<Option<File>, Errno> {
+        let shown = state.entry(home.dir, &home.name);
+        let Some(Shown::Staged { flat, .. }) = shown.and_then(|entry| entry.shows.as_ref()) else {
+            return Ok(None);
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&**state.staging()?.dir(), &**flat, flags, Mode::empty())?;
+        let opened = File::from(opened);
+        Ok((state.origins.get(&id_of(&opened)?) == Some(&lower)).then_some(opened))
+    }
+
+    fn stamp(&self, file: impl AsFd) -> Result<Stamp, Errno> {
+        let file = file
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|_| Errno::MFILE)?;
+        let metadata = cap_std::fs::Metadata::from_file(&file.into()).map_err(|_| Errno::IO)?;
+        Ok(Stamp::of(&metadata))
+    }
+
+    /// Copies a file or a symlink of the lower layer into the staging directory. `home` is the name that shows
+    /// it, and what that name hides; without one, the copy gets no name.
+    pub(super) fn copy(
+        &self,
+        state: &mut State,
+        lower: impl AsFd,
+        keep: u64,
+        home: Option<(NameIn, Option<Stamp>)>,
+        charge: Charge<'_>,
+    ) -> Result<File, Errno> {
+        let found = fstat(&lower)?;
+        if found.st_dev != self.device {
+            return Err(Errno::XDEV);
+        }
+        let lower_id = FileId {
+            device: found.st_dev,
+            inode: found.st_ino,
+        };
+        let staging = Arc::clone(state.staging()?.dir());
+        let flat = state.staging()?.new_name();
+        let (copied, kind) = match FileType::from_raw_mode(found.st_mode) {
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(&lower, "", Vec::new())?;
+                rustix::fs::symlinkat(target, &*staging, &*flat)?;
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let made = rustix::fs::openat(&*staging, &*flat, flags, Mode::empty())?;
+                rustix::fs::utimensat(&made, "", &times(&found), AtFlags::EMPTY_PATH)?;
+                (File::from(made), FileKind::Link)
+            }
+            FileType::RegularFile => {
+                let keep = keep.min(size(&found));
+                let on_disk = u64::try_from(found.st_blocks)
+                    .unwrap_or(0)
+                    .saturating_mul(512);
+                charge(keep.min(on_disk))?;
+                let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let made = rustix::fs::openat(&*staging, &*flat, flags, Mode::RUSR | Mode::WUSR)?;
+                let made = File::from(made);
+                if let Err(errno) = fill(&lower, &made, keep, &found) {
+                    let _ = rustix::fs::unlinkat(&*staging, &*flat, AtFlags::empty());
+                    return Err(errno);
+                }
+                (made, FileKind::File)
+            }
+            // They are not opened.
+            FileType::Directory
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => return Err(Errno::PERM),
+        };
+        let staged_id = id_of(&copied)?;
+        state.origins.insert(staged_id, lower_id);
+        match home {
+            Some((home, hides)) => state.show(&home, hides, Shown::Staged { flat, kind }),
+            None => rustix::fs::unlinkat(&*staging, &*flat, AtFlags::empty())?,
+        }
+        if let Some(file) = state.files.get(&lower_id) {
+            file.switch_to(&copied)?;
+        }
+        Ok(copied)
+    }
+}
+
+fn size(found: &Stat) -> u64 {
+    u64::try_from(found.st_size).unwrap_or(0)
+}
+
+fn times(found: &Stat) -> Timestamps {
+    let of = |seconds: i64, nanoseconds: u64| Timespec {
+        tv_sec: seconds,
+        tv_nsec: i64::try_from(nanoseconds).unwrap_or(0),
+    };
+    Timestamps {
+        last_access: of(found.st_atime, found.st_atime_nsec),
+        last_modification: of(found.st_mtime, found.st_mtime_nsec),
+    }
+}
+
+/// Copies bytes, owner, mode and times.
+fn fill(lower: impl AsFd, made: &File, keep: u64, found: &Stat) -> Result<(), Errno> {
+    if keep > 0 {
+        let path = format!("/proc/self/fd/{}", lower.as_fd().as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let source = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let is_whole = keep == size(found);
+        if !is_whole || rustix::fs::ioctl_ficlone(made, &source).is_err() {
+            copy_data(&source, made, keep)?;
+        }
+    }
+    let owner = fstat(made)?;
+    if (owner.st_uid, owner.st_gid) != (found.st_uid, found.st_gid) {
+        // Only root can give a file away.
+        let (uid, gid) = (Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid));
+        let _ = rustix::fs::fchown(made, Some(uid), Some(gid));
+    }
+    rustix::fs::fchmod(made, Mode::from_raw_mode(found.st_mode & 0o7777))?;
+    rustix::fs::futimens(made, &times(found))
+}
+
+/// Copies the first bytes of a file. Holes stay holes.
+fn copy_data(source: &File, made: &File, keep: u64) -> Result<(), Errno> {
+    rustix::fs::ftruncate(made, keep)?;
+    let mut at = 0;
+    while at < keep {
+        let start = match rustix::fs::seek(source, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => return Ok(()),
+            // The file system knows no holes.
+            Err(_) => at,
+        };
+        let end = rustix::fs::seek(source, SeekFrom::Hole(start)).unwrap_or(keep);
+        let end = end.min(keep);
+        copy_range(source, made, start, end)?;
+        at = end.max(start.saturating_add(1));
+    }
+    Ok(())
+}
+
+fn copy_range(source: &File, made: &File, start: u64, end: u64) -> Result<(), Errno> {
+    let (mut from, mut to) = (start, start);
+    while from < end {
+        let length = usize::try_from((end - from).min(STEP)).unwrap_or(usize::MAX);
+        match rustix::fs::copy_file_range(source, Some(&mut from), made, Some(&mut to), length) {
+            // Another program has cut the file: the commit will notice.
+            Ok(0) => return Ok(()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::NOSYS | Errno::XDEV | Errno::INVAL | Errno::OPNOTSUPP | Errno::PERM) => {
+                return copy_by_reading(source, made, from, end);
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+fn copy_by_reading(source: &File, made: &File, start: u64, end: u64) -> Result<(), Errno> {
+    use std::os::unix::fs::FileExt;
+    let mut buffer = vec![0; 64 << 10];
+    let mut at = start;
+    while at < end {
+        let length = usize::try_from(end - at)
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
+        let part = buffer.get_mut(..length).unwrap_or_default();
+        let read = rustix::io::pread(source, &mut *part, at)?;
+        if read == 0 {
+            return Ok(());
+        }
+        let part = part.get(..read).unwrap_or_default();
+        let written = made.write_all_at(part, at);
+        written.map_err(|error| super::error::errno_of(&error))?;
+        at += read as u64;
+    }
+    Ok(())
+}
+
+/// Returns the identity of an open file.
+fn id_of(file: &File) -> Result<FileId, Errno> {
+    let metadata = cap_std::fs::Metadata::from_file(file).map_err(|_| Errno::IO)?;
+    Ok(file_id(&metadata))
+}

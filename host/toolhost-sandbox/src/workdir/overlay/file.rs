@@ -1,0 +1,101 @@
+//! The files that guests have open.
+
+use std::fs::File;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use cap_std::fs::{Metadata, MetadataExt};
+use rustix::io::Errno;
+
+use super::copy::Charge;
+use super::open_lower::OpenLower;
+use super::state::NameIn;
+use super::view::Overlay;
+use crate::workdir::file_id;
+use crate::workdir::staging::Stamp;
+
+/// An open file: of a direct call or staged, or of the lower layer of a transaction.
+pub(crate) enum WorkdirFile {
+    /// What is changed is this file.
+    Own(File),
+    /// What is changed is a copy.
+    Merged(Arc<Overlay>, Arc<OpenLower>),
+}
+
+/// The system's file behind a [`WorkdirFile`], at the moment.
+pub(crate) enum FileRef<'a> {
+    Own(&'a File),
+    Merged(Arc<File>),
+}
+
+impl Deref for FileRef<'_> {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        match self {
+            Self::Own(file) => file,
+            Self::Merged(file) => file,
+        }
+    }
+}
+
+impl WorkdirFile {
+    pub(crate) fn get(&self) -> FileRef<'_> {
+        match self {
+            Self::Own(file) => FileRef::Own(file),
+            Self::Merged(_, file) => FileRef::Merged(file.current()),
+        }
+    }
+
+    /// Makes sure that the file may be changed: copies the first `keep` bytes of a file of the lower layer,
+    /// unless that was done.
+    pub(crate) fn copy_up(&self, keep: u64, charge: Charge<'_>) -> Result<(), Errno> {
+        match self {
+            Self::Own(_) => Ok(()),
+            Self::Merged(_, file) if file.is_staged() => Ok(()),
+            Self::Merged(overlay, file) => overlay.copy_open(file, keep, charge),
+        }
+    }
+
+    /// Returns how many names the file has for its call.
+    pub(crate) fn links(&self, metadata: &Metadata) -> u64 {
+        match self {
+            Self::Merged(overlay, file) if !file.is_staged() => overlay.links(metadata),
+            Self::Own(_) | Self::Merged(..) => metadata.nlink(),
+        }
+    }
+}
+
+impl Overlay {
+    /// Takes a regular file that was opened for reading, and notes it for the commit. `home` is the name under
+    /// which it was opened for writing, at which a copy will be put.
+    pub(crate) fn opened(
+        self: &Arc<Self>,
+        file: File,
+        metadata: &Metadata,
+        is_staged: bool,
+        home: Option<NameIn>,
+        writes: bool,
+    ) -> Result<WorkdirFile, Errno> {
+        if is_staged {
+            return Ok(WorkdirFile::Own(file));
+        }
+        let id = file_id(metadata);
+        let path = match self.lock().opened.contains_key(&id) {
+            true => None,
+            false => Some(self.path_in_lower(&file)?),
+        };
+        let mut state = self.lock();
+        if let Some(path) = path {
+            state.opened.insert(id, (path, Stamp::of(metadata)));
+        }
+        let opened = Arc::new(OpenLower::new(file, id, writes));
+        let known = state.files.entry(id).or_default();
+        known.open.retain(|open| open.strong_count() > 0);
+        known.open.push(Arc::downgrade(&opened));
+        if home.is_some() {
+            known.home = home;
+        }
+        Ok(WorkdirFile::Merged(Arc::clone(self), opened))
+    }
+}

@@ -1,0 +1,140 @@
+//! Opens single names of either layer, without following links.
+
+use std::collections::hash_map::Entry;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStringExt;
+
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use toolhost_contract::FileId;
+
+use super::error::OverlayError;
+use super::state::{DirNode, DirPlace, Shown, State};
+use super::view::Overlay;
+use crate::workdir::{file_id, kernel_file_system};
+
+/// An entry of the merged view, opened with `O_PATH`.
+pub(super) struct Child {
+    pub(super) handle: File,
+    pub(super) metadata: Metadata,
+    /// Whether it lies in the staging directory.
+    pub(super) is_staged: bool,
+    /// Whether it is no entry of the directory in which it is shown.
+    pub(super) is_redirect: bool,
+}
+
+impl Child {
+    pub(super) fn id(&self) -> FileId {
+        file_id(&self.metadata)
+    }
+}
+
+impl Overlay {
+    /// Opens what a name of the merged view shows.
+    pub(super) fn child(
+        &self,
+        state: &State,
+        dir: impl AsFd,
+        dir_id: FileId,
+        name: &[u8],
+    ) -> Result<Child, OverlayError> {
+        if state.is_removed(dir_id) {
+            return Err(Errno::NOENT.into());
+        }
+        let utf8 = std::str::from_utf8(name).ok();
+        let entry = utf8.and_then(|name| state.entry(dir_id, name));
+        let Some(entry) = entry else {
+            return self.plain(dir, name, state.is_staged(dir_id), false);
+        };
+        match entry.shows.as_ref().ok_or(Errno::NOENT)? {
+            Shown::Staged { flat, .. } => {
+                let staging = state.staging()?;
+                self.plain(&**staging.dir(), flat.as_bytes(), true, true)
+            }
+            Shown::Moved { path, stamp } => {
+                let found = self.lower_entry(path)?;
+                // Another program has put something else there, or moved it.
+                if found.id() != stamp.id {
+                    return Err(Errno::NOENT.into());
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// Opens a path of the lower layer, on which there are no links.
+    fn lower_entry(&self, path: &str) -> Result<Child, OverlayError> {
+        let mut here: Option<Child> = None;
+        for name in path.split('/') {
+            let found = match &here {
+                None => self.plain(&*self.lower, name.as_bytes(), false, true),
+                Some(above) => self.plain(&above.handle, name.as_bytes(), false, true),
+            };
+            here = Some(found?);
+        }
+        Ok(here.ok_or(Errno::NOENT)?)
+    }
+
+    /// Opens an entry of a directory of one layer.
+    fn plain(
+        &self,
+        dir: impl AsFd,
+        name: &[u8],
+        is_staged: bool,
+        is_redirect: bool,
+    ) -> Result<Child, OverlayError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle: File = rustix::fs::openat(dir, name, flags, Mode::empty())?.into();
+        let metadata = Metadata::from_file(&handle)?;
+        if metadata.dev() != self.device && kernel_file_system(&handle)?.is_some() {
+            return Err(OverlayError::Outside);
+        }
+        Ok(Child {
+            handle,
+            metadata,
+            is_staged,
+            is_redirect,
+        })
+    }
+
+    /// Returns the path of an open file or directory of the lower layer.
+    ///
+    /// # Errors
+    /// `ENOENT` if another program has removed it or moved it out of the workdir, `EILSEQ` if the path is not
+    /// UTF-8.
+    pub(super) fn path_in_lower(&self, file: impl AsFd) -> Result<String, Errno> {
+        let file = file.as_fd();
+        let real = |fd: i32| {
+            let path = rustix::fs::readlink(format!("/proc/self/fd/{fd}"), Vec::new())?;
+            Ok::<_, Errno>(path.into_bytes())
+        };
+        let path = real(file.as_raw_fd())?;
+        if path.ends_with(b" (deleted)") && rustix::fs::fstat(file)?.st_nlink == 0 {
+            return Err(Errno::NOENT);
+        }
+        let root = real(self.lower.as_fd().as_raw_fd())?;
+        let beneath = path.strip_prefix(&*root).ok_or(Errno::NOENT)?;
+        let beneath = match beneath {
+            b"" => beneath,
+            beneath => beneath.strip_prefix(b"/").ok_or(Errno::NOENT)?,
+        };
+        let beneath = std::ffi::OsString::from_vec(beneath.to_vec());
+        beneath.into_string().map_err(|_| Errno::ILSEQ)
+    }
+
+    /// Notes a directory, as its entries are about to change.
+    pub(super) fn ensure_node(
+        &self,
+        state: &mut State,
+        dir: &Dir,
+        id: FileId,
+    ) -> Result<(), Errno> {
+        if let Entry::Vacant(node) = state.dirs.entry(id) {
+            let path = self.path_in_lower(dir)?;
+            node.insert(DirNode::new(DirPlace::Lower { path, moved: None }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! The state of one transaction, and when its staging directory is made.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use cap_std::fs::Dir;
+use rustix::io::Errno;
+use toolhost_contract::FileId;
+
+use super::state::State;
+use crate::sync::lock;
+use crate::workdir::staging::{Staging, StagingError, StagingRoot};
+use crate::workdir::{WorkdirHandle, WorkdirUsage, file_id};
+
+/// The merged view of one transaction, which one call or several share.
+pub(crate) struct Overlay {
+    pub(super) lower: Arc<Dir>,
+    pub(super) device: u64,
+    /// The workdir without the transaction, for the staging directory.
+    workdir: WorkdirHandle,
+    staging: StagingRoot,
+    /// Counts what the transaction adds; gives it back when it is dropped without having been committed.
+    usage: WorkdirUsage,
+    /// Whether anything was changed.
+    is_active: AtomicBool,
+    state: Mutex<State>,
+    failure: Mutex<Option<StagingError>>,
+}
+
+/// The state, locked for a change: the staging directory exists.
+pub(super) struct Changing<'a> {
+    pub(super) state: MutexGuard<'a, State>,
+}
+
+impl fmt::Debug for Overlay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overlay").finish_non_exhaustive()
+    }
+}
+
+impl Overlay {
+    /// A transaction on a workdir. The staging directory is made by the first change.
+    ///
+    /// # Errors
+    /// Those of reading the metadata of the workdir.
+    pub(crate) fn new(workdir: &WorkdirHandle, staging: &StagingRoot) -> Result<Self, io::Error> {
+        let device = file_id(&workdir.dir.dir_metadata()?).device;
+        Ok(Self {
+            lower: Arc::clone(&workdir.dir),
+            device,
+            usage: workdir.usage.transaction(),
+            workdir: workdir.clone(),
+            staging: staging.clone(),
+            is_active: AtomicBool::new(false),
+            state: Mutex::default(),
+            failure: Mutex::default(),
+        })
+    }
+
+    /// The counters of the calls of the transaction.
+    pub(crate) fn usage(&self) -> &WorkdirUsage {
+        &self.usage
+    }
+
+    /// Whether anything was changed. Until then, the kernel resolves paths.
+    pub(crate) fn is_active(&self) -> bool {
+        self.is_active.load(Relaxed)
+    }
+
+    /// Takes the staging directory for a commit. None if nothing was changed. No call can change anything
+    /// afterwards.
+    pub(crate) fn take_staging(&self) -> Option<Staging> {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.staging.take()
+    }
+
+    /// Returns why the staging directory could not be made, if so: the calls of the transaction got an error
+    /// number only.
+    pub(crate) fn take_failure(&self) -> Option<StagingError> {
+        lock(&self.failure).take()
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Locks the state for a change, and makes the staging directory for the first one.
+    pub(super) fn change(&self) -> Result<Changing<'_>, Errno> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(Errno::ROFS);
+        }
+        if state.staging.is_none() {
+            match Staging::create(&self.staging, &self.workdir) {
+                Ok(staging) => state.staging = Some(staging),
+                Err(error) => {
+                    tracing::warn!(%error, "a transaction could not make its staging directory");
+                    state.is_closed = true;
+                    *lock(&self.failure) = Some(error);
+                    return Err(Errno::IO);
+                }
+            }
+            self.is_active.store(true, Relaxed);
+        }
+        Ok(Changing { state })
+    }
+
+    /// Returns the identity that guests know a file by: of a staged copy, that of the lower file.
+    pub(crate) fn identity(&self, id: FileId) -> FileId {
+        self.lock().identity(id)
+    }
+
+    /// Whether an open directory lies in the lower layer, so that its own attributes cannot be changed.
+    pub(crate) fn is_lower_dir(&self, id: FileId) -> bool {
+        !self.lock().is_staged(id)
+    }
+}
