@@ -82,6 +82,9 @@ pub enum OAuthError {
     /// The key could not be read or made.
     #[error("the key of the grants could not be read: {0}")]
     Key(#[source] Arc<io::Error>),
+    /// The task that sent the request ended early.
+    #[error("the request to the authorization server was cut off: try again")]
+    CutOff,
     /// The system gives no random bytes.
     #[error("the system gives no random bytes")]
     Random,

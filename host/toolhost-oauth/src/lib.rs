@@ -12,16 +12,42 @@
 //! By default nothing is open: endpoints are `https` and public, redirects are not followed, tokens are sent
 //! to the endpoints of their app alone, and no `Debug` output, error or log record has a secret.
 
+mod oauth;
+
+mod access;
+mod code_flow;
+mod device;
+mod refresh;
+mod refusal;
+mod revoke;
+
+mod protocol;
+mod resolved_app;
+mod shared;
+
+mod answer;
 mod app;
+mod cipher;
+mod clock;
+mod egress;
+mod endpoint;
 mod error;
 mod key;
-mod oauth;
 mod secret;
+mod store;
 mod token;
 
 pub use app::{OAuthApp, OAuthAppError, OAuthClientAuth, OAuthFlow, SubjectMode};
+pub use clock::{Clock, SystemClock};
+pub use egress::OAuthEgress;
 pub use error::{CallbackError, OAuthError};
 pub use key::{OAuthKey, OAuthKeyFile};
-pub use oauth::{Clock, OAuth, OAuthConfig, OAuthEgress, OAuthStore, SystemClock};
+pub use oauth::{OAuth, OAuthConfig};
 pub use secret::Secret;
-pub use token::{AccessToken, AuthorizationRequired, DevicePoll, GrantInfo, Granted, TokenResult};
+pub use store::OAuthStore;
+pub use token::{
+    AccessToken, AuthorizationRequired, DevicePoll, GrantInfo, Granted, Revoked, TokenResult,
+};
+
+#[cfg(test)]
+mod tests;

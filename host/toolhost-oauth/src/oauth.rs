@@ -1,103 +1,33 @@
 //! The handle: grants, and how they are made.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::broadcast;
-use toolhost_contract::{AddressBlock, ResourceName};
-use toolhost_sandbox::Sandbox;
-use toolhost_store::{Schema, Store};
+use toolhost_contract::ResourceName;
 
+use crate::access::{TokenRequest, begun, obtained, stored};
 use crate::app::OAuthApp;
+use crate::cipher::Cipher;
+use crate::clock::{Clock, SystemClock, time_of};
+use crate::code_flow::{self, Callback};
+use crate::device;
+use crate::egress::OAuthEgress;
 use crate::error::{CallbackError, OAuthError};
 use crate::key::OAuthKey;
+use crate::resolved_app::{ResolvedApp, subject_of};
+use crate::revoke::revoke;
+use crate::shared::Shared;
+use crate::store::grants::Listed;
+use crate::store::{OAuthStore, Tables};
 use crate::token::{
-    AccessToken, AuthorizationRequired, DevicePoll, GrantInfo, Granted, TokenResult,
+    AccessToken, AuthorizationRequired, DevicePoll, GrantInfo, Granted, Revoked, TokenResult,
 };
 
-/// Returns the time. Tests set their own.
-pub trait Clock: Send + Sync {
-    /// Returns the time of day.
-    fn now(&self) -> SystemTime;
-}
-
-/// The clock of the system.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::now()
-    }
-}
-
-/// The tables of sessions and grants, in the database of a state root.
-#[derive(Debug, Clone)]
-pub struct OAuthStore {
-    #[expect(dead_code, reason = "the flows are not built yet")]
-    pub(crate) store: Store,
-}
-
-/// The tables.
-const SCHEMA: Schema = Schema {
-    owner: "oauth",
-    steps: &[],
-    legacy_versions: &[],
-};
-
-impl OAuthStore {
-    /// Opens the tables in the database of a state root. Several processes may share it.
-    ///
-    /// # Errors
-    /// [`OAuthError::Store`] as [`Store::open`].
-    pub fn open(state_root: &Path) -> Result<Self, OAuthError> {
-        let store = Store::open(state_root, &SCHEMA)?;
-        Ok(Self { store })
-    }
-
-    /// Makes tables that live as long as this value.
-    ///
-    /// # Errors
-    /// [`OAuthError::Store`] as [`Store::in_memory`].
-    pub fn in_memory() -> Result<Self, OAuthError> {
-        let store = Store::in_memory(&SCHEMA)?;
-        Ok(Self { store })
-    }
-}
-
-/// How authorization servers are reached: over the network of guests, at the endpoints of one app.
-#[derive(Clone)]
-pub struct OAuthEgress {
-    /// Sends the requests.
-    pub sandbox: Sandbox,
-    /// Non-public addresses at which endpoints may be. Default: none, not even loopback.
-    pub private_networks: Vec<AddressBlock>,
-    /// Time for one request and its answer. Default: 30 s.
-    pub request_time: Duration,
-}
-
-impl OAuthEgress {
-    /// Reaches public addresses over this sandbox's network.
-    #[must_use]
-    pub fn new(sandbox: Sandbox) -> Self {
-        Self {
-            sandbox,
-            private_networks: Vec::new(),
-            request_time: Duration::from_secs(30),
-        }
-    }
-}
-
-impl fmt::Debug for OAuthEgress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuthEgress")
-            .field("private_networks", &self.private_networks)
-            .field("request_time", &self.request_time)
-            .finish_non_exhaustive()
-    }
-}
+/// Events of grants that wait for a receiver.
+const EVENTS: usize = 64;
 
 /// What [`OAuth::open`] needs.
 pub struct OAuthConfig {
@@ -139,14 +69,7 @@ impl fmt::Debug for OAuthConfig {
 /// The grants of a state root. Cheap to clone; every clone is the same.
 #[derive(Debug, Clone)]
 pub struct OAuth {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    #[expect(dead_code, reason = "the flows are not built yet")]
-    config: OAuthConfig,
-    granted: broadcast::Sender<Granted>,
+    shared: Arc<Shared>,
 }
 
 impl OAuth {
@@ -155,19 +78,26 @@ impl OAuth {
     /// # Errors
     /// [`OAuthError::Key`].
     pub fn open(config: OAuthConfig) -> Result<Self, OAuthError> {
-        config
-            .key
-            .key()
-            .map_err(|error| OAuthError::Key(Arc::new(error)))?;
-        let (granted, _) = broadcast::channel(64);
+        let key = config.key.key();
+        let key = key.map_err(|error| OAuthError::Key(Arc::new(error)))?;
+        let (granted, _) = broadcast::channel(EVENTS);
+        let shared = Shared {
+            tables: Tables::new(config.store, Cipher::new(&key)),
+            egress: config.egress,
+            clock: config.clock,
+            session_time: config.session_time,
+            granted,
+            locks: Mutex::new(HashMap::new()),
+        };
         Ok(Self {
-            inner: Arc::new(Inner { config, granted }),
+            shared: Arc::new(shared),
         })
     }
 
     /// Returns an access token of an app. `subject` is the user of the call; an app with
     /// [`SubjectMode::Global`](crate::SubjectMode::Global) ignores it. `scopes` must be scopes of the app;
-    /// none: all of them. A token that is valid for less than `min_ttl` is refreshed first.
+    /// none: all of them. A token that is valid for less than `min_ttl`, or a minute, is refreshed first, but
+    /// not before half of its lifetime. While a refresh fails, the old token is returned until it expires.
     ///
     /// If there is no token, a session is made, or one that is open is returned again. For device codes
     /// the server is asked whether the person has decided, as often as it allows.
@@ -181,8 +111,16 @@ impl OAuth {
         scopes: Option<&[String]>,
         min_ttl: Duration,
     ) -> TokenResult {
-        let _ = (subject, scopes, min_ttl);
-        TokenResult::Error(unbuilt(app))
+        let shared = &self.shared;
+        let found = async {
+            let request = request(app, subject, scopes, min_ttl)?;
+            if let Some(token) = stored(shared, &request).await? {
+                return Ok(TokenResult::Ready(token));
+            }
+            let obtained = obtained(Arc::clone(shared), request);
+            shared.complete(obtained).await
+        };
+        found.await.unwrap_or_else(TokenResult::Error)
     }
 
     /// Begins an authorization, even if there is a grant. The grant is replaced once a person has authorized
@@ -196,8 +134,9 @@ impl OAuth {
         subject: Option<&str>,
         scopes: Option<&[String]>,
     ) -> Result<AuthorizationRequired, OAuthError> {
-        let _ = (subject, scopes);
-        Err(unbuilt(app))
+        let request = request(app, subject, scopes, Duration::ZERO)?;
+        let begun = begun(Arc::clone(&self.shared), request);
+        self.shared.complete(begun).await
     }
 
     /// Completes an authorization with the query of the URL to which the browser was sent: what follows `?`.
@@ -207,8 +146,10 @@ impl OAuth {
     /// # Errors
     /// [`CallbackError`].
     pub async fn callback(&self, query: &str, apps: &[OAuthApp]) -> Result<Granted, CallbackError> {
-        let _ = (query, apps);
-        Err(CallbackError::UnknownSession)
+        let callback = Callback::parse(query)?;
+        let (shared, apps) = (Arc::clone(&self.shared), apps.to_vec());
+        let completed = async move { code_flow::complete(&shared, callback, &apps).await };
+        self.shared.complete(completed).await
     }
 
     /// Asks the server whether the person has authorized a device, unless it is too early to ask.
@@ -220,8 +161,10 @@ impl OAuth {
         app: &OAuthApp,
         auth_session_id: &str,
     ) -> Result<DevicePoll, OAuthError> {
-        let _ = auth_session_id;
-        Err(unbuilt(app))
+        let app = ResolvedApp::new(app)?;
+        let (shared, id) = (Arc::clone(&self.shared), auth_session_id.to_owned());
+        let polled = async move { device::poll(&shared, &app, &id).await };
+        self.shared.complete(polled).await
     }
 
     /// Returns all grants, by app and subject.
@@ -229,21 +172,38 @@ impl OAuth {
     /// # Errors
     /// [`OAuthError::Store`].
     pub async fn grants(&self) -> Result<Vec<GrantInfo>, OAuthError> {
-        Ok(Vec::new())
+        let info = |listed: Listed| {
+            Some(GrantInfo {
+                app: ResourceName::parse(&listed.key.app).ok()?,
+                subject: subject_of(&listed.key),
+                scopes: listed.scopes,
+                granted_at: time_of(listed.granted_ms),
+                expires_at: listed.expires_ms.map(time_of),
+                can_refresh: listed.can_refresh,
+            })
+        };
+        let listed = self.shared.tables.list_grants().await?;
+        Ok(listed.into_iter().filter_map(info).collect())
     }
 
-    /// Removes the grant of an app, after asking the server to revoke its tokens. Returns whether there was
-    /// one. The grant is removed whatever the server answers.
+    /// Removes the grant of an app, after asking the server to revoke its tokens. The grant is removed whatever
+    /// the server answers.
     ///
     /// # Errors
     /// [`OAuthError`].
-    pub async fn revoke(&self, app: &OAuthApp, subject: Option<&str>) -> Result<bool, OAuthError> {
-        let _ = subject;
-        Err(unbuilt(app))
+    pub async fn revoke(
+        &self,
+        app: &OAuthApp,
+        subject: Option<&str>,
+    ) -> Result<Revoked, OAuthError> {
+        let app = ResolvedApp::new(app)?;
+        let key = app.key(subject)?;
+        let revoked = revoke(Arc::clone(&self.shared), app, key);
+        self.shared.complete(revoked).await
     }
 
     /// Removes grants from the store alone: those of apps that no bundle defines any more, or that do not open.
-    /// Returns how many there were.
+    /// `subject` none: those that all users share. Returns how many there were.
     ///
     /// # Errors
     /// [`OAuthError::Store`].
@@ -252,8 +212,8 @@ impl OAuth {
         app: &ResourceName,
         subject: Option<&str>,
     ) -> Result<usize, OAuthError> {
-        let _ = (app, subject);
-        Ok(0)
+        let (app, subject) = (app.to_string(), subject.unwrap_or_default());
+        self.shared.tables.remove(&app, subject, None).await
     }
 
     /// Marks an access token as expired that a server refused before its time, so that the next request for a
@@ -267,22 +227,29 @@ impl OAuth {
         subject: Option<&str>,
         token: &AccessToken,
     ) -> Result<(), OAuthError> {
-        let _ = (subject, token);
-        Err(unbuilt(app))
+        let key = ResolvedApp::new(app)?.key(subject)?;
+        self.shared.tables.expire(&key, &token.secret).await
     }
 
     /// Returns the grants that are stored from now on by this process, each once: the event `auth.granted`.
     /// A receiver that falls 64 behind misses the oldest.
     #[must_use]
     pub fn granted(&self) -> broadcast::Receiver<Granted> {
-        self.inner.granted.subscribe()
+        self.shared.granted.subscribe()
     }
 }
 
-fn unbuilt(app: &OAuthApp) -> OAuthError {
-    OAuthError::Unavailable {
-        app: app.name.clone(),
-        reason: "not implemented".to_owned(),
-        retry_at: None,
-    }
+fn request(
+    app: &OAuthApp,
+    subject: Option<&str>,
+    scopes: Option<&[String]>,
+    min_ttl: Duration,
+) -> Result<TokenRequest, OAuthError> {
+    let app = ResolvedApp::new(app)?;
+    Ok(TokenRequest {
+        key: app.key(subject)?,
+        scopes: app.scopes(scopes)?,
+        min_ttl,
+        app,
+    })
 }

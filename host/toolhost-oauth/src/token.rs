@@ -111,3 +111,17 @@ pub enum DevicePoll {
     /// The session expired, or there is none of this id.
     Expired,
 }
+
+/// What became of a grant that was to be revoked. In each case it is not in the store any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Revoked {
+    /// There was none.
+    NoGrant,
+    /// The server revoked its tokens.
+    AtServer,
+    /// It was removed here, and its tokens may still be valid.
+    OnlyHere {
+        /// Why the server did not revoke them.
+        reason: String,
+    },
+}

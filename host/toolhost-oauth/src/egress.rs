@@ -1,0 +1,186 @@
+//! The requests to authorization servers: over the network of guests, each to one endpoint, without redirects.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http::{StatusCode, Uri};
+use http_body_util::{BodyExt as _, Limited};
+use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toolhost_contract::{AddressBlock, HttpGrant, HttpRule, Limits};
+use toolhost_sandbox::Sandbox;
+
+use crate::endpoint::Endpoint;
+
+/// Most bytes of one answer.
+const ANSWER_MAX: usize = 1 << 20;
+
+/// Name under which open connections are counted.
+const OWNER: &str = "oauth";
+
+/// How authorization servers are reached: over the network of guests, at the endpoints of one app.
+#[derive(Clone)]
+pub struct OAuthEgress {
+    /// Sends the requests.
+    pub sandbox: Sandbox,
+    /// Non-public addresses at which endpoints may be. Default: none, not even loopback.
+    pub private_networks: Vec<AddressBlock>,
+    /// Time for one request and its answer. Default: 30 s.
+    pub request_time: Duration,
+}
+
+/// Why a request got no answer. Has no bytes of the request or the answer.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NoAnswer(pub(crate) String);
+
+/// Sends requests to one endpoint, and remembers the status of the last answer.
+pub(crate) struct Exchange<'a> {
+    egress: &'a OAuthEgress,
+    endpoint: &'a Endpoint,
+    seen: Mutex<Seen>,
+}
+
+/// What the protocol's library does not return.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) status: Option<StatusCode>,
+    pub(crate) retry_after: Option<Duration>,
+    /// Why there was no answer.
+    pub(crate) no_answer: Option<NoAnswer>,
+}
+
+impl OAuthEgress {
+    /// Reaches public addresses over this sandbox's network.
+    #[must_use]
+    pub fn new(sandbox: Sandbox) -> Self {
+        Self {
+            sandbox,
+            private_networks: Vec::new(),
+            request_time: Duration::from_secs(30),
+        }
+    }
+
+    pub(crate) fn exchange<'a>(&'a self, endpoint: &'a Endpoint) -> Exchange<'a> {
+        Exchange {
+            egress: self,
+            endpoint,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Sends a request to an endpoint, whatever URL it has, and reads the answer.
+    async fn send(
+        &self,
+        endpoint: &Endpoint,
+        mut request: HttpRequest,
+    ) -> Result<HttpResponse, NoAnswer> {
+        let failed = |error: &dyn fmt::Display| NoAnswer(error.to_string());
+        endpoint
+            .check_reachable(&self.private_networks)
+            .map_err(NoAnswer)?;
+        // The library sends revocations to `https` alone. Ours are also sent to `http` on loopback.
+        *request.uri_mut() = Uri::try_from(endpoint.url.as_str()).map_err(|e| failed(&e))?;
+        let origin = endpoint.origin();
+        // The host's own rule: this origin and nothing else. No credentials of the policy are added.
+        let rule = HttpRule::parse(&format!("POST {origin}")).map_err(|e| failed(&e))?;
+        let grant = HttpGrant {
+            allow: [rule].into(),
+            private_networks: self.private_networks.clone(),
+            ..HttpGrant::default()
+        };
+        let limits = Limits {
+            http_response_bytes: ANSWER_MAX as u64,
+            // The caller limits the time of the whole.
+            http_first_byte: self.request_time * 2,
+            http_between_bytes: self.request_time * 2,
+            ..Limits::default()
+        };
+        let client = self.sandbox.http_client(OWNER, Arc::new(grant), limits);
+        let response = client.send(request.map(Bytes::from)).await;
+        let (parts, body) = response.map_err(|e| failed(&e))?.into_parts();
+        let body = Limited::new(body, ANSWER_MAX).collect().await;
+        let body = body.map_err(|e| failed(&e))?.to_bytes();
+        Ok(HttpResponse::from_parts(parts, body.into()))
+    }
+}
+
+impl fmt::Debug for OAuthEgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthEgress")
+            .field("private_networks", &self.private_networks)
+            .field("request_time", &self.request_time)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Exchange<'_> {
+    pub(crate) fn seen(&self) -> Seen {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.clone()
+    }
+
+    fn see(&self, answer: &Result<HttpResponse, NoAnswer>) {
+        let found = match answer {
+            Ok(response) => Seen {
+                status: Some(response.status()),
+                retry_after: retry_after(response),
+                no_answer: None,
+            },
+            Err(error) => Seen {
+                no_answer: Some(error.clone()),
+                ..Seen::default()
+            },
+        };
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    }
+}
+
+impl<'c> AsyncHttpClient<'c> for Exchange<'_> {
+    type Error = NoAnswer;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, NoAnswer>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(async move {
+            let time = self.egress.request_time;
+            let sent = self.egress.send(self.endpoint, request);
+            let answer = match self.egress.sandbox.within(time, sent).await {
+                Some(answer) => answer,
+                None => {
+                    let seconds = time.as_secs_f64();
+                    Err(NoAnswer(format!("no answer within {seconds} s")))
+                }
+            };
+            self.see(&answer);
+            answer.map(error_with_status)
+        })
+    }
+}
+
+/// Gives an error its status: some servers send errors with 200.
+fn error_with_status(mut response: HttpResponse) -> HttpResponse {
+    #[derive(Deserialize)]
+    struct Answer {
+        access_token: Option<IgnoredAny>,
+        error: Option<IgnoredAny>,
+    }
+    if response.status() == StatusCode::OK {
+        let answer = serde_json::from_slice::<Answer>(response.body());
+        if answer.is_ok_and(|it| it.error.is_some() && it.access_token.is_none()) {
+            *response.status_mut() = StatusCode::BAD_REQUEST;
+        }
+    }
+    response
+}
+
+/// The seconds of `Retry-After`. Dates are ignored.
+fn retry_after(response: &HttpResponse) -> Option<Duration> {
+    let header = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    header.trim().parse().ok().map(Duration::from_secs)
+}

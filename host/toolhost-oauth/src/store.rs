@@ -1,0 +1,147 @@
+//! Sessions and grants in the database of a state root.
+
+pub(crate) mod grants;
+pub(crate) mod sessions;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolhost_store::rusqlite::{self, Transaction};
+use toolhost_store::{Schema, Store};
+
+use crate::cipher::Cipher;
+use crate::error::OAuthError;
+
+/// The tables of sessions and grants, in the database of a state root.
+#[derive(Debug, Clone)]
+pub struct OAuthStore {
+    store: Store,
+}
+
+/// The tables, as migration steps.
+const SCHEMA: Schema = Schema {
+    owner: "oauth",
+    steps: &[TABLES],
+    legacy_versions: &[],
+};
+
+/// Secrets are BLOBs that [`Cipher`] encrypted for their place. Times are Unix milliseconds, scopes have
+/// spaces between them. `subject` is empty if a grant is shared by all users. `client` is a digest of what
+/// the app's client is.
+const TABLES: &str = "
+CREATE TABLE oauth_sessions (
+    id            TEXT    NOT NULL PRIMARY KEY,
+    app           TEXT    NOT NULL,
+    subject       TEXT    NOT NULL,
+    client        TEXT    NOT NULL,
+    flow          TEXT    NOT NULL CHECK (flow IN ('code', 'device')),
+    scopes        TEXT    NOT NULL,
+    redirect      TEXT,
+    state         BLOB,
+    verifier      BLOB,
+    device        BLOB,
+    created_ms    INTEGER NOT NULL,
+    expires_ms    INTEGER NOT NULL,
+    interval_ms   INTEGER NOT NULL,
+    poll_after_ms INTEGER NOT NULL,
+    CHECK ((flow = 'code') = (state IS NOT NULL AND verifier IS NOT NULL AND redirect IS NOT NULL)),
+    CHECK ((flow = 'device') = (device IS NOT NULL))
+) STRICT;
+CREATE INDEX oauth_sessions_expiry ON oauth_sessions (expires_ms);
+CREATE TABLE oauth_grants (
+    app            TEXT    NOT NULL,
+    subject        TEXT    NOT NULL,
+    client         TEXT    NOT NULL,
+    asked          TEXT    NOT NULL,
+    scopes         TEXT    NOT NULL,
+    access         BLOB    NOT NULL,
+    refresh        BLOB,
+    granted_ms     INTEGER NOT NULL,
+    issued_ms      INTEGER NOT NULL,
+    expires_ms     INTEGER,
+    revision       INTEGER NOT NULL,
+    lease          TEXT,
+    lease_until_ms INTEGER NOT NULL,
+    failures       INTEGER NOT NULL,
+    retry_ms       INTEGER NOT NULL,
+    PRIMARY KEY (app, subject, client)
+) STRICT;
+";
+
+/// Whose grant it is. Spec: requirements-v1 §12.6.1 (3).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct GrantKey {
+    pub(crate) app: String,
+    /// Empty: shared by all users.
+    pub(crate) subject: String,
+    /// Digest of the app's client.
+    pub(crate) client: String,
+}
+
+/// A value that does not open with the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unreadable;
+
+impl OAuthStore {
+    /// Opens the tables in the database of a state root. Several processes may share it. Blocks, for some
+    /// seconds at most if another process locks the database.
+    ///
+    /// # Errors
+    /// [`OAuthError::Store`] as [`Store::open`].
+    pub fn open(state_root: &Path) -> Result<Self, OAuthError> {
+        let store = Store::open(state_root, &SCHEMA)?;
+        Ok(Self { store })
+    }
+
+    /// Makes tables that live as long as this value.
+    ///
+    /// # Errors
+    /// [`OAuthError::Store`] as [`Store::in_memory`].
+    pub fn in_memory() -> Result<Self, OAuthError> {
+        let store = Store::in_memory(&SCHEMA)?;
+        Ok(Self { store })
+    }
+}
+
+/// The tables with the key to them.
+#[derive(Clone)]
+pub(crate) struct Tables {
+    store: Store,
+    cipher: Arc<Cipher>,
+}
+
+impl Tables {
+    pub(crate) fn new(store: OAuthStore, cipher: Cipher) -> Self {
+        Self {
+            store: store.store,
+            cipher: Arc::new(cipher),
+        }
+    }
+
+    /// Runs a transaction. `work` gets these tables too, for their key.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, &Self) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, OAuthError> {
+        let tables = self.clone();
+        let done = self.store.write(move |db| work(db, &tables)).await;
+        Ok(done?)
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, &Self) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, OAuthError> {
+        let tables = self.clone();
+        let done = self.store.read(move |db| work(db, &tables)).await;
+        Ok(done?)
+    }
+}
+
+fn join(scopes: &[String]) -> String {
+    scopes.join(" ")
+}
+
+fn split(scopes: &str) -> Vec<String> {
+    scopes.split_whitespace().map(str::to_owned).collect()
+}
