@@ -61,9 +61,10 @@ const ORDER: [(&str, &[&str]); 14] = [
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 17] = [
+const OWNERS: [(&str, &[&str]); 18] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
+    ("wasm-encoder", &["toolhost-sandbox"]),
     ("wit-component", &["toolhost-cli"]),
     ("wit-parser", &["toolhost-cli"]),
     ("wasi-preview1-component-adapter", &["toolhost-cli"]),

@@ -155,6 +155,68 @@ impl Redactor {
         clean
     }
 
+    /// Redacts a text, and keeps its length in bytes: a secret is replaced with `[redacted:NAME]` and
+    /// asterisks, with asterisks alone if it is shorter, and with ones if it consists of digits.
+    #[must_use]
+    pub fn same_length<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let secrets = self.secrets.load();
+        let mut clean = Cow::Borrowed(text);
+        for (secret, replacement) in &secrets.forms {
+            if clean.contains(secret.as_str()) {
+                clean = Cow::Owned(clean.replace(secret.as_str(), &filled(secret, replacement)));
+            }
+        }
+        clean
+    }
+
+    /// Redacts bytes as [`same_length`](Self::same_length) redacts a text.
+    #[must_use]
+    pub fn same_length_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        let secrets = self.secrets.load();
+        let mut clean = Cow::Borrowed(bytes);
+        for (secret, replacement) in &secrets.forms {
+            let found: Vec<usize> = memchr::memmem::find_iter(&clean, secret).collect();
+            for at in found {
+                if let Some(piece) = clean.to_mut().get_mut(at..at + secret.len()) {
+                    piece.copy_from_slice(filled(secret, replacement).as_bytes());
+                }
+            }
+        }
+        clean
+    }
+
+    /// Redacts the texts, keys and numbers of a value as [`same_length`](Self::same_length) redacts a text.
+    pub fn same_length_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.same_length(text) {
+                    *text = clean;
+                }
+            }
+            Value::Number(number) => {
+                if let Cow::Owned(clean) = self.same_length(&number.to_string()) {
+                    *value = serde_json::from_str(&clean).unwrap_or(Value::String(clean));
+                }
+            }
+            Value::Array(items) => items
+                .iter_mut()
+                .for_each(|item| self.same_length_value(item)),
+            Value::Object(members) => {
+                members
+                    .values_mut()
+                    .for_each(|member| self.same_length_value(member));
+                let is_found = |key: &String| matches!(self.same_length(key), Cow::Owned(_));
+                if members.keys().any(is_found) {
+                    let clean = |(key, member): (String, Value)| {
+                        (self.same_length(&key).into_owned(), member)
+                    };
+                    *members = std::mem::take(members).into_iter().map(clean).collect();
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
     /// Redacts the output and the error of a result.
     #[must_use]
     pub fn result(&self, mut result: ToolResult) -> ToolResult {
@@ -250,6 +312,18 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
+/// Returns a text as long as the secret.
+fn filled(secret: &str, replacement: &str) -> String {
+    let bytes = secret.len();
+    if secret.bytes().all(|byte| byte.is_ascii_digit()) {
+        return "1".repeat(bytes);
+    }
+    match bytes.checked_sub(replacement.len()) {
+        Some(more) => format!("{replacement}{}", "*".repeat(more)),
+        None => "*".repeat(bytes),
+    }
+}
+
 /// Returns the length of the longest prefix of a secret that the text ends with, in bytes.
 fn beginning(secret: &str, text: &str) -> usize {
     let ends = secret.char_indices().map(|(at, c)| at + c.len_utf8());
@@ -302,6 +376,29 @@ mod tests {
         );
         let raised = redactor.handler_error(HandlerError::new("at sk-1").with_code("sk-1"));
         assert_eq!(raised, HandlerError::new("at [redacted:T]"));
+    }
+
+    #[test]
+    fn a_text_that_is_redacted_for_a_recording_keeps_its_length() {
+        let redactor = Redactor::new([
+            ("KEY", "0123456789abcdef"),
+            ("T", "sk\"1"),
+            ("PIN", "48151623"),
+        ]);
+        let text = "a 0123456789abcdef b sk\"1 c 48151623";
+        let clean = redactor.same_length(text);
+        assert_eq!(clean, "a [redacted:KEY]** b **** c 11111111");
+        assert_eq!(clean.len(), text.len());
+        assert_eq!(
+            &*redactor.same_length_bytes(text.as_bytes()),
+            clean.as_bytes()
+        );
+        let mut value = json!({"k": ["0123456789abcdef", "sk\"1"], "n": 48151623});
+        redactor.same_length_value(&mut value);
+        assert_eq!(
+            value,
+            json!({"k": ["[redacted:KEY]**", "****"], "n": 11111111})
+        );
     }
 
     #[test]

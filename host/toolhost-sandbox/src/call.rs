@@ -2,14 +2,14 @@
 
 pub(crate) mod call_hook;
 mod crash_words;
-mod instantiated;
+pub(crate) mod instantiated;
 pub(crate) mod invocation;
 pub(crate) mod linker;
 pub(crate) mod resource_limiter;
 pub(crate) mod response;
 pub(crate) mod run;
 pub(crate) mod spare;
-mod store;
+pub(crate) mod store;
 pub(crate) mod store_data;
 pub(crate) mod task;
 pub(crate) mod trap;

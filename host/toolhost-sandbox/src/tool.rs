@@ -1,10 +1,16 @@
 //! A component that is ready to be called.
 
+use std::collections::BTreeMap;
+use std::env::consts::ARCH;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost_contract::{HandlerSpec, Recording};
+use serde_json::Value;
+use toolhost_contract::{
+    HandlerSpec, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedOutcome, Recording,
+    RecordingEnd,
+};
 
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
@@ -19,7 +25,16 @@ use crate::component::code::ComponentCode;
 use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;
 use crate::component_id::ComponentId;
-use crate::recording::options::{ReplayError, ReplayOptions, ReplayReport};
+use crate::recording::call_imports::CallImports;
+use crate::recording::dynamic::DynamicCode;
+use crate::recording::forward::ForwarderCode;
+use crate::recording::options::{RecordOptions, ReplayError, ReplayOptions, ReplayReport};
+use crate::recording::outcome::{
+    self, policy_sha256, recorded_context, recorded_limits, recorded_operation,
+};
+use crate::recording::player::Player;
+use crate::recording::replay::{self, Replay};
+use crate::recording::tape::Tape;
 use crate::sandbox::SandboxInner;
 use crate::sync::lock;
 
@@ -121,14 +136,30 @@ impl PreparedTool {
     /// sandbox's own threads. Dropping the future stops the guest and frees its call slot.
     pub async fn call(&self, invocation: Invocation) -> CallReport {
         let Prepared {
+            sandbox, component, ..
+        } = &*self.0;
+        let open_files = Arc::clone(&sandbox.open_files);
+        let meter = Meter::new(invocation.limits.clone(), *component, open_files);
+        let meter = Arc::new(meter.with_log_sink(invocation.log.clone()));
+        match invocation.record.clone() {
+            None => self.run(invocation, meter, CallImports::Host).await,
+            Some(options) => Box::pin(self.record(invocation, meter, options)).await,
+        }
+    }
+
+    /// Runs a call with what answers its host calls.
+    async fn run(
+        &self,
+        invocation: Invocation,
+        meter: Arc<Meter>,
+        imports: CallImports,
+    ) -> CallReport {
+        let Prepared {
             sandbox,
             component,
             code,
             ..
         } = &*self.0;
-        let open_files = Arc::clone(&sandbox.open_files);
-        let meter = Meter::new(invocation.limits, *component, open_files);
-        let meter = Arc::new(meter.with_log_sink(invocation.log));
         let cancel_log = CancelLog::new(&meter, &invocation.operation);
         let task = CallTask {
             sandbox: Arc::clone(sandbox),
@@ -139,6 +170,7 @@ impl PreparedTool {
             grants: invocation.grants,
             agents: invocation.agents,
             meter: Arc::clone(&meter),
+            imports,
         };
         let needs_polling = !matches!(invocation.operation, Operation::Handler { .. });
         let (response, queued, wall) = if needs_polling && !self.polls() {
@@ -156,23 +188,86 @@ impl PreparedTool {
             Response::Outcome(outcome) => Ok(outcome),
             Response::Exports(_) => Err(SandboxError::HostPanic),
         });
-        let memory_refused = match &outcome {
-            Ok(Outcome::Failed(error)) => out_of_memory(error, &meter),
-            Ok(Outcome::Output(_) | Outcome::Pending(_)) | Err(_) => None,
+        report(&meter, outcome, queued, wall)
+    }
+
+    /// Runs a call and records its host calls.
+    async fn record(
+        &self,
+        invocation: Invocation,
+        meter: Arc<Meter>,
+        options: RecordOptions,
+    ) -> CallReport {
+        let Prepared {
+            sandbox, component, ..
+        } = &*self.0;
+        let ready = self.link_recorded().await;
+        let (dynamic, forwarder) = match ready {
+            Ok(ready) => ready,
+            Err(error) => return report(&meter, Err(error), Duration::ZERO, Duration::ZERO),
         };
-        CallReport {
-            outcome,
-            usage: meter.usage(queued, wall),
-            disk_limit: meter.disk_limit(),
-            just_denied: meter.was_just_denied(),
-            memory_refused,
-            just_failed: meter.just_failed(),
-            log: lock(&meter.log).take(),
-            stdout: lock(&meter.stdout).text(),
-            stderr: lock(&meter.stderr).text(),
-            host_calls: Vec::new(),
-            recording: None,
+        let tape = Tape::new(options, &sandbox.memory, *component);
+        let redactor = tape.redactor();
+        let facts = &self.0.facts;
+        let mut recording = Recording {
+            version: RECORDING_VERSION,
+            component: RecordedComponent {
+                sha256: facts.sha256.clone(),
+                imports: facts.imports.clone(),
+            },
+            engine: RecordedEngine {
+                toolhost: env!("CARGO_PKG_VERSION").to_owned(),
+                architecture: ARCH.to_owned(),
+            },
+            operation: recorded_operation(&invocation.operation, redactor),
+            context: recorded_context(&invocation.context, redactor),
+            limits: recorded_limits(&invocation.limits),
+            policy_sha256: policy_sha256(&invocation.limits, &invocation.grants),
+            calls: Vec::new(),
+            blobs: BTreeMap::new(),
+            outcome: RecordedOutcome::Pending {
+                handle: String::new(),
+            },
+            usage: Value::Null,
+            end: RecordingEnd::Complete,
+        };
+        let imports = CallImports::Recorded {
+            tape: Arc::clone(&tape),
+            dynamic,
+            forwarder,
+        };
+        let mut report = self.run(invocation, meter, imports).await;
+        let recorded = tape.take();
+        recording.calls = recorded.calls;
+        recording.blobs = recorded.blobs;
+        recording.outcome = outcome::recorded(&report.outcome, redactor);
+        let mut usage = report.usage.clone();
+        redactor.denials(&mut usage.denials);
+        recording.usage = serde_json::to_value(usage).unwrap_or_default();
+        if recorded.is_cut {
+            recording.end = RecordingEnd::CutAtLimit {
+                limit: tape.limit(),
+            };
         }
+        report.recording = Some(Box::new(recording));
+        report
+    }
+
+    /// Makes what a recorded call needs, the first time on a thread of its own.
+    async fn link_recorded(&self) -> Result<(Arc<DynamicCode>, Arc<ForwarderCode>), SandboxError> {
+        let (sandbox, code) = (Arc::clone(&self.0.sandbox), Arc::clone(&self.0.code));
+        let component = self.0.component;
+        let link = move || {
+            let dynamic = code.dynamic()?;
+            let (linker, idle) = (&sandbox.linker, &sandbox.idle_memory);
+            let forwarder = dynamic.forwarder(linker, component, idle)?;
+            Ok((dynamic, forwarder))
+        };
+        let linked: Result<_, String> = self.0.sandbox.executor.compute(link).await?;
+        linked.map_err(|reason| {
+            let reason = format!("calls of this component cannot be recorded: {reason}");
+            SandboxError::Host(wasmtime::Error::msg(reason))
+        })
     }
 
     /// Runs a recorded call again. The guest gets the recorded answers: no file, network, clock or random
@@ -182,13 +277,58 @@ impl PreparedTool {
     ///
     /// # Errors
     /// [`ReplayError`] where the recording cannot be replayed here.
-    #[expect(clippy::unused_async, reason = "the signature comes before the code")]
     pub async fn replay(
         &self,
         recording: &Recording,
         options: ReplayOptions,
     ) -> Result<ReplayReport, ReplayError> {
-        let _ = (recording, options);
-        Err(ReplayError::Unsupported("not yet".to_owned()))
+        let Replay {
+            recording,
+            progress,
+            invocation,
+        } = Replay::new(recording)?;
+        let code = Arc::clone(&self.0.code);
+        let dynamic = self
+            .0
+            .sandbox
+            .executor
+            .compute(move || code.dynamic())
+            .await?;
+        let dynamic = dynamic.map_err(ReplayError::Unsupported)?;
+        let player = Player::new(&recording, &progress, options.on_call);
+        let open_files = Arc::clone(&self.0.sandbox.open_files);
+        let meter = Meter::new(invocation.limits.clone(), self.0.component, open_files);
+        let imports = CallImports::Replayed {
+            player: Box::new(player),
+            dynamic,
+        };
+        let report = Box::pin(self.run(invocation, Arc::new(meter), imports)).await;
+        replay::report(&recording, &progress, report.outcome)
+    }
+}
+
+/// Returns the report of a call that ended.
+fn report(
+    meter: &Meter,
+    outcome: Result<Outcome, SandboxError>,
+    queued: Duration,
+    wall: Duration,
+) -> CallReport {
+    let memory_refused = match &outcome {
+        Ok(Outcome::Failed(error)) => out_of_memory(error, meter),
+        Ok(Outcome::Output(_) | Outcome::Pending(_)) | Err(_) => None,
+    };
+    CallReport {
+        outcome,
+        usage: meter.usage(queued, wall),
+        disk_limit: meter.disk_limit(),
+        just_denied: meter.was_just_denied(),
+        memory_refused,
+        just_failed: meter.just_failed(),
+        log: lock(&meter.log).take(),
+        stdout: lock(&meter.stdout).text(),
+        stderr: lock(&meter.stderr).text(),
+        host_calls: Vec::new(),
+        recording: None,
     }
 }

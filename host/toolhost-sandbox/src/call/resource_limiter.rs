@@ -68,6 +68,11 @@ impl MemoryLimiter {
         taken
     }
 
+    /// What the host holds for the guest's handles, in bytes.
+    pub(crate) fn handle_bytes(&self) -> u64 {
+        self.handles
+    }
+
     /// Sets what the host holds for the guest's handles. Returns false where it exceeds a limit.
     pub(crate) fn set_handle_bytes(&mut self, bytes: u64) -> bool {
         if let Some(more) = bytes.checked_sub(self.handles) {

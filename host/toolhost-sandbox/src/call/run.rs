@@ -16,6 +16,8 @@ use crate::call::task::CallTask;
 use crate::call::trap::{ExportDiffers, GuestCallContext, classify_trap};
 use crate::host::agents::GrantedAgents;
 use crate::host::bindings::handlers;
+use crate::recording::call_imports::CallImports;
+use crate::recording::start;
 use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::migrating_call::run_migrating;
 use crate::scheduler::own_thread::OwnThread;
@@ -160,6 +162,12 @@ impl CallTask {
             slot: Arc::clone(slot),
             caller,
         });
+        match self.imports {
+            CallImports::Host => {}
+            CallImports::Recorded { .. } | CallImports::Replayed { .. } => {
+                return start::instantiate(self, memory, agents, time).await;
+            }
+        }
         let spare = match &code.spares {
             Some(spares) => spares.take(&mut memory, time.started),
             None => None,

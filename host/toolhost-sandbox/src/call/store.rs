@@ -26,9 +26,9 @@ impl RunTime {
 }
 
 /// Returns a store without an instance.
-pub(super) fn new_store(engine: &Engine, state: CallState, time: RunTime) -> Store<CallState> {
+pub(crate) fn new_store(engine: &Engine, state: CallState, time: RunTime) -> Store<CallState> {
     let mut store = Store::new(engine, state);
-    store.limiter(|state| &mut state.memory);
+    store.limiter(|state| state.limiter());
     set_limits(&mut store, time);
     store
 }

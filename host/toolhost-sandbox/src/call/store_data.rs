@@ -1,7 +1,9 @@
 //! What a store holds for one call.
 
+use std::any::Any;
 use std::sync::Arc;
 
+use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::WasiHttpCtxView;
@@ -23,6 +25,10 @@ pub(crate) struct CallState {
     pub(crate) agents: Agents,
     pub(crate) http: Http,
     pub(crate) meter: Arc<Meter>,
+    /// What answers the host calls of a call that is recorded or replayed.
+    pub(crate) answers: Option<Box<dyn Any + Send>>,
+    /// Limits the memory of the store instead of `memory`.
+    pub(crate) limiter: Option<Box<dyn ResourceLimiter + Send + Sync>>,
 }
 
 impl CallState {
@@ -44,6 +50,16 @@ impl CallState {
             agents,
             http,
             meter,
+            answers: None,
+            limiter: None,
+        }
+    }
+
+    /// What limits the memory of the store.
+    pub(crate) fn limiter(&mut self) -> &mut (dyn ResourceLimiter + Send) {
+        match &mut self.limiter {
+            Some(limiter) => &mut **limiter,
+            None => &mut self.memory,
         }
     }
 

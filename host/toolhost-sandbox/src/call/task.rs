@@ -12,6 +12,7 @@ use crate::host::agents::port::AgentsPort;
 use crate::host::agents::{Agents, GrantedAgents};
 use crate::host::filesystem::Filesystem;
 use crate::host::http::Http;
+use crate::recording::call_imports::CallImports;
 use crate::sandbox::SandboxInner;
 use crate::workdir::{Workdir, WriteProtected};
 use crate::{Grants, Limits};
@@ -26,6 +27,7 @@ pub(crate) struct CallTask {
     pub(crate) grants: Grants,
     pub(crate) agents: Option<Arc<dyn AgentsPort>>,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) imports: CallImports,
 }
 
 impl CallTask {
@@ -46,11 +48,12 @@ impl CallTask {
             grants: Grants::none(),
             agents: None,
             meter: Arc::new(Meter::new(limits, component, open_files)),
+            imports: CallImports::Host,
         }
     }
 
     /// Returns what the store of the call holds.
-    pub(super) fn into_state(
+    pub(crate) fn into_state(
         self,
         memory: MemoryLimiter,
         agents: Option<GrantedAgents>,

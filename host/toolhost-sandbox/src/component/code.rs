@@ -1,6 +1,6 @@
 //! The compiled code of one component, and the memories of its instances.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
@@ -9,6 +9,7 @@ use crate::call::spare::stock::Spares;
 use crate::call::store_data::CallState;
 use crate::engine::memory::source::MemorySource;
 use crate::host::bindings::{handlers, polling};
+use crate::recording::dynamic::DynamicCode;
 
 /// The export that a component may do without.
 const POLLING: &str = "goondan:tool/polling@2.0.0";
@@ -23,6 +24,8 @@ pub(crate) struct ComponentCode {
     pub(crate) memory: Arc<MemorySource>,
     /// None where spare instances are turned off.
     pub(crate) spares: Option<Spares>,
+    /// The same component with imports that are recorded or replayed; made when it is first needed.
+    dynamic: OnceLock<Result<Arc<DynamicCode>, String>>,
 }
 
 impl ComponentCode {
@@ -47,7 +50,18 @@ impl ComponentCode {
             pre,
             memory,
             spares,
+            dynamic: OnceLock::new(),
         })
+    }
+
+    /// Returns the component with imports that are recorded or replayed. It is linked the first time.
+    ///
+    /// # Errors
+    /// Why its calls cannot be recorded.
+    pub(crate) fn dynamic(&self) -> Result<Arc<DynamicCode>, String> {
+        let component = self.pre.component();
+        let link = || DynamicCode::link(self.pre.engine(), component).map(Arc::new);
+        self.dynamic.get_or_init(link).clone()
     }
 
     /// Whether it exports `goondan:tool/polling`.
