@@ -50,8 +50,8 @@ pub use recording::options::{
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use workdir::{
-    CommitError, FileIo, StagingError, StagingRoot, Workdir, WorkdirError, WorkdirHandle,
-    WorkdirRules, WriteProtected,
+    CommitError, FileIo, Recovered, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord,
+    Undone, Unrecovered, Workdir, WorkdirError, WorkdirHandle, WorkdirRules, WriteProtected,
 };
 
 pub use toolhost_contract::{

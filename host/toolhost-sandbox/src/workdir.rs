@@ -8,7 +8,7 @@ mod open_files;
 #[expect(dead_code, reason = "commits use it")]
 mod overlay;
 mod protected;
-#[expect(dead_code, reason = "transactions use it")]
+#[cfg_attr(not(test), expect(dead_code, reason = "transactions use it"))]
 pub(crate) mod staging;
 mod usage;
 
@@ -29,7 +29,10 @@ pub(crate) use identity::file_id;
 pub(crate) use overlay::{ListingChanges, NameIn, Overlay, OverlayError, Walked, WorkdirFile};
 pub use protected::WriteProtected;
 pub(crate) use staging::FileKind;
-pub use staging::{CommitError, StagingError, StagingRoot};
+pub use staging::{
+    CommitError, Recovered, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone,
+    Unrecovered,
+};
 pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};
 
 /// Maximum depth of a workdir.

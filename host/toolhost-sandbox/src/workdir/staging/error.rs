@@ -35,6 +35,14 @@ pub enum StagingError {
         /// The directory in the state root.
         staging: PathBuf,
     },
+    /// There is no such transaction to go on with.
+    #[error(
+        "there is no open transaction `{id}` for this workdir, or another process works on it: begin a new one"
+    )]
+    Unknown {
+        /// Its id.
+        id: String,
+    },
     /// Another user could change what is staged.
     #[error("the staging directory {} is refused: {reason}", .path.display())]
     NotPrivate {
@@ -107,6 +115,69 @@ pub enum CommitError {
         /// Paths in the workdir that are not as they were.
         files: Vec<String>,
         /// The directory that holds what was there.
+        staging: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why a commit was not undone. The workdir is as it was before, except where the error says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UndoError {
+    /// No commit of this id can be undone, or none at all.
+    #[error(
+        "there is nothing to undo in this workdir: no call changed it, or its undo record was dropped"
+    )]
+    Nothing,
+    /// What the commit left was changed since.
+    #[error(
+        "{} changed after the call, so nothing was undone: restore what the call left there, or change the \
+         files by hand",
+        named(.files)
+    )]
+    Conflict {
+        /// Their paths in the workdir.
+        files: Vec<String>,
+    },
+    /// The record was changed by another program.
+    #[error("the undo record {} cannot be read, so nothing was undone: {reason}", .path.display())]
+    BadRecord {
+        /// The staging directory.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// Another commit to the workdir takes too long.
+    #[error(
+        "another commit to the workdir has not ended within {seconds} s, so nothing was undone: try again"
+    )]
+    Busy {
+        /// How long this one waited.
+        seconds: u64,
+    },
+    /// The file system refused a step. The steps before it were taken back.
+    #[error("the call could not be undone: {step} failed, and its changes are all in place")]
+    Failed {
+        /// The step and its path.
+        step: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file system refused a step, and then to take back some before it.
+    #[error(
+        "the call was undone in part: {step} failed, and {} could not be restored; files of the call are in {}",
+        named(.files),
+        .staging.display()
+    )]
+    HalfDone {
+        /// The step and its path.
+        step: String,
+        /// Paths in the workdir that are neither as before nor as after the call.
+        files: Vec<String>,
+        /// The directory that holds the rest.
         staging: PathBuf,
         /// Why.
         #[source]

@@ -1,6 +1,7 @@
 //! Private directories: owned by this user, writable by nobody else, and no links.
 
 use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::os::fd::AsFd;
 
 use cap_std::fs::Dir;
@@ -36,6 +37,23 @@ pub(super) fn not_private(file: impl AsFd) -> Result<Option<&'static str>, Errno
     } else {
         None
     })
+}
+
+/// Returns the open file of this name if it is a regular file, private to this user, and has no other name.
+/// None where it is missing. Follows no link and does not wait for the other end of a pipe.
+pub(super) fn open_file(dir: &Dir, name: &str, access: OFlags) -> Result<Option<File>, Errno> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match openat(dir, name, flags, Mode::empty()) {
+        Ok(opened) => File::from(opened),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let found = fstat(&file)?;
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    match is_file && found.st_nlink == 1 && not_private(&file)?.is_none() {
+        true => Ok(Some(file)),
+        false => Err(Errno::PERM),
+    }
 }
 
 /// Removes all that a directory holds, without following links. What lies in directories beneath is moved up

@@ -1,20 +1,31 @@
 //! The directory of a state root in which transactions are staged.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, FlockOperation, RenameFlags, StatxFlags, flock, statx};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, StatxFlags};
+use rustix::fs::{flock, fstat, mkdirat, openat, statat, statx, unlinkat};
 use rustix::io::Errno;
 
 use super::error::StagingError;
-use super::private::{make_dir, not_private, remove_contents};
+use super::journal::{self, Progress};
+use super::private::{make_dir, names, not_private, open_dir, remove_contents};
 use crate::workdir::{WorkdirHandle, file_id};
 
 /// Attempts to make a directory with a new name.
 const ATTEMPTS: usize = 16;
+
+/// Longest time that a commit waits for another one to the same workdir.
+pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// The file that keeps a staging directory.
+const KEPT: &str = "kept";
 
 /// `{state root}/staging`: a private directory, which no workdir may contain or lie within. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -58,7 +69,7 @@ impl StagingRoot {
         &self.0.path
     }
 
-    fn failed(&self, source: impl Into<io::Error>) -> StagingError {
+    pub(super) fn failed(&self, source: impl Into<io::Error>) -> StagingError {
         StagingError::Io {
             path: self.0.path.clone(),
             source: source.into(),
@@ -83,7 +94,7 @@ impl StagingRoot {
             let mut random = [0; 8];
             getrandom::fill(&mut random)
                 .map_err(|error| self.failed(io::Error::other(error.to_string())))?;
-            let id = format!("{inode:016x}-{:016x}", u64::from_be_bytes(random));
+            let id = format!("{inode:016x}-{:016x}", u64::from_ne_bytes(random));
             let made = self.make_locked(&id).map_err(|errno| self.failed(errno))?;
             let Some(dir) = made else {
                 continue;
@@ -100,16 +111,106 @@ impl StagingRoot {
 
     /// None where another process removed the directory before it was locked, as it had no owner.
     fn make_locked(&self, id: &str) -> Result<Option<Dir>, Errno> {
-        let dir = make_dir(&self.0.dir, id)?;
+        match mkdirat(&self.0.dir, id, Mode::RWXU) {
+            Ok(()) => self.open_locked(id),
+            Err(Errno::EXIST) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Opens the staging directory of this id.
+    pub(super) fn open_id(&self, id: &str) -> Result<Dir, Errno> {
+        match is_id(id) {
+            true => open_dir(&self.0.dir, id),
+            false => Err(Errno::NOENT),
+        }
+    }
+
+    /// Opens and locks the staging directory of this id. None where another process or another transaction of
+    /// this one has locked it, or it is gone.
+    pub(super) fn open_locked(&self, id: &str) -> Result<Option<Dir>, Errno> {
+        let dir = match self.open_id(id) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno),
+        };
         match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(errno) => return Err(errno),
         }
-        match rustix::fs::statat(&self.0.dir, id, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => Ok((rustix::fs::fstat(&dir)?.st_ino == found.st_ino).then_some(dir)),
+        // It may have been removed before it was locked.
+        match statat(&self.0.dir, id, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok((fstat(&dir)?.st_ino == found.st_ino).then_some(dir)),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno),
+        }
+    }
+
+    /// Releases the lock of a staging directory, whoever else has it open.
+    pub(super) fn unlock(&self, dir: &Dir) {
+        let _ = flock(dir, FlockOperation::Unlock);
+    }
+
+    /// Opens and locks the directory of a kept transaction on this workdir.
+    pub(super) fn open_kept(&self, id: &str, workdir: &WorkdirHandle) -> Result<Dir, StagingError> {
+        let unknown = || StagingError::Unknown { id: id.to_owned() };
+        let inode = inode_of(&workdir.dir).map_err(|errno| self.failed(errno))?;
+        if workdir_of(id) != Some(inode) {
+            return Err(unknown());
+        }
+        let dir = self.open_locked(id).map_err(|errno| self.failed(errno))?;
+        let is_open = |dir: &Dir| {
+            let progress = journal::progress(dir);
+            self.is_kept(dir) && progress == Ok(Progress::NotBegun)
+        };
+        dir.filter(is_open).ok_or_else(unknown)
+    }
+
+    /// Notes in a staging directory that it is kept when its process ends.
+    pub(super) fn mark_kept(&self, dir: &Dir) -> Result<(), StagingError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(dir, KEPT, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(_) => Ok(()),
+            Err(errno) => Err(self.failed(errno)),
+        }
+    }
+
+    /// Whether a staging directory is kept when its process ends.
+    pub(super) fn is_kept(&self, dir: impl AsFd) -> bool {
+        statat(dir, KEPT, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Returns the ids of all staging directories, or of those of the workdir with this inode.
+    pub(super) fn ids(&self, workdir: Option<u64>) -> Result<Vec<String>, Errno> {
+        let all = names(&self.0.dir)?.into_iter();
+        let ids = all.filter_map(|(name, _)| name.into_string().ok());
+        let is_of = |id: &String| match (workdir_of(id), workdir) {
+            (Some(of), Some(workdir)) => of == workdir,
+            (of, _) => of.is_some(),
+        };
+        Ok(ids.filter(is_of).collect())
+    }
+
+    /// Waits until no other commit to the workdir with this inode runs, in any process.
+    pub(super) fn lock_workdir(&self, inode: u64) -> Result<WorkdirLock, LockError> {
+        let locks = make_dir(&self.0.dir, "locks")?;
+        let name = format!("{inode:016x}.lock");
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(openat(&locks, &name, flags, Mode::RUSR | Mode::WUSR)?);
+        let start = Instant::now();
+        let mut wait = Duration::from_micros(100);
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(WorkdirLock(file)),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            if start.elapsed() > LOCK_WAIT {
+                return Err(LockError::Busy);
+            }
+            std::thread::sleep(wait);
+            wait = (wait * 2).min(Duration::from_millis(10));
         }
     }
 
@@ -135,13 +236,59 @@ impl StagingRoot {
 
     /// Removes the directory of a transaction that this process has locked.
     pub(super) fn remove(&self, id: &str, dir: &Dir) {
-        let removed = remove_contents(dir)
-            .and_then(|()| rustix::fs::unlinkat(&self.0.dir, id, AtFlags::REMOVEDIR));
+        let removed =
+            remove_contents(dir).and_then(|()| unlinkat(&self.0.dir, id, AtFlags::REMOVEDIR));
         if let Err(error) = removed {
             let path = self.0.path.join(id);
             tracing::warn!(path = %path.display(), %error, "a staging directory could not be removed");
         }
     }
+}
+
+/// Held while a commit, an undo or a recovery renames files of a workdir. The file stays: removing it would
+/// make two of them.
+#[derive(Debug)]
+pub(super) struct WorkdirLock(File);
+
+impl Drop for WorkdirLock {
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Why a workdir was not locked.
+#[derive(Debug)]
+pub(super) enum LockError {
+    /// Another commit takes longer than [`LOCK_WAIT`].
+    Busy,
+    Io(io::Error),
+}
+
+impl From<Errno> for LockError {
+    fn from(errno: Errno) -> Self {
+        Self::Io(errno.into())
+    }
+}
+
+/// Returns the inode of the workdir from the id of a transaction. None if it is no such id.
+fn workdir_of(id: &str) -> Option<u64> {
+    let (inode, random) = id.split_once('-')?;
+    let is_hex = |text: &str| {
+        text.len() == 16
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let inode = (is_hex(inode) && is_hex(random)).then_some(inode)?;
+    u64::from_str_radix(inode, 16).ok()
+}
+
+fn is_id(id: &str) -> bool {
+    workdir_of(id).is_some()
+}
+
+pub(super) fn inode_of(dir: &Dir) -> Result<u64, Errno> {
+    Ok(fstat(dir)?.st_ino)
 }
 
 /// Returns the device of a directory, and its mount, where the kernel returns it (Linux 5.8): renames are

@@ -1,6 +1,7 @@
 //! What a file of the workdir was like when a transaction saw it.
 
 use cap_std::fs::{Metadata, MetadataExt};
+use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 use toolhost_contract::FileId;
 
@@ -36,6 +37,23 @@ pub(crate) enum FileKind {
 }
 
 impl Stamp {
+    /// Whether it is the same file with the same content. Unlike equality, this ignores when its attributes or
+    /// its name were changed, and of a directory compares only which one it is.
+    pub(super) fn is_same_content(&self, other: &Self) -> bool {
+        let is_same_file = self.id == other.id && self.kind == other.kind;
+        is_same_file
+            && (self.kind == FileKind::Dir || (self.size, self.mtime) == (other.size, other.mtime))
+    }
+
+    /// Whether nothing about the file has changed. Of a directory, only which one it is counts: another call
+    /// may make other files in it.
+    pub(super) fn is_unchanged(&self, now: &Self) -> bool {
+        match self.kind {
+            FileKind::Dir => self.is_same_content(now),
+            FileKind::File | FileKind::Link | FileKind::Other => self == now,
+        }
+    }
+
     /// Returns the stamp of what the metadata describes.
     pub(crate) fn of(metadata: &Metadata) -> Self {
         let kind = match metadata.file_type() {
@@ -52,4 +70,29 @@ impl Stamp {
             ctime: (metadata.ctime(), metadata.ctime_nsec()),
         }
     }
+}
+
+/// Returns the stamp of what the system describes.
+pub(super) fn of_stat(found: &Stat) -> Stamp {
+    let kind = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Dir,
+        FileType::Symlink => FileKind::Link,
+        _ => FileKind::Other,
+    };
+    Stamp {
+        id: FileId {
+            device: found.st_dev,
+            inode: found.st_ino,
+        },
+        kind,
+        size: u64::try_from(found.st_size).unwrap_or_default(),
+        mtime: (found.st_mtime, nanoseconds(found.st_mtime_nsec)),
+        ctime: (found.st_ctime, nanoseconds(found.st_ctime_nsec)),
+    }
+}
+
+/// The type of the field depends on the platform.
+fn nanoseconds(field: impl TryInto<i64>) -> i64 {
+    field.try_into().unwrap_or_default()
 }

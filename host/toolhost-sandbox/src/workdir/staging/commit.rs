@@ -1,0 +1,323 @@
+//! Commits a transaction: checks, journal, renames, end mark.
+
+use std::collections::HashSet;
+use std::io;
+
+use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, fstat, statat, syncfs};
+use rustix::io::Errno;
+
+use super::change_set::{ChangeSet, RenameOp};
+use super::error::CommitError;
+use super::journal::{self, Committed as EndMark, JournalOp, Mark, Plan, Progress};
+use super::namespace::{Checked, Placed, check, staged_dir};
+use super::records::{UndoLimits, committed, prune};
+use super::recovery::finish_dead;
+use super::renames::{Fault, Renames};
+use super::rollback::{make, paths, take_back};
+use super::root::{LOCK_WAIT, LockError, inode_of};
+use super::step::{Step, reach};
+use super::transaction::Staging;
+use super::tree::{Left, LeftStamp, TreeEntry, read_tree};
+use crate::workdir::{WorkdirHandle, WriteProtected};
+
+/// Bytes of a block, as the system counts them.
+const BLOCK_BYTES: u64 = 512;
+
+/// How a transaction is committed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CommitOptions {
+    /// What may not be changed, looked up again at the commit.
+    pub(crate) protected: WriteProtected,
+    /// Whether the commit waits for the disk.
+    pub(crate) durability: Durability,
+    /// What is kept to undo commits to this workdir.
+    pub(crate) undo: UndoLimits,
+    /// Names the call in the undo record.
+    pub(crate) label: String,
+}
+
+/// What a commit survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Durability {
+    /// The end of the process. After a loss of power, a commit of the last seconds may be there in part.
+    #[default]
+    Process,
+    /// A loss of power: the file system writes everything to the disk before the first rename, and again
+    /// before the commit returns.
+    Power,
+}
+
+/// A transaction that was committed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Committed {
+    /// The id of its undo record. None if it changed nothing, or the limits allow no record of its size.
+    pub(crate) undo: Option<String>,
+}
+
+impl Staging {
+    /// Makes the changes of a transaction in the workdir: all of them, or none.
+    ///
+    /// Commits to one workdir wait for each other. Each file changes in one step: whoever opens a path finds
+    /// the former file or the new one. After an error, the transaction is gone, unless it is
+    /// [kept](Self::keep). Blocks for as long as the renames take.
+    ///
+    /// # Errors
+    /// [`CommitError`].
+    pub(crate) fn commit(
+        mut self,
+        workdir: &WorkdirHandle,
+        set: &ChangeSet,
+        options: &CommitOptions,
+    ) -> Result<Committed, CommitError> {
+        if set.ops.is_empty() && set.read.is_empty() {
+            return Ok(Committed::default());
+        }
+        let before = |step: &str, error: io::Error| CommitError::Failed {
+            step: step.to_owned(),
+            source: error,
+        };
+        let inode = inode_of(&workdir.dir);
+        let inode = inode.map_err(|errno| before("opening the workdir", errno.into()))?;
+        let _lock = self
+            .root()
+            .lock_workdir(inode)
+            .map_err(|error| match error {
+                LockError::Busy => CommitError::Busy {
+                    seconds: LOCK_WAIT.as_secs(),
+                },
+                LockError::Io(error) => before("locking the workdir", error),
+            })?;
+        reach(Step::Locked).map_err(|error| before("locking the workdir", error))?;
+        let root = self.root().clone();
+        finish_dead(&root, &workdir.dir, inode)
+            .map_err(|errno| before("reading the staging root", errno.into()))?;
+        let dir = self.dir().clone();
+        let renames = Renames {
+            workdir: &workdir.dir,
+            staging: &dir,
+        };
+        let checked = check(&renames, set, &options.protected)?;
+        reach(Step::Checked).map_err(|error| before("checking the files", error))?;
+        if checked.ops.is_empty() {
+            return Ok(Committed::default());
+        }
+        let mut records = committed(&root, inode)
+            .map_err(|errno| before("reading the staging root", errno.into()))?;
+        let last = records.first().map_or(0, |(_, last)| last.sequence);
+        let trees = new_trees(&dir, &checked).map_err(|e| before("reading the changes", e))?;
+
+        let path = workdir.real_path().unwrap_or_default();
+        let plan = Plan::new(&path, inode, options.label.clone(), checked.ops.clone());
+        plan.write(&dir)
+            .and_then(|()| match options.durability {
+                Durability::Process => Ok(()),
+                Durability::Power => Ok(syncfs(&*dir)?),
+            })
+            .map_err(|error| before("writing the journal", error))?;
+        let commit = Commit {
+            renames,
+            set,
+            checked: &checked,
+            trees,
+        };
+        let end = EndMark {
+            sequence: last.saturating_add(1),
+            bytes: 0,
+        };
+        let made = commit.make_renames();
+        let marked = made.and_then(|()| {
+            let marked = commit.mark_end(end, options.durability);
+            marked.map_err(|error| Broken::failed("writing the end mark", error))
+        });
+        let end = match marked {
+            Ok(end) => end,
+            Err(broken) => return Err(self.take_back(&renames, &checked.ops, broken)),
+        };
+
+        let id = self.id().to_owned();
+        self.leave();
+        drop(self);
+        records.insert(0, (id.clone(), end));
+        prune(&root, records, options.undo);
+        let is_kept = options.undo.commits > 0 && end.bytes <= options.undo.bytes;
+        Ok(Committed {
+            undo: is_kept.then_some(id),
+        })
+    }
+
+    /// Takes back the renames of a commit that broke off.
+    fn take_back(
+        &mut self,
+        renames: &Renames<'_>,
+        ops: &[JournalOp],
+        broken: Broken,
+    ) -> CommitError {
+        // The journal may have an end mark, which another process must not find.
+        let unmarked = match journal::progress(self.dir()) {
+            Ok(Progress::NotBegun | Progress::Unfinished) => Ok(()),
+            Ok(Progress::Committed(_)) => journal::append(self.dir(), &[Mark::Undoing]),
+            Err(errno) => Err(errno.into()),
+        };
+        let stuck = match unmarked.and_then(|()| take_back(renames, ops)) {
+            Ok(stuck) => paths(&stuck),
+            Err(_) => ops.iter().map(|op| op.path().to_owned()).collect(),
+        };
+        if stuck.is_empty() && !broken.is_astray {
+            // A kept transaction goes on; another one is removed when it is dropped.
+            let _ = journal::remove(self.dir());
+            return broken.error;
+        }
+        self.leave();
+        let (step, source) = match broken.error {
+            CommitError::Failed { step, source } => (step, source),
+            error => ("a rename".to_owned(), io::Error::other(error.to_string())),
+        };
+        CommitError::HalfDone {
+            step,
+            files: stuck,
+            staging: self.path().to_owned(),
+            source,
+        }
+    }
+}
+
+/// Why a commit broke off.
+struct Broken {
+    error: CommitError,
+    /// Whether a file of another program is in the staging directory.
+    is_astray: bool,
+}
+
+impl Broken {
+    fn failed(step: impl Into<String>, source: io::Error) -> Self {
+        let step = step.into();
+        let error = CommitError::Failed { step, source };
+        let is_astray = false;
+        Self { error, is_astray }
+    }
+
+    fn conflict(path: &str) -> Self {
+        let files = vec![path.to_owned()];
+        let error = CommitError::Conflict { files };
+        let is_astray = false;
+        Self { error, is_astray }
+    }
+
+    fn of(path: &str, fault: Fault) -> Self {
+        match fault {
+            Fault::Gone | Fault::Taken => Self::conflict(path),
+            Fault::Astray => Self {
+                is_astray: true,
+                ..Self::conflict(path)
+            },
+            Fault::Io(source) => Self::failed(format!("renaming `{path}`"), source),
+        }
+    }
+}
+
+/// A commit whose journal is written.
+struct Commit<'a> {
+    renames: Renames<'a>,
+    set: &'a ChangeSet,
+    checked: &'a Checked,
+    /// What is in the new directories, in the order of [`Checked::placed`].
+    trees: Vec<Option<Vec<TreeEntry>>>,
+}
+
+impl Commit<'_> {
+    fn make_renames(&self) -> Result<(), Broken> {
+        // A directory that goes nowhere else is deleted with what is in it.
+        let deleted: HashSet<&str> = self.checked.staged.iter().map(String::as_str).collect();
+        for (op, rename) in self.set.ops.iter().zip(&self.checked.ops) {
+            let path = rename.path();
+            let io = |error: io::Error| Broken::failed(format!("renaming `{path}`"), error);
+            reach(Step::Renaming).map_err(io)?;
+            if let RenameOp::Take { expected, .. } | RenameOp::Exchange { expected, .. } = op {
+                let now = self
+                    .renames
+                    .at_path(path)
+                    .map_err(|errno| io(errno.into()))?;
+                if !now.is_some_and(|now| expected.is_same_content(&now)) {
+                    return Err(Broken::conflict(path));
+                }
+            }
+            make(&self.renames, rename).map_err(|fault| Broken::of(path, fault))?;
+            let is_out = !matches!(op, RenameOp::Put { .. });
+            if is_out && deleted.contains(rename.staged()) {
+                self.check_empty(rename.staged(), path)?;
+            }
+            reach(Step::Renamed).map_err(io)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to delete a directory in which another program has made a file.
+    fn check_empty(&self, staged: &str, path: &str) -> Result<(), Broken> {
+        let io = |error: io::Error| Broken::failed(format!("reading `{path}`"), error);
+        match staged_dir(self.renames.staging, staged) {
+            Ok(dir) => {
+                let found = read_tree(dir, &HashSet::new()).map_err(io)?;
+                found
+                    .is_empty()
+                    .then_some(())
+                    .ok_or_else(|| Broken::conflict(path))
+            }
+            // No directory.
+            Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
+            Err(errno) => Err(io(errno.into())),
+        }
+    }
+
+    fn mark_end(&self, end: EndMark, durability: Durability) -> io::Result<EndMark> {
+        let dir: &Dir = self.renames.staging;
+        let mut left = Vec::with_capacity(self.trees.len());
+        for (placed, tree) in self.checked.placed.iter().zip(&self.trees) {
+            left.push(self.left(placed, tree.clone())?);
+        }
+        let bytes = self.checked.staged.iter().map(|name| {
+            let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            Ok(u64::try_from(found.st_blocks).unwrap_or_default())
+        });
+        let blocks = bytes.sum::<Result<u64, Errno>>()?;
+        let end = EndMark {
+            bytes: blocks.saturating_mul(BLOCK_BYTES),
+            ..end
+        };
+        if durability == Durability::Power {
+            syncfs(dir)?;
+        }
+        journal::append(dir, &[Mark::Left(left), Mark::Committed(end)])?;
+        if durability == Durability::Power {
+            journal::sync(dir)?;
+        }
+        reach(Step::EndMarked)?;
+        Ok(end)
+    }
+
+    fn left(&self, placed: &Placed, tree: Option<Vec<TreeEntry>>) -> io::Result<Left> {
+        let now = self.renames.stat(&placed.path)?;
+        let stamp = now.as_ref().map(LeftStamp::of);
+        let stamp = stamp.filter(|now| now.inode() == placed.inode);
+        Ok(Left {
+            path: placed.path.clone(),
+            stamp: stamp.ok_or(Errno::STALE)?,
+            tree,
+        })
+    }
+}
+
+/// Reads what is in the staged directories that the transaction made. What else gets a name in them is left
+/// out: it has its own stamp.
+fn new_trees(dir: &Dir, checked: &Checked) -> io::Result<Vec<Option<Vec<TreeEntry>>>> {
+    let placed: HashSet<u64> = checked.placed.iter().map(|placed| placed.inode).collect();
+    let read = |placed_one: &Placed| {
+        let Some(name) = &placed_one.new_dir else {
+            return Ok(None);
+        };
+        let top = staged_dir(dir, name)?;
+        debug_assert_eq!(fstat(&top)?.st_ino, placed_one.inode);
+        read_tree(top, &placed).map(Some)
+    };
+    checked.placed.iter().map(read).collect()
+}

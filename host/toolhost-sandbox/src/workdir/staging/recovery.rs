@@ -1,0 +1,174 @@
+//! Takes back the commits that a process did not finish before it died.
+
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use rustix::fs::fstat;
+use rustix::io::Errno;
+
+use super::error::StagingError;
+use super::journal::{self, Journal, Progress};
+use super::private::not_private;
+use super::records::{progress_of, remove};
+use super::renames::Renames;
+use super::rollback::{paths, take_back};
+use super::root::StagingRoot;
+
+/// What [`StagingRoot::recover`] did.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// Commits that were taken back, and undos that were finished: those of processes that died.
+    pub taken_back: usize,
+    /// Staging directories of dead processes that were removed. Nothing of them was committed.
+    pub removed: usize,
+    /// Staging directories that were left as they are.
+    pub left: Vec<Unrecovered>,
+}
+
+/// A commit that was begun by a process that died, and could not be taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unrecovered {
+    /// The staging directory, which holds the former files.
+    pub staging: PathBuf,
+    /// Why, and what to do.
+    pub reason: String,
+}
+
+impl StagingRoot {
+    /// Takes back the commits of processes that died before they ended, finishes their undos, and removes
+    /// what they had staged. Directories of running processes, undo records and kept transactions are left
+    /// alone. A host calls it when it starts, before its first call.
+    ///
+    /// # Errors
+    /// [`StagingError::Io`] where the staging root cannot be read. What is wrong with a single transaction is
+    /// in [`Recovered::left`].
+    pub fn recover(&self) -> Result<Recovered, StagingError> {
+        let mut recovered = Recovered::default();
+        for id in self.ids(None).map_err(|errno| self.failed(errno))? {
+            match self.recover_one(&id) {
+                Ok(Done::Nothing) => {}
+                Ok(Done::TakenBack) => recovered.taken_back += 1,
+                Ok(Done::Removed) => recovered.removed += 1,
+                Err(reason) => {
+                    let staging = self.path().join(&id);
+                    tracing::warn!(path = %staging.display(), reason, "a commit could not be taken back");
+                    recovered.left.push(Unrecovered { staging, reason });
+                }
+            }
+        }
+        Ok(recovered)
+    }
+
+    fn recover_one(&self, id: &str) -> Result<Done, String> {
+        let opened = self.open_locked(id).map_err(|errno| match errno {
+            Errno::NOTDIR | Errno::LOOP => "it is not a directory: move it away".to_owned(),
+            errno => errno.to_string(),
+        })?;
+        let Some(dir) = opened else {
+            return Ok(Done::Nothing);
+        };
+        let done = self.recover_locked(id, &dir);
+        self.unlock(&dir);
+        done
+    }
+
+    fn recover_locked(&self, id: &str, dir: &Dir) -> Result<Done, String> {
+        if let Some(reason) = not_private(dir).map_err(|errno| errno.to_string())? {
+            return Err(reason.to_owned());
+        }
+        match journal::progress(dir).map_err(|errno| errno.to_string())? {
+            Progress::Committed(_) => return Ok(Done::Nothing),
+            Progress::NotBegun if self.is_kept(dir) => return Ok(Done::Nothing),
+            Progress::NotBegun => {
+                remove(self, id, dir);
+                return Ok(Done::Removed);
+            }
+            Progress::Unfinished => {}
+        }
+        let Some(journal) = journal::read(dir)? else {
+            return Ok(Done::Nothing);
+        };
+        let path = journal.plan.workdir();
+        let moved = || {
+            format!(
+                "its workdir is no longer at {}: move it back there and start again",
+                path.display()
+            )
+        };
+        let workdir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(|_| moved())?;
+        let found = fstat(&workdir).map_err(|errno| errno.to_string())?;
+        let here = fstat(dir).map_err(|errno| errno.to_string())?;
+        if (found.st_ino, found.st_dev) != (journal.plan.inode, here.st_dev) {
+            return Err(moved());
+        }
+        let _lock = self
+            .lock_workdir(found.st_ino)
+            .map_err(|_| "another commit to its workdir does not end".to_owned())?;
+        finish(self, id, dir, &workdir, &journal)?;
+        Ok(Done::TakenBack)
+    }
+}
+
+/// What was done with one staging directory.
+enum Done {
+    Nothing,
+    TakenBack,
+    Removed,
+}
+
+/// Finishes what dead processes left of a workdir. Called under its lock: a commit sees whole states only.
+pub(super) fn finish_dead(root: &StagingRoot, workdir: &Dir, inode: u64) -> Result<(), Errno> {
+    for (id, progress) in progress_of(root, inode)? {
+        if progress != Progress::Unfinished {
+            continue;
+        }
+        let Ok(Some(dir)) = root.open_locked(&id) else {
+            continue;
+        };
+        let finished = match journal::read(&dir) {
+            Ok(Some(journal)) if journal.committed.is_none() => {
+                finish(root, &id, &dir, workdir, &journal)
+            }
+            Ok(_) => Ok(()),
+            Err(reason) => Err(reason),
+        };
+        if let Err(reason) = finished {
+            let path = root.path().join(&id);
+            tracing::warn!(path = %path.display(), reason, "a commit could not be taken back");
+        }
+        root.unlock(&dir);
+    }
+    Ok(())
+}
+
+/// Takes back an unfinished commit, or finishes an undo, and removes the staging directory, unless its
+/// transaction is kept.
+fn finish(
+    root: &StagingRoot,
+    id: &str,
+    dir: &Dir,
+    workdir: &Dir,
+    journal: &Journal,
+) -> Result<(), String> {
+    let renames = Renames {
+        workdir,
+        staging: dir,
+    };
+    let stuck = take_back(&renames, &journal.plan.ops).map_err(|error| error.to_string())?;
+    if let Some(first) = stuck.first() {
+        return Err(format!(
+            "{} could not be put back, as {}: move away what is there, and start again",
+            paths(&stuck).join(", "),
+            first.error
+        ));
+    }
+    if root.is_kept(dir.as_fd()) {
+        return journal::remove(dir).map_err(|errno| errno.to_string());
+    }
+    remove(root, id, dir);
+    Ok(())
+}

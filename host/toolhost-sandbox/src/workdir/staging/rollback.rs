@@ -1,0 +1,129 @@
+//! Takes the renames of a commit back, and makes them again.
+
+use std::io;
+
+use super::journal::JournalOp;
+use super::renames::{Fault, Renames};
+use super::step::{Step, reach};
+
+/// A rename that could not be taken back or made again.
+#[derive(Debug)]
+pub(super) struct Stuck {
+    /// Its path in the workdir.
+    pub(super) path: String,
+    pub(super) error: io::Error,
+}
+
+/// Takes back the renames that were made, by looking where each file is, the last one first. Files that
+/// another program put in the place of those of the commit stay. Returns those whose former file is not back.
+pub(super) fn take_back(renames: &Renames<'_>, ops: &[JournalOp]) -> io::Result<Vec<Stuck>> {
+    let mut stuck = Vec::new();
+    for op in ops.iter().rev() {
+        reach(Step::TakingBack)?;
+        let taken = match op {
+            JournalOp::Put {
+                staged,
+                path,
+                inode,
+            } => absent_is_fine(renames.take(path, staged, *inode)),
+            JournalOp::Take {
+                path,
+                staged,
+                inode,
+            } => give_back(renames, staged, path, *inode),
+            JournalOp::Exchange {
+                staged,
+                path,
+                inode,
+                replaced,
+            } => match renames.exchange(staged, path, *replaced, *inode) {
+                // The new file was removed since. So was the former one, where that is nowhere either.
+                Err(Fault::Gone) => give_back(renames, staged, path, *replaced),
+                done => done,
+            },
+        };
+        if let Err(fault) = taken {
+            stuck.push(Stuck::new(op.path(), fault));
+        }
+    }
+    reach(Step::TakenBack)?;
+    Ok(stuck)
+}
+
+/// Makes the renames that were taken back again, the first one first.
+pub(super) fn make_again(renames: &Renames<'_>, ops: &[JournalOp]) -> io::Result<Vec<Stuck>> {
+    let mut stuck = Vec::new();
+    for op in ops {
+        reach(Step::Redoing)?;
+        if let Err(fault) = make(renames, op) {
+            stuck.push(Stuck::new(op.path(), fault));
+        }
+    }
+    Ok(stuck)
+}
+
+/// Makes one rename.
+pub(super) fn make(renames: &Renames<'_>, op: &JournalOp) -> Result<(), Fault> {
+    match op {
+        JournalOp::Put {
+            staged,
+            path,
+            inode,
+        } => renames.put(staged, path, *inode),
+        JournalOp::Take {
+            path,
+            staged,
+            inode,
+        } => renames.take(path, staged, *inode),
+        JournalOp::Exchange {
+            staged,
+            path,
+            inode,
+            replaced,
+        } => renames.exchange(staged, path, *inode, *replaced),
+    }
+}
+
+/// What a commit put into the workdir may have been removed since.
+fn absent_is_fine(taken: Result<(), Fault>) -> Result<(), Fault> {
+    match taken {
+        Err(Fault::Gone) => Ok(()),
+        taken => taken,
+    }
+}
+
+/// Moves a former file back, where it is in the staging directory.
+fn give_back(renames: &Renames<'_>, staged: &str, path: &str, inode: u64) -> Result<(), Fault> {
+    let found = renames.staged(staged)?;
+    if found.is_none_or(|found| found.id.inode != inode) {
+        return Ok(());
+    }
+    renames.put(staged, path, inode)
+}
+
+impl Stuck {
+    fn new(path: &str, fault: Fault) -> Self {
+        let error = match fault {
+            Fault::Gone => io::Error::new(
+                io::ErrorKind::NotFound,
+                "its directory was moved or removed by another program",
+            ),
+            Fault::Taken => io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "another program made a file of this name",
+            ),
+            Fault::Astray => io::Error::other("another program replaced it at the same time"),
+            Fault::Io(error) => error,
+        };
+        let path = path.to_owned();
+        Self { path, error }
+    }
+}
+
+/// Returns the paths.
+pub(super) fn paths(stuck: &[Stuck]) -> Vec<String> {
+    let mut paths: Vec<_> = stuck.iter().map(|stuck| stuck.path.clone()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}

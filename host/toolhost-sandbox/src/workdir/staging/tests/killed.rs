@@ -1,0 +1,362 @@
+//! Processes that are killed within a commit, a rollback, a recovery or an undo.
+//!
+//! The process is this test binary, with one test: [`process`].
+
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::super::step::Step;
+use super::*;
+
+/// Starts the argument that tells the process what to do.
+const ORDER: &str = "order:";
+
+fn start(order: &str, top: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "workdir::staging::tests::killed::process",
+            "--nocapture",
+        ])
+        .arg(format!("{ORDER}{order}:{}", top.display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Runs an order in a process that is killed at the step of this number. Returns false if it ended before.
+fn is_killed(order: &str, at: i64, top: &Path) -> bool {
+    let ended = start(&format!("{order}:{at}"), top)
+        .wait_with_output()
+        .unwrap();
+    assert!(
+        ended.status.success() || ended.status.code().is_none(),
+        "{order} {at}: {ended:?}"
+    );
+    !ended.status.success()
+}
+
+/// What a process does that another test starts. Does nothing else.
+#[test]
+fn process() {
+    let order = std::env::args().find_map(|arg| Some(arg.strip_prefix(ORDER)?.to_owned()));
+    let Some(order) = order else {
+        return;
+    };
+    let [order, at, top] = order.splitn(3, ':').collect::<Vec<_>>()[..] else {
+        panic!("{order}");
+    };
+    let site = Site::at(top.as_ref());
+    if order == "loop" {
+        return generations(&site);
+    }
+    let (left, renames) = (Cell::new(at.parse::<i64>().unwrap()), Cell::new(0));
+    let (fails, gone) = (order == "fail", site.path.join("gone.txt"));
+    let is_obstructed = order == "obstruct";
+    on_step(Some(Box::new(move |step| {
+        left.set(left.get() - 1);
+        if left.get() == -1 {
+            kill_process(getpid(), Signal::KILL)?;
+        }
+        if is_obstructed && step == Step::UndoMarked {
+            fs::write(&gone, "later")?;
+        }
+        renames.set(renames.get() + i32::from(step == Step::Renamed));
+        match fails && step == Step::Renamed && renames.get() == 16 {
+            true => Err(failure()),
+            false => Ok(()),
+        }
+    })));
+    match order {
+        "commit" => drop(change_all(&site).commit().unwrap()),
+        "fail" => drop(change_all(&site).commit().unwrap_err()),
+        "recover" => drop(site.root.recover().unwrap()),
+        "undo" => drop(site.undo().unwrap()),
+        "obstruct" => drop(site.undo().unwrap_err()),
+        _ => panic!("{order}"),
+    }
+}
+
+fn with_files(check: impl FnOnce(&Site)) {
+    let top = tempfile::tempdir().unwrap();
+    let site = Site::at(top.path());
+    before_all(&site);
+    check(&site);
+}
+
+fn recover(site: &Site) {
+    let recovered = site.root.recover().unwrap();
+    assert!(recovered.left.is_empty(), "{recovered:?}");
+    let again = site.root.recover().unwrap();
+    assert_eq!((again.taken_back, again.removed), (0, 0));
+}
+
+fn top(site: &Site) -> &Path {
+    site.path.parent().unwrap()
+}
+
+#[test]
+fn a_commit_that_is_killed_at_any_step_is_there_in_whole_or_not_at_all() {
+    let (mut old, mut new) = (0, 0);
+    for at in 0.. {
+        let mut is_over = false;
+        with_files(|site| {
+            let before = site.tree();
+            is_over = !is_killed("commit", at, top(site));
+            recover(site);
+            if site.tree() == before {
+                old += 1;
+                assert!(site.staged().is_empty());
+            } else {
+                new += 1;
+                check_changed(site);
+                site.undo().unwrap();
+                assert_eq!(site.tree(), before);
+            }
+        });
+        if is_over {
+            break;
+        }
+    }
+    assert!(old > 30 && new > 1, "{old} old, {new} new");
+}
+
+#[test]
+fn a_rollback_that_is_killed_at_any_step_is_finished_at_the_next_start() {
+    for at in 0.. {
+        let mut is_over = false;
+        with_files(|site| {
+            let before = site.tree();
+            is_over = !is_killed("fail", at, top(site));
+            recover(site);
+            assert_eq!(site.tree(), before, "step {at}");
+            assert!(site.staged().is_empty());
+        });
+        if is_over {
+            assert!(at > 50, "{at} steps");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_recovery_that_is_killed_at_any_step_is_finished_by_the_next_one() {
+    for at in 0.. {
+        let mut is_over = false;
+        with_files(|site| {
+            let before = site.tree();
+            assert!(is_killed("commit", 30, top(site)));
+            assert_ne!(site.tree(), before);
+            is_over = !is_killed("recover", at, top(site));
+            recover(site);
+            assert_eq!(site.tree(), before, "step {at}");
+            assert!(site.staged().is_empty());
+        });
+        if is_over {
+            assert!(at > 15, "{at} steps");
+            break;
+        }
+    }
+}
+
+#[test]
+fn an_undo_that_is_killed_at_any_step_is_there_in_whole_or_not_at_all() {
+    let (mut old, mut new) = (0, 0);
+    for at in 0.. {
+        let mut is_over = false;
+        with_files(|site| {
+            let before = site.tree();
+            change_all(site).commit().unwrap();
+            is_over = !is_killed("undo", at, top(site));
+            recover(site);
+            if site.tree() == before {
+                old += 1;
+                assert!(site.staged().is_empty());
+            } else {
+                new += 1;
+                check_changed(site);
+                site.undo().unwrap();
+                assert_eq!(site.tree(), before);
+            }
+        });
+        if is_over {
+            break;
+        }
+    }
+    assert!(old > 15 && new > 0, "{old} undone, {new} not");
+}
+
+#[test]
+fn an_undo_that_breaks_off_and_is_killed_is_finished_once_its_obstacle_is_gone() {
+    for at in 0.. {
+        let mut is_over = false;
+        with_files(|site| {
+            let before = site.tree();
+            change_all(site).commit().unwrap();
+            is_over = !is_killed("obstruct", at, top(site));
+            let recovered = site.root.recover().unwrap();
+            let gone = site.path.join("gone.txt");
+            if let [left] = &recovered.left[..] {
+                assert!(left.reason.contains("gone.txt"), "{left:?}");
+                assert_eq!(fs::read_to_string(&gone).unwrap(), "later");
+            }
+            if site.read("gone.txt").as_deref() == Some("later") {
+                fs::remove_file(&gone).unwrap();
+            }
+            recover(site);
+            if site.tree() != before {
+                check_changed(site);
+                site.undo().unwrap();
+            }
+            assert_eq!(site.tree(), before, "step {at}");
+        });
+        if is_over {
+            assert!(at > 30, "{at} steps");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_commit_finds_no_half_of_another_process_that_died() {
+    with_files(|site| {
+        let before = site.tree();
+        assert!(is_killed("commit", 30, top(site)));
+        assert_ne!(site.tree(), before);
+        // No recovery: this process had started before.
+        let mut draft = site.begin();
+        draft.write("own", "own");
+        draft.commit().unwrap();
+        site.undo().unwrap();
+        assert_eq!(site.tree(), before);
+    });
+}
+
+#[test]
+fn what_a_running_process_has_staged_is_left_alone() {
+    with_files(|site| {
+        let draft = change_all(site);
+        assert!(!is_killed("recover", i64::MAX, top(site)));
+        assert_eq!(site.root.recover().unwrap().removed, 0);
+        draft.commit().unwrap();
+        check_changed(site);
+    });
+}
+
+/// The files of a generation, which say which one it is in many places.
+fn write_generation(site: &Site, generation: u64) -> Draft<'_> {
+    let mut draft = site.begin();
+    let text = generation.to_string();
+    for path in ["one", "dir/two", "dir/three"] {
+        draft.write(path, &text);
+    }
+    let (old, new) = (
+        format!("made-{}", generation - 1),
+        format!("made-{generation}"),
+    );
+    match generation % 3 {
+        0 => {
+            draft.rename(&old, &new);
+        }
+        _ => {
+            if draft.found(&old).is_some() {
+                let file = format!("{old}/in");
+                draft.remove(&file).remove(&old);
+            }
+            draft.make_dir(&new, &[("in", "in")]);
+        }
+    }
+    draft
+}
+
+fn generation_of(site: &Site) -> u64 {
+    let generation = site.read("one").unwrap();
+    for path in ["dir/two", "dir/three"] {
+        assert_eq!(site.read(path).as_ref(), Some(&generation), "{path}");
+    }
+    let made: Vec<_> = site
+        .tree()
+        .into_keys()
+        .filter(|path| path.starts_with("made"))
+        .collect();
+    if generation != "0" {
+        let folder = format!("made-{generation}");
+        assert_eq!(made, [folder.clone(), format!("{folder}/in")]);
+    }
+    generation.parse().unwrap()
+}
+
+/// Commits one generation after another, and undoes one of seven.
+fn generations(site: &Site) {
+    let mut generation = generation_of(site);
+    let mut out = io::stdout();
+    loop {
+        generation += 1;
+        write_generation(site, generation).commit().unwrap();
+        if generation % 7 == 0 {
+            site.undo().unwrap();
+            write_generation(site, generation).commit().unwrap();
+        }
+        writeln!(out, "generation {generation}").unwrap();
+    }
+}
+
+#[test]
+fn after_200_kills_at_random_moments_every_generation_is_whole() {
+    let top = tempfile::tempdir().unwrap();
+    let site = Site::at(top.path());
+    for path in ["one", "dir/two", "dir/three"] {
+        site.write(path, "0");
+    }
+    let (mut random, mut last) = (0x9e37_79b9_7f4a_7c15_u64, 0);
+    let (mut taken_back, mut removed) = (0, 0);
+    for kill in 0..200 {
+        let mut child = start("loop:0", top.path());
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut reported = last;
+        let mut next = || {
+            let line = lines.next()?.unwrap();
+            let generation = line
+                .split_once("generation ")
+                .map(|(_, number)| number.parse());
+            Some(generation.and_then(Result::<u64, _>::ok))
+        };
+        // Until the first generation is there.
+        while let Some(line) = next() {
+            if let Some(generation) = line {
+                reported = generation;
+                break;
+            }
+        }
+        // A xorshift: the moments are the same in each run, as far as a machine allows.
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        std::thread::sleep(Duration::from_micros(random % 5_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        while let Some(line) = next() {
+            reported = line.unwrap_or(reported);
+        }
+        let recovered = site.root.recover().unwrap();
+        assert!(recovered.left.is_empty(), "{recovered:?}");
+        taken_back += recovered.taken_back;
+        removed += recovered.removed;
+        let found = generation_of(&site);
+        // An undo goes back by one.
+        assert!(
+            found + 1 >= reported && found <= reported + 1,
+            "kill {kill}: {found} {reported}"
+        );
+        last = found;
+    }
+    assert!(
+        taken_back > 5 && removed > 0,
+        "{taken_back} taken back, {removed} removed"
+    );
+}

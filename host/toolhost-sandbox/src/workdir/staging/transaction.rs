@@ -1,0 +1,136 @@
+//! The staging directory of one transaction.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use cap_std::fs::Dir;
+
+use super::error::StagingError;
+use super::private::names;
+use super::root::StagingRoot;
+use crate::workdir::WorkdirHandle;
+
+/// The staging directory of one transaction, `{state root}/staging/{id}`, with mode 0700. It is removed when it
+/// is dropped, unless a commit keeps it as an undo record, or [`keep`](Self::keep) was called.
+///
+/// The names in it belong to the transaction: files, directories and links that it makes, and, from the
+/// commit on, what was removed or replaced. While it exists, this process holds a lock on it, so that the
+/// recovery of another process leaves it alone.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    root: StagingRoot,
+    id: String,
+    dir: Arc<Dir>,
+    path: PathBuf,
+    names: AtomicU64,
+    is_kept: bool,
+}
+
+impl Staging {
+    /// Makes the staging directory of a transaction on this workdir.
+    ///
+    /// # Errors
+    /// [`StagingError::OtherFileSystem`] where the workdir lies on another file system or another mount than
+    /// the staging root; [`StagingError::NoExchange`] where files cannot be exchanged there;
+    /// [`StagingError::Io`] where the directory cannot be made.
+    pub(crate) fn create(
+        root: &StagingRoot,
+        workdir: &WorkdirHandle,
+    ) -> Result<Self, StagingError> {
+        let (id, dir) = root.make_dir(workdir)?;
+        Ok(Self::of(root, id, dir))
+    }
+
+    /// Opens the directory of a transaction that [`keep`](Self::keep) kept, such as one that another process
+    /// began.
+    ///
+    /// # Errors
+    /// [`StagingError::Unknown`] where there is none of this id for this workdir, or another process has it
+    /// open; the others as [`create`](Self::create).
+    pub(crate) fn reopen(
+        root: &StagingRoot,
+        id: &str,
+        workdir: &WorkdirHandle,
+    ) -> Result<Self, StagingError> {
+        let dir = root.open_kept(id, workdir)?;
+        let found = names(&dir).map_err(|errno| root.failed(errno))?;
+        let numbers = found.iter().filter_map(|(name, _)| {
+            let number = name.to_str().ok()?.strip_prefix('f')?;
+            number.parse::<u64>().ok()
+        });
+        let free = numbers.max().map_or(0, |last| last.saturating_add(1));
+        let mut reopened = Self::of(root, id.to_owned(), dir);
+        reopened.names = AtomicU64::new(free);
+        reopened.is_kept = true;
+        Ok(reopened)
+    }
+
+    fn of(root: &StagingRoot, id: String, dir: Dir) -> Self {
+        Self {
+            path: root.path().join(&id),
+            root: root.clone(),
+            id,
+            dir: Arc::new(dir),
+            names: AtomicU64::new(0),
+            is_kept: false,
+        }
+    }
+
+    /// The name of the directory in the staging root.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The directory. Names that [`new_name`](Self::new_name) returned may be made in it.
+    pub(crate) fn dir(&self) -> &Arc<Dir> {
+        &self.dir
+    }
+
+    /// The path of the directory, for messages. Files are reached through [`dir`](Self::dir).
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn root(&self) -> &StagingRoot {
+        &self.root
+    }
+
+    /// Returns a name that is free in the directory, and that no other call of this function returns: `f0`,
+    /// `f1` and so on.
+    pub(crate) fn new_name(&self) -> String {
+        format!("f{}", self.names.fetch_add(1, Relaxed))
+    }
+
+    /// Keeps the directory when this is dropped and when the host starts again, until a commit succeeds or
+    /// [`discard`](Self::discard) is called: for a transaction that spans calls.
+    ///
+    /// # Errors
+    /// [`StagingError::Io`] where that cannot be noted in the directory.
+    pub(crate) fn keep(&mut self) -> Result<(), StagingError> {
+        self.root.mark_kept(&self.dir)?;
+        self.is_kept = true;
+        Ok(())
+    }
+
+    /// Removes the directory, whether or not it is kept.
+    pub(crate) fn discard(mut self) {
+        self.is_kept = false;
+    }
+
+    /// Leaves the directory where it is when this is dropped.
+    pub(super) fn leave(&mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What cannot be removed is removed when the host starts again.
+        if !self.is_kept {
+            self.root.remove(&self.id, &self.dir);
+        }
+        // Descriptors of a call may hold the directory open.
+        self.root.unlock(&self.dir);
+    }
+}

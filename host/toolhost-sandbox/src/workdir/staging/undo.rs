@@ -1,0 +1,265 @@
+//! Undoes a commit: its renames backwards, with what it had replaced or deleted.
+//!
+//! An undo has the guarantees of a commit. It cannot be undone itself: what the call had made is removed.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io;
+
+use cap_std::fs::Dir;
+use rustix::io::Errno;
+
+use super::change_set::{ChangeSet, RenameOp};
+use super::error::{CommitError, StagingError, UndoError};
+use super::journal::{self, Committed, Journal, JournalOp, Mark};
+use super::namespace::check;
+use super::private::open_dir;
+use super::records::{UndoRecord, committed, remove};
+use super::recovery::finish_dead;
+use super::renames::Renames;
+use super::rollback::{Stuck, make_again, paths, take_back};
+use super::root::{LOCK_WAIT, LockError, StagingRoot, WorkdirLock, inode_of};
+use super::stamp::of_stat;
+use super::step::{Step, reach};
+use super::tree::{Left, LeftStamp, difference, read_tree};
+use crate::workdir::{WorkdirHandle, WriteProtected};
+
+/// A commit that was undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Undone {
+    /// Its id.
+    pub id: String,
+    /// What the caller of the commit called it.
+    pub label: String,
+    /// The paths in the workdir that are as they were before it.
+    pub files: Vec<String>,
+}
+
+impl StagingRoot {
+    /// Returns the commits to a workdir that can be undone, the newest first.
+    ///
+    /// # Errors
+    /// [`StagingError::Io`] where the staging root cannot be read. A record that cannot be read is left out.
+    pub fn undo_records(&self, workdir: &WorkdirHandle) -> Result<Vec<UndoRecord>, StagingError> {
+        let inode = inode_of(&workdir.dir).map_err(|errno| self.failed(errno))?;
+        let found = committed(self, inode).map_err(|errno| self.failed(errno))?;
+        Ok(found
+            .into_iter()
+            .filter_map(|(id, mark)| self.record(id, mark))
+            .collect())
+    }
+
+    fn record(&self, id: String, mark: Committed) -> Option<UndoRecord> {
+        let dir = self.open_id(&id).ok()?;
+        let journal = journal::read(&dir).ok()??;
+        Some(UndoRecord {
+            id,
+            label: journal.plan.label.clone(),
+            committed: journal::written(&dir).ok()?,
+            files: changed(&journal),
+            bytes: mark.bytes,
+        })
+    }
+
+    /// Undoes a commit to a workdir: files, directories and links get the names, the bytes and the modes that
+    /// they had before it. Without an id, it undoes the newest one.
+    ///
+    /// Write protection does not apply: the commit was allowed, and whoever undoes it is no guest. What the
+    /// commit had made is removed: an undo cannot be undone. Blocks for as long as the renames take.
+    ///
+    /// # Errors
+    /// [`UndoError`]; among them [`UndoError::Conflict`] where something was changed since the commit.
+    pub fn undo(&self, workdir: &WorkdirHandle, id: Option<&str>) -> Result<Undone, UndoError> {
+        let locked = self.lock_for_undo(workdir)?;
+        let inode = locked.inode;
+        let io = |errno: Errno| failed("reading the staging root", errno.into());
+        finish_dead(self, &workdir.dir, inode).map_err(io)?;
+        let found = committed(self, inode).map_err(io)?;
+        let of_id = |(known, _): &(String, Committed)| id.is_none_or(|id| id == known);
+        let (id, mark) = found.into_iter().find(of_id).ok_or(UndoError::Nothing)?;
+        let dir = self.open_locked(&id).map_err(io)?.ok_or(UndoError::Busy {
+            seconds: LOCK_WAIT.as_secs(),
+        })?;
+        let undone = self.undo_locked(workdir, &id, &dir, mark);
+        self.unlock(&dir);
+        undone
+    }
+
+    fn lock_for_undo(&self, workdir: &WorkdirHandle) -> Result<Locked, UndoError> {
+        let inode = inode_of(&workdir.dir);
+        let inode = inode.map_err(|errno| failed("opening the workdir", errno.into()))?;
+        let lock = self.lock_workdir(inode).map_err(|error| match error {
+            LockError::Busy => UndoError::Busy {
+                seconds: LOCK_WAIT.as_secs(),
+            },
+            LockError::Io(error) => failed("locking the workdir", error),
+        })?;
+        Ok(Locked { inode, _lock: lock })
+    }
+
+    fn undo_locked(
+        &self,
+        workdir: &WorkdirHandle,
+        id: &str,
+        dir: &Dir,
+        mark: Committed,
+    ) -> Result<Undone, UndoError> {
+        let bad = |reason: String| UndoError::BadRecord {
+            path: self.path().join(id),
+            reason,
+        };
+        let journal = journal::read(dir).map_err(bad)?.ok_or(UndoError::Nothing)?;
+        let renames = Renames {
+            workdir: &workdir.dir,
+            staging: dir,
+        };
+        check_left(&renames, &journal).map_err(|error| match error {
+            CommitError::Conflict { files } => UndoError::Conflict { files },
+            CommitError::Failed { step, source } => match source.kind() {
+                io::ErrorKind::InvalidInput | io::ErrorKind::NotFound => {
+                    bad(format!("{step} failed: {source}"))
+                }
+                _ => UndoError::Failed { step, source },
+            },
+            error => bad(error.to_string()),
+        })?;
+        reach(Step::Checked).map_err(|error| failed("checking the files", error))?;
+        journal::append(dir, &[Mark::Undoing])
+            .and_then(|()| reach(Step::UndoMarked))
+            .map_err(|error| failed("writing the journal", error))?;
+        let stuck = take_back(&renames, &journal.plan.ops);
+        let stuck = stuck.map_err(|error| failed("renaming files", error))?;
+        if !stuck.is_empty() {
+            return Err(self.restore(&renames, &journal, id, mark, stuck));
+        }
+        let files = changed(&journal);
+        let label = journal.plan.label;
+        remove(self, id, dir);
+        let id = id.to_owned();
+        Ok(Undone { id, label, files })
+    }
+
+    /// Makes the renames of the commit again, where an undo broke off.
+    fn restore(
+        &self,
+        renames: &Renames<'_>,
+        journal: &Journal,
+        id: &str,
+        mark: Committed,
+        stuck: Vec<Stuck>,
+    ) -> UndoError {
+        let half_done = |files: Vec<String>, source: io::Error| UndoError::HalfDone {
+            step: "renaming files".to_owned(),
+            files,
+            staging: self.path().join(id),
+            source,
+        };
+        let first = stuck.into_iter().next();
+        let (path, source) = match first {
+            Some(stuck) => (stuck.path, stuck.error),
+            None => (String::new(), Errno::IO.into()),
+        };
+        let again = match make_again(renames, &journal.plan.ops) {
+            Ok(again) => paths(&again),
+            Err(_) => changed(journal),
+        };
+        if !again.is_empty() {
+            return half_done(again, source);
+        }
+        // The stamps of what the commit left have not changed.
+        let marks = [Mark::Left(journal.left.clone()), Mark::Committed(mark)];
+        let marked = journal::append(renames.staging, &marks);
+        match marked {
+            Ok(()) => failed(&format!("renaming `{path}`"), source),
+            Err(error) => half_done(Vec::new(), error),
+        }
+    }
+}
+
+/// A workdir that no other commit changes.
+struct Locked {
+    inode: u64,
+    _lock: WorkdirLock,
+}
+
+fn failed(step: &str, source: io::Error) -> UndoError {
+    let step = step.to_owned();
+    UndoError::Failed { step, source }
+}
+
+/// Returns the paths that a commit changed.
+fn changed(journal: &Journal) -> Vec<String> {
+    let paths = journal.plan.ops.iter().map(|op| op.path().to_owned());
+    paths.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Checks that everything is as the commit left it: the renames backwards conflict with nothing.
+fn check_left(renames: &Renames<'_>, journal: &Journal) -> Result<(), CommitError> {
+    let io = |source: io::Error| CommitError::Failed {
+        step: "reading the workdir".to_owned(),
+        source,
+    };
+    let mut stamps = HashMap::new();
+    let mut files = Vec::new();
+    for left in &journal.left {
+        let now = renames.stat(&left.path);
+        match now.map_err(|errno| io(errno.into()))? {
+            Some(now) if left.stamp.is_as(&LeftStamp::of(&now)) => {
+                stamps.insert(left.stamp.inode(), of_stat(&now));
+            }
+            _ => files.push(left.path.clone()),
+        }
+    }
+    files.extend(changed_trees(renames, journal));
+    if !files.is_empty() {
+        return Err(CommitError::Conflict { files });
+    }
+    let stamp = |inode: u64| stamps.get(&inode).copied();
+    let unknown = || io(io::ErrorKind::InvalidInput.into());
+    let mut ops = Vec::with_capacity(journal.plan.ops.len());
+    for op in journal.plan.ops.iter().rev() {
+        ops.push(match op.clone() {
+            JournalOp::Put {
+                staged,
+                path,
+                inode,
+            } => RenameOp::Take {
+                path,
+                staged,
+                expected: stamp(inode).ok_or_else(unknown)?,
+            },
+            JournalOp::Take { path, staged, .. } => RenameOp::Put { staged, path },
+            JournalOp::Exchange {
+                staged,
+                path,
+                inode,
+                ..
+            } => RenameOp::Exchange {
+                staged,
+                path,
+                expected: stamp(inode).ok_or_else(unknown)?,
+            },
+        });
+    }
+    let read = Vec::new();
+    let set = ChangeSet { ops, read };
+    check(renames, &set, &WriteProtected::default()).map(drop)
+}
+
+/// Returns the paths of what others have made, changed or removed in directories that the commit made.
+fn changed_trees(renames: &Renames<'_>, journal: &Journal) -> Vec<String> {
+    let tops: HashSet<u64> = journal.left.iter().map(|left| left.stamp.inode()).collect();
+    let changed = |left: &Left| {
+        let before = left.tree.as_ref()?;
+        let now = renames
+            .place(&left.path)
+            .and_then(|place| open_dir(&place.parent, place.name))
+            .map_err(io::Error::from)
+            .and_then(|dir| read_tree(dir, &tops));
+        match now {
+            Ok(now) => difference(before, &now).map(|path| format!("{}/{path}", left.path)),
+            Err(_) => Some(left.path.clone()),
+        }
+    };
+    journal.left.iter().filter_map(changed).collect()
+}
