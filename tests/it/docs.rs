@@ -233,7 +233,7 @@ fn the_files_in_which_to_add_something_exist() {
 }
 
 /// The source folder of each crate or test binary that the pages name.
-const SOURCES: [(&str, &str); 14] = [
+const SOURCES: [(&str, &str); 16] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost-store", "host/toolhost-store/src"),
@@ -247,6 +247,8 @@ const SOURCES: [(&str, &str); 14] = [
     ("it", "tests/it"),
     ("mcp-client", "host/toolhost-mcp-client/tests/it"),
     ("toolhost-mcp-client", "host/toolhost-mcp-client/src"),
+    ("toolhost-oauth", "host/toolhost-oauth/src"),
+    ("oauth", "host/toolhost-oauth/tests/it"),
     ("toolhost-testing", "host/toolhost-testing/src"),
 ];
 

@@ -8,7 +8,8 @@ use crate::api::{self, ApiRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
-    any_language, child, clients, conformance, instructions, mcp_clients, mcp_servers, sources,
+    any_language, child, clients, conformance, instructions, mcp_clients, mcp_servers, oauth,
+    sources,
 };
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
@@ -22,6 +23,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         any_language::test(workspace)?;
         clients::test(workspace)?;
         mcp_servers::install(workspace)?;
+        oauth::install(workspace)?;
         mcp_clients::test(workspace)?;
         conformance::test(workspace)?;
         instructions::run(workspace, &[])?;
@@ -118,6 +120,7 @@ fn cargo_with_guests(workspace: &Workspace) -> Command {
         .env("TOOLHOST_GUESTS", workspace.guests())
         .env("TOOLHOST_EXAMPLES", workspace.examples())
         .env("TOOLHOST_MCP_CLIENTS", mcp_clients::installed(workspace))
-        .env("TOOLHOST_MCP_SERVERS", mcp_servers::installed(workspace));
+        .env("TOOLHOST_MCP_SERVERS", mcp_servers::installed(workspace))
+        .env("TOOLHOST_OAUTH", oauth::installed(workspace));
     cargo
 }

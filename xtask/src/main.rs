@@ -23,6 +23,7 @@ mod guests;
 mod instructions;
 mod mcp_clients;
 mod mcp_servers;
+mod oauth;
 mod package;
 mod packages;
 mod peers;
