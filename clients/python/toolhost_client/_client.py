@@ -122,10 +122,15 @@ class Toolhost:
         return tools
 
     async def open_turn(
-        self, *, instance: Instance | None = None, input: Json = None, trace_id: str | None = None
+        self,
+        *,
+        instance: Instance | None = None,
+        input: Json = None,
+        trace_id: str | None = None,
+        subject: str | None = None,
     ) -> Turn:
-        """Opens a turn. `input` is for middleware."""
-        params = given(instance=_located(instance), input=input, traceId=trace_id)
+        """Opens a turn. `input` is for middleware, `subject` the user whose grants of OAuthApps the calls use."""
+        params = given(instance=_located(instance), input=input, traceId=trace_id, subject=subject)
         return Turn(self._connection, await self.request("turn/open", params))
 
     async def execute(

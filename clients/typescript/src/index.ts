@@ -118,8 +118,10 @@ export class Toolhost {
     return ((await this.request('catalog/get', options)) as { tools: Json[] }).tools;
   }
 
-  /** Opens a turn. `input` is for middleware. */
-  async openTurn(options: { instance?: Instance; input?: Json; traceId?: string } = {}): Promise<Turn> {
+  /** Opens a turn. `input` is for middleware, `subject` the user whose grants of OAuthApps the calls use. */
+  async openTurn(
+    options: { instance?: Instance; input?: Json; traceId?: string; subject?: string } = {},
+  ): Promise<Turn> {
     const opened = await this.request('turn/open', { ...options, instance: located(options.instance) });
     const { turn, traceId, requiredTools } = opened as { turn: string; traceId: string; requiredTools: string[] };
     return new Turn(this.#connection, turn, traceId, requiredTools);

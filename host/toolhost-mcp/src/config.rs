@@ -30,6 +30,10 @@ pub struct McpConfig {
     pub resource_bytes: u64,
     /// Whether clients may list and read the files of their workdir as resources. Default: false.
     pub serve_workdir: bool,
+    /// The user for whom calls run: they use the user's grants of OAuthApps with `subjectMode: user`. Over HTTP,
+    /// a token that is valid for one instance alone identifies the user instead: the key of the instance.
+    /// Default: none.
+    pub subject: Option<String>,
 }
 
 impl Default for McpConfig {
@@ -45,6 +49,7 @@ impl Default for McpConfig {
             max_files: 16,
             resource_bytes: 8 << 20,
             serve_workdir: false,
+            subject: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 )]
 
 mod answer;
+mod authorization;
 mod call;
 mod logs;
 mod progress;
@@ -41,6 +42,10 @@ use crate::tool::{poll_tool, tool_of};
 /// The key of a request's instance. The HTTP server puts it into the extensions of each request.
 #[derive(Debug, Clone)]
 pub(crate) struct InstanceKey(pub(crate) Arc<str>);
+
+/// The user of a request, which its token identifies. The HTTP server puts it into the extensions of the request.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject(pub(crate) Arc<str>);
 
 /// Requests `subscriptions/listen` of one client at the same time.
 const LISTENING_MAX: usize = 16;
@@ -93,6 +98,14 @@ impl Handler {
                 None,
             )),
         }
+    }
+
+    /// Returns the user for whom the calls of a request run.
+    fn subject(&self, context: &RequestContext<RoleServer>) -> Option<String> {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let of_token = parts.and_then(|parts| parts.extensions.get::<Subject>());
+        let of_token = of_token.map(|Subject(user)| user.to_string());
+        of_token.or_else(|| self.shared.config.subject.clone())
     }
 
     /// Opens the instance of a request.
@@ -179,6 +192,7 @@ impl ServerHandler for Handler {
                 shared: &self.shared,
                 instance: &instance,
                 context: &context,
+                subject: self.subject(&context),
                 level: &self.level,
             };
             call.answer(request, admitted).await

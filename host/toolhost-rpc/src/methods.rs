@@ -5,6 +5,7 @@ mod call;
 mod event;
 mod info;
 mod message;
+mod oauth;
 mod turn;
 
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(crate) async fn call(
         "call/submit" => call::submit(session, parse(params)?).await,
         "call/poll" => call::poll(session, parse(params)?).await,
         "call/cancel" => call::cancel(session, parse(params)?).await,
+        "oauth/callback" => oauth::callback(session, parse(params)?).await,
         "events/subscribe" => event::subscribe(session, parse(params)?),
         "events/unsubscribe" => event::unsubscribe(session, parse(params)?),
         unknown => Err(RpcError::new(

@@ -68,6 +68,10 @@ pub(crate) struct ServeArgs {
     /// A page's origin that may send requests from a browser, such as https://app.example.com; may be repeated
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
+    /// The user for whom calls run: they use the user's grants of OAuthApps. Over HTTP, a token that is for one
+    /// instance identifies the user instead
+    #[arg(long, value_name = "USER")]
+    pub(crate) subject: Option<String>,
     /// Accept the access tokens of this OAuth authorization server; a token's subject is its instance
     #[arg(long, value_name = "URL", requires_all = ["http", "oauth_resource"], conflicts_with = "workdir")]
     pub(crate) oauth_issuer: Option<String>,

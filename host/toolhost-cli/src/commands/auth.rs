@@ -1,25 +1,22 @@
 //! `toolhost auth`: grants OAuthApps access to accounts, and lists and removes grants.
 
+mod app;
 mod login;
 
-use std::path::Path;
 use std::time::SystemTime;
 
-use anyhow::anyhow;
 use serde_json::{Value, json};
 use toolhost::events::Timestamp;
-use toolhost::manifest::{Bundle, Diagnostic};
-use toolhost::oauth::{GrantInfo, OAuthApp, granted_app};
+use toolhost::oauth::GrantInfo;
 use toolhost::{Policy, ResourceName};
-use toolhost_manifest::did_you_mean;
 
-use crate::args::{AppArgs, AuthAction, AuthArgs, AuthRevokeArgs};
+use crate::args::{AuthAction, AuthArgs, AuthRevokeArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 use crate::{grants, host_context};
+use app::{display, find};
 
 pub(crate) async fn auth(args: &AuthArgs, settings: &Settings) -> Result<Exit, Failure> {
     match &args.action {
@@ -27,39 +24,6 @@ pub(crate) async fn auth(args: &AuthArgs, settings: &Settings) -> Result<Exit, F
         AuthAction::Ls(args) => list(args.json, settings).await,
         AuthAction::Revoke(args) => revoke(args, settings).await,
     }
-}
-
-/// Finds an OAuthApp of a bundle that a policy grants. No component of the bundle is read.
-async fn find(args: &AppArgs, policy: &Path) -> Result<(OAuthApp, Policy), Failure> {
-    let file = PolicyFile::read(Some(policy)).await?;
-    let path = args.bundle.clone();
-    let open = tokio::task::spawn_blocking(move || Bundle::open(&path)).await;
-    let open = open.map_err(Failure::of)?;
-    let open = open.map_err(|error| Failure::of_bundle(error, file.source.as_ref()))?;
-    let apps = open.bundle().oauth_apps();
-    let mut known = apps.iter().map(|(app, _)| app.metadata.name.as_str());
-    let found = apps
-        .iter()
-        .find(|(app, _)| app.metadata.name.as_str() == args.app);
-    let (app, place) = found.ok_or_else(|| {
-        let app = text::line(&args.app);
-        let bundle = args.bundle.display();
-        let error = anyhow!("the bundle {bundle} has no OAuthApp '{app}'");
-        let known: Vec<&str> = known.by_ref().collect();
-        let similar = did_you_mean(&args.app, &known);
-        Failure::from(error).hint(similar.unwrap_or_else(|| match known.is_empty() {
-            true => "Name the bundle with --bundle.".to_owned(),
-            false => format!("It has {}.", known.join(", ")),
-        }))
-    })?;
-    let granted = granted_app(&file.policy, app, place);
-    let app = granted.map_err(|finding| not_granted(&finding, policy))?;
-    Ok((app, file.policy))
-}
-
-fn not_granted(finding: &Diagnostic, policy: &Path) -> Failure {
-    let error = anyhow!("{} ({})", finding.message, policy.display());
-    Failure::from(error).hint(finding.help.clone())
 }
 
 async fn list(json: bool, settings: &Settings) -> Result<Exit, Failure> {
@@ -133,13 +97,4 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
         false => format!("there is no grant of {grant}"),
     })?;
     Ok(if was_there { Exit::Done } else { Exit::Refused })
-}
-
-/// Returns an app and its user, for display.
-fn display(app: &str, subject: Option<&str>) -> String {
-    let app = text::line(app);
-    match subject {
-        Some(subject) => format!("OAuthApp/{app} for {}", text::line(subject)),
-        None => format!("OAuthApp/{app}"),
-    }
 }

@@ -66,11 +66,24 @@ fn as_json(bundle: &LoadedBundle) -> Value {
         json!({"name": name, "bytes": facts.bytes, "sha256": facts.sha256, "exports": exports(name)})
     });
     let agents = bundle.agents().iter().map(toolhost::Agent::name);
+    let granted: Vec<&str> = bundle.oauth_apps().map(|app| app.name.as_str()).collect();
+    let apps = bundle.bundle().oauth_apps().iter().map(|(app, _)| {
+        let (name, spec) = (app.metadata.name.as_str(), &app.spec);
+        json!({
+            "name": name,
+            "flow": spec.flow,
+            "subjectMode": spec.subject_mode,
+            "scopes": spec.scopes,
+            "origins": spec.origins,
+            "granted": granted.contains(&name),
+        })
+    });
     json!({
         "ok": true,
         "diagnostics": bundle.diagnostics(),
         "tools": tools.collect::<Vec<_>>(),
         "agents": agents.collect::<Vec<_>>(),
+        "oauthApps": apps.collect::<Vec<_>>(),
     })
 }
 
@@ -83,6 +96,10 @@ fn summary(bundle: &LoadedBundle) -> String {
         text::counted(exports.sum::<usize>(), "export"),
         text::counted(bundle.bundle().agents().len(), "agent"),
     ];
+    let apps = bundle.bundle().oauth_apps().len();
+    if apps > 0 {
+        parts.push(text::counted(apps, "OAuthApp"));
+    }
     if remarks > 0 {
         parts.push(text::counted(remarks, remark_word(bundle.diagnostics())));
     }

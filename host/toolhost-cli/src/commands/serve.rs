@@ -63,6 +63,7 @@ pub(crate) async fn serve(
     }
     let mut config = McpConfig::default();
     config.serve_workdir = args.serve_workdir;
+    config.subject.clone_from(&args.subject);
     let server = McpServer::new(served, config);
     if let Some(watch) = watch {
         tasks.spawn(watch.reload(live, Arc::new(settings.clone())));

@@ -4,7 +4,7 @@
 mod command_line;
 mod json_rpc;
 mod library;
-mod lines;
+pub(crate) mod lines;
 mod mcp_http;
 mod mcp_result;
 mod mcp_stdio;

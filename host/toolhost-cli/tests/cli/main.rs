@@ -9,6 +9,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod auth;
 mod author;
 mod bad_input;
 mod cache;

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use toolhost_contract::{
     OAuthAppSpec, OAuthClientAuth, OAuthClientId, OAuthEndpoints, OAuthFlow, OAuthRedirect,
-    ResourceName, SubjectMode, ToolErrorCode, ToolResource,
+    ResourceName, SubjectMode, ToolErrorCode,
 };
 
 use super::reference;
-use super::tool::ToolPlaces;
 use crate::command::is_variable_name;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::oauth_values::{read_client_id, read_endpoint, read_origins, read_scopes, read_urls};
@@ -254,12 +253,11 @@ pub(super) fn read_references(
 
 /// Records an error for each reference of a Tool to an OAuthApp that is not declared.
 pub(super) fn check_references(
-    tool: &ToolResource,
-    places: &ToolPlaces,
+    (apps, places): (&[ResourceName], &[Place]),
     declared: &HashMap<ResourceName, Place>,
     findings: &mut Findings,
 ) {
-    for (app, place) in tool.spec.oauth_apps.iter().zip(&places.oauth_apps) {
+    for (app, place) in apps.iter().zip(places) {
         if declared.contains_key(app) {
             continue;
         }

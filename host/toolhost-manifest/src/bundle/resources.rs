@@ -252,7 +252,8 @@ impl Reading<'_> {
         if self.is_complete {
             let apps = &self.oauth_app_names;
             for (tool, places) in &self.tools {
-                oauth_app::check_references(tool, places, apps, &mut self.findings);
+                let references = (&*tool.spec.oauth_apps, &*places.oauth_apps);
+                oauth_app::check_references(references, apps, &mut self.findings);
             }
         }
         let readable: Vec<&ToolResource> = self.tools.iter().map(|(tool, _)| tool).collect();

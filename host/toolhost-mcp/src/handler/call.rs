@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use toolhost::{Instance, ToolCall, ToolError, ToolResult, TurnStart};
 
 use super::answer::{answer_of, revision};
+use super::authorization;
 use super::logs::{CallLogs, SessionLevel};
 use super::progress::{Progress, Ticks};
 use super::tasks::{self, poll_reply};
@@ -31,6 +32,8 @@ pub(super) struct Call<'a> {
     pub(super) shared: &'a Shared,
     pub(super) instance: &'a Instance,
     pub(super) context: &'a RequestContext<RoleServer>,
+    /// The user for whom the call runs.
+    pub(super) subject: Option<String>,
     pub(super) level: &'a SessionLevel,
 }
 
@@ -41,7 +44,11 @@ impl Call<'_> {
         request: CallToolRequestParams,
         admitted: Admitted,
     ) -> Result<CallToolResponse, ErrorData> {
+        let is_retry = request.input_responses.is_some();
         let result = self.run(request, admitted).await?;
+        if let Some(response) = authorization::response(self.context, &result, is_retry)? {
+            return Ok(response);
+        }
         let capabilities = self.context.client_capabilities();
         let has_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
         if has_tasks && let Some(handle) = result.handle() {
@@ -62,6 +69,9 @@ impl Call<'_> {
         let parent = self.context.meta.get("traceparent");
         if let Some(parent) = parent.and_then(|text| text.as_str()).filter(is_traceparent) {
             start = start.with_trace_id(parent);
+        }
+        if let Some(subject) = &self.subject {
+            start = start.with_subject(subject.as_str());
         }
         let progress = Progress::start(self.context);
         let (start, logs) = CallLogs::collect(start, self.context, self.level, progress.as_ref());

@@ -22,6 +22,14 @@ enum Scope {
     One(String),
 }
 
+/// The instance of a request.
+#[derive(Debug, Clone)]
+pub(super) struct RequestInstance {
+    pub(super) key: Arc<str>,
+    /// Whether the token of the request is valid for this instance alone: its key identifies the user.
+    pub(super) is_of_token: bool,
+}
+
 /// Returns the instance of a request: that of its token, or that of its path.
 ///
 /// # Errors
@@ -30,9 +38,10 @@ enum Scope {
 pub(super) async fn instance_key<B>(
     state: &State,
     request: &Request<B>,
-) -> Result<Arc<str>, Refusal> {
+) -> Result<RequestInstance, Refusal> {
     let config = &state.config;
     let scope = scope(state, request.headers()).await?;
+    let is_of_token = matches!(scope, Scope::One(_));
     let missing = || refusal(StatusCode::NOT_FOUND, "the endpoint of MCP is /mcp");
     let of_path = key_of_path(request.uri().path()).ok_or_else(missing)?;
     let key = match (of_path, scope) {
@@ -46,7 +55,10 @@ pub(super) async fn instance_key<B>(
         (Some(path), Scope::All) if config.serve_paths => path,
         (Some(_), Scope::All) => return Err(missing()),
     };
-    Ok(key.into())
+    Ok(RequestInstance {
+        key: key.into(),
+        is_of_token,
+    })
 }
 
 /// Checks that a request has a token that is valid for every instance, if there are tokens.

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Bytes, Incoming};
 
-use super::access::{check_operator, instance_key};
+use super::access::{RequestInstance, check_operator, instance_key};
 use super::authority::{host_is_allowed, origin_is_allowed};
 use super::body::{BoxResponse, Refusal, full, read, refusal, response};
 use super::cors;
@@ -16,7 +16,7 @@ use super::message::Message;
 use super::response_body::{CancelOnDrop, ResponseBody};
 use super::sessions::Opening;
 use super::state::State;
-use crate::handler::InstanceKey;
+use crate::handler::{InstanceKey, Subject};
 
 /// The page of metrics.
 const METRICS: &str = "/metrics";
@@ -86,17 +86,17 @@ async fn answer(state: &Arc<State>, request: Request<Incoming>) -> Result<BoxRes
     if path == METRICS {
         return metrics(state, &request).await;
     }
-    let key = instance_key(state, &request).await?;
+    let instance = instance_key(state, &request).await?;
     if state.server.drain.is_cancelled() {
         return Err(stopping());
     }
-    answer_mcp(state, request, key).await
+    answer_mcp(state, request, instance).await
 }
 
 async fn answer_mcp(
     state: &Arc<State>,
     request: Request<Incoming>,
-    key: Arc<str>,
+    RequestInstance { key, is_of_token }: RequestInstance,
 ) -> Result<BoxResponse, Refusal> {
     let (config, sessions) = (&state.config, &state.sessions);
     if request.headers().contains_key(LAST_EVENT) {
@@ -132,6 +132,9 @@ async fn answer_mcp(
     }
     drop(message);
     parts.extensions.insert(InstanceKey(Arc::clone(&key)));
+    if is_of_token {
+        parts.extensions.insert(Subject(Arc::clone(&key)));
+    }
     // The handler needs no secrets.
     parts.headers.remove(header::AUTHORIZATION);
     let request = Request::from_parts(parts, full(body));

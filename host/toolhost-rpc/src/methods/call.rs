@@ -2,19 +2,20 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolhost::{AssistantMessage, Step, ToolCall, ToolResult};
+use toolhost::{AssistantMessage, Step, ToolCall, ToolResult, TurnStart};
 
 use crate::error::RpcError;
 use crate::instances::InstanceParams;
 use crate::session::Session;
 use crate::turn_id::new_turn_id;
 
-/// `{"step"?, "call", "message"?, "usage"?}`, or `instance` in place of `step`
+/// `{"step"?, "call", "message"?, "usage"?}`, or `instance` and `subject` in place of `step`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallParams {
     step: Option<String>,
     instance: Option<InstanceParams>,
+    subject: Option<String>,
     call: ToolCall,
     message: Option<Value>,
     #[serde(default)]
@@ -94,13 +95,21 @@ async fn run(session: &Session, params: CallParams, mode: Mode) -> Result<Value,
     let result = match &params.step {
         Some(step) => {
             none_beside("step", params.instance.as_ref())?;
+            if params.subject.is_some() {
+                let message = "the turn of the `step` has a subject: `subject` cannot be given too";
+                return Err(RpcError::params(message));
+            }
             let step = session.turns.step(step)?;
             run_in(&step, call, &message, mode).await
         }
         None => {
             let instance = params.instance.unwrap_or_default();
             let instance = instance.open(&session.bundles, &session.config)?;
-            let turn = instance.open_turn(new_turn_id()?).await?;
+            let mut start = TurnStart::new(new_turn_id()?);
+            if let Some(subject) = params.subject {
+                start = start.with_subject(subject);
+            }
+            let turn = instance.open_turn(start).await?;
             let step = turn.open_step().await?;
             let result = run_in(&step, call, &message, mode).await;
             step.close(()).await?;

@@ -10,7 +10,7 @@ use crate::instances::InstanceParams;
 use crate::session::Session;
 use crate::turn_id::new_turn_id;
 
-/// `{"instance"?, "input"?, "traceId"?}`
+/// `{"instance"?, "input"?, "traceId"?, "subject"?}`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct OpenParams {
@@ -19,6 +19,7 @@ pub(crate) struct OpenParams {
     #[serde(default)]
     input: Value,
     trace_id: Option<String>,
+    subject: Option<String>,
 }
 
 /// `{"turn"}`
@@ -86,6 +87,9 @@ pub(super) async fn open(session: &Session, params: OpenParams) -> Result<Value,
     let mut start = TurnStart::new(new_turn_id()?).with_input(params.input);
     if let Some(trace_id) = params.trace_id {
         start = start.with_trace_id(trace_id);
+    }
+    if let Some(subject) = params.subject {
+        start = start.with_subject(subject);
     }
     let turn = instance.open_turn(start).await?;
     let turn = turns.add(turn, instance, &config.limits)?;

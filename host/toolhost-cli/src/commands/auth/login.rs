@@ -9,7 +9,7 @@ use toolhost::oauth::{
 };
 
 use super::super::callback::Callback;
-use super::{display, find};
+use super::app::{display, find};
 use crate::args::AuthLoginArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;

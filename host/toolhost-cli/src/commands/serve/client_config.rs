@@ -179,6 +179,9 @@ fn command(args: &ServeArgs, settings: &Settings) -> Result<Vec<String>> {
     if args.instance != "default" {
         option("--instance", args.instance.clone());
     }
+    if let Some(subject) = &args.subject {
+        option("--subject", subject.clone());
+    }
     if let Some(policy) = &args.policy {
         option("--policy", absolute(policy)?);
     }

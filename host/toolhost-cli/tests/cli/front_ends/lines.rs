@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-pub(super) struct Lines {
+pub(crate) struct Lines {
     child: Child,
     /// None once the process is to end.
     stdin: Option<ChildStdin>,
@@ -14,7 +14,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         Self {
@@ -25,12 +25,22 @@ impl Lines {
         }
     }
 
-    pub(super) fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.stdin.as_ref().unwrap(), "{message}").unwrap();
     }
 
     /// Sends a request, and returns its answer.
-    pub(super) fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.request_and(method, params, &mut Vec::new())
+    }
+
+    /// Sends a request, and returns its answer. Adds the notifications before it to `notified`.
+    pub(crate) fn request_and(
+        &mut self,
+        method: &str,
+        params: &Value,
+        notified: &mut Vec<Value>,
+    ) -> Value {
         self.last_id += 1;
         let id = self.last_id;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -42,10 +52,11 @@ impl Lines {
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
+            notified.push(message);
         }
     }
 
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
