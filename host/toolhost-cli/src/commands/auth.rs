@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use toolhost::events::Timestamp;
-use toolhost::oauth::GrantInfo;
+use toolhost::oauth::{GrantInfo, Revoked};
 use toolhost::{Policy, ResourceName};
 
 use crate::args::{AuthAction, AuthArgs, AuthRevokeArgs};
@@ -79,7 +79,18 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
         Some(policy) => {
             let (app, policy) = find(&args.app, policy).await?;
             let oauth = grants::open(&sandbox, &policy, settings)?;
-            oauth.revoke(&app, subject).await.map_err(Failure::of)?
+            let revoked = oauth.revoke(&app, subject).await;
+            match revoked.map_err(Failure::of)? {
+                Revoked::NoGrant => false,
+                Revoked::AtServer => true,
+                Revoked::OnlyHere { reason } => {
+                    settings.note(&format!(
+                        "the tokens may still be valid: {}",
+                        text::line(&reason)
+                    ));
+                    true
+                }
+            }
         }
         None => {
             let app = ResourceName::parse(&args.app.app);

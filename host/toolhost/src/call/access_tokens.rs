@@ -13,8 +13,8 @@ use toolhost_contract::{
 use super::scope::TurnScope;
 use crate::oauth::{AccessToken, OAuthApp, OAuthError, OAuthUse, TokenResult};
 
-/// Shortest time for which a token must still be valid when a call begins: it expires during fewer calls.
-const MIN_TTL: Duration = Duration::from_secs(60);
+/// Shortest time for which a token must still be valid when a call begins. It is refreshed earlier, if it can be.
+const MIN_TTL: Duration = Duration::from_secs(5);
 
 /// Longest sentence for the user, in characters.
 const MESSAGE_MAX: usize = 500;
