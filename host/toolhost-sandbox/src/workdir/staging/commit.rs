@@ -9,13 +9,15 @@ use rustix::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::CommitError;
-use super::journal::{self, Committed as EndMark, JournalOp, Mark, Plan, Progress};
+use super::journal::{self, Committed as EndMark, JournalOp, Mark, Plan, Progress, WorkdirPlace};
 use super::namespace::{Checked, Placed, check, staged_dir};
-use super::records::{UndoLimits, committed, prune};
+use super::private::is_empty;
+use super::records::{UndoLimits, prune};
 use super::recovery::finish_dead;
 use super::renames::{Fault, Renames};
 use super::rollback::{make, paths, take_back};
 use super::root::{LOCK_WAIT, LockError, inode_of};
+use super::stamp::FileKind;
 use super::step::{Step, reach};
 use super::transaction::Staging;
 use super::tree::{Left, LeftStamp, TreeEntry, read_tree};
@@ -90,7 +92,7 @@ impl Staging {
             })?;
         reach(Step::Locked).map_err(|error| before("locking the workdir", error))?;
         let root = self.root().clone();
-        finish_dead(&root, &workdir.dir, inode)
+        let mut records = finish_dead(&root, &workdir.dir, inode)
             .map_err(|errno| before("reading the staging root", errno.into()))?;
         let dir = self.dir().clone();
         let renames = Renames {
@@ -102,13 +104,12 @@ impl Staging {
         if checked.ops.is_empty() {
             return Ok(Committed::default());
         }
-        let mut records = committed(&root, inode)
-            .map_err(|errno| before("reading the staging root", errno.into()))?;
         let last = records.first().map_or(0, |(_, last)| last.sequence);
         let trees = new_trees(&dir, &checked).map_err(|e| before("reading the changes", e))?;
 
-        let path = workdir.real_path().unwrap_or_default();
-        let plan = Plan::new(&path, inode, options.label.clone(), checked.ops.clone());
+        let place =
+            WorkdirPlace::of(workdir).map_err(|error| before("opening the workdir", error))?;
+        let plan = Plan::new(place, options.label.clone(), checked.ops.clone());
         plan.write(&dir)
             .and_then(|()| match options.durability {
                 Durability::Process => Ok(()),
@@ -169,9 +170,11 @@ impl Staging {
             return broken.error;
         }
         self.leave();
-        let (step, source) = match broken.error {
-            CommitError::Failed { step, source } => (step, source),
-            error => ("a rename".to_owned(), io::Error::other(error.to_string())),
+        let text = broken.error.to_string();
+        let (step, source) = if let CommitError::Failed { step, source } = broken.error {
+            (step, source)
+        } else {
+            ("a rename".to_owned(), io::Error::other(text))
         };
         CommitError::HalfDone {
             step,
@@ -216,6 +219,16 @@ impl Broken {
     }
 }
 
+/// Whether a rename takes a directory out of the workdir.
+fn expects_dir(op: &RenameOp) -> bool {
+    match op {
+        RenameOp::Put { .. } => false,
+        RenameOp::Take { expected, .. } | RenameOp::Exchange { expected, .. } => {
+            expected.kind == FileKind::Dir
+        }
+    }
+}
+
 /// A commit whose journal is written.
 struct Commit<'a> {
     renames: Renames<'a>,
@@ -243,8 +256,7 @@ impl Commit<'_> {
                 }
             }
             make(&self.renames, rename).map_err(|fault| Broken::of(path, fault))?;
-            let is_out = !matches!(op, RenameOp::Put { .. });
-            if is_out && deleted.contains(rename.staged()) {
+            if expects_dir(op) && deleted.contains(rename.staged()) {
                 self.check_empty(rename.staged(), path)?;
             }
             reach(Step::Renamed).map_err(io)?;
@@ -254,18 +266,11 @@ impl Commit<'_> {
 
     /// Refuses to delete a directory in which another program has made a file.
     fn check_empty(&self, staged: &str, path: &str) -> Result<(), Broken> {
-        let io = |error: io::Error| Broken::failed(format!("reading `{path}`"), error);
-        match staged_dir(self.renames.staging, staged) {
-            Ok(dir) => {
-                let found = read_tree(dir, &HashSet::new()).map_err(io)?;
-                found
-                    .is_empty()
-                    .then_some(())
-                    .ok_or_else(|| Broken::conflict(path))
-            }
-            // No directory.
-            Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
-            Err(errno) => Err(io(errno.into())),
+        let found = staged_dir(self.renames.staging, staged).and_then(|dir| is_empty(&dir));
+        match found {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Broken::conflict(path)),
+            Err(errno) => Err(Broken::failed(format!("reading `{path}`"), errno.into())),
         }
     }
 

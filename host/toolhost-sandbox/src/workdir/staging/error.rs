@@ -186,7 +186,7 @@ pub enum UndoError {
 }
 
 /// Returns paths as a list for a message, cut where it is long.
-fn named(files: &[String]) -> String {
+pub(super) fn named(files: &[String]) -> String {
     let mut text =
         files
             .iter()
@@ -197,7 +197,8 @@ fn named(files: &[String]) -> String {
                     text.push_str(", ");
                 }
                 text.push('`');
-                text.push_str(file);
+                // A guest chooses names.
+                text.extend(file.escape_debug());
                 text.push('`');
                 text
             });

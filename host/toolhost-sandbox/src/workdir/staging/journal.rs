@@ -11,17 +11,18 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, openat, renameat, statx, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::private::open_file;
 use super::step::{Step, reach};
 use super::tree::Left;
+use crate::workdir::WorkdirHandle;
 
 /// The version of the form of journals.
 const VERSION: u32 = 1;
@@ -43,15 +44,23 @@ const TAIL_BYTES: u64 = 256;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Plan {
     version: u32,
-    /// Where the workdir was.
-    workdir: PathText,
-    /// Its inode. Devices get other numbers when a machine starts again; workdir and staging directory share
-    /// theirs.
-    pub(super) inode: u64,
+    pub(super) workdir: WorkdirPlace,
     /// Which call it was, for whoever undoes it.
     pub(super) label: String,
     /// The renames.
     pub(super) ops: Vec<JournalOp>,
+}
+
+/// Which directory a workdir is, and where it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct WorkdirPlace {
+    path: PathText,
+    /// Devices get other numbers when a machine starts again; workdir and staging directory share theirs.
+    pub(super) inode: u64,
+    /// When it was made, where the file system knows: inodes are used again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    born: Option<(i64, u32)>,
 }
 
 /// A rename, with the inodes of what is renamed.
@@ -80,7 +89,7 @@ pub(super) enum JournalOp {
 }
 
 /// A path that may be none of UTF-8.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum PathText {
     Text(String),
@@ -128,25 +137,46 @@ pub(super) enum Progress {
     Committed(Committed),
 }
 
-impl Plan {
-    pub(super) fn new(workdir: &Path, inode: u64, label: String, ops: Vec<JournalOp>) -> Self {
-        let workdir = match workdir.to_str() {
+impl WorkdirPlace {
+    pub(super) fn of(workdir: &WorkdirHandle) -> io::Result<Self> {
+        let path = workdir.real_path().unwrap_or_default();
+        let path = match path.to_str() {
             Some(text) => PathText::Text(text.to_owned()),
-            None => PathText::Bytes(workdir.as_os_str().as_bytes().to_owned()),
+            None => PathText::Bytes(path.as_os_str().as_bytes().to_owned()),
         };
-        Self {
-            version: VERSION,
-            workdir,
-            inode,
-            label,
-            ops,
+        let asked = StatxFlags::INO | StatxFlags::BTIME;
+        let born = match statx(&*workdir.dir, "", AtFlags::EMPTY_PATH, asked) {
+            Ok(found) if found.stx_mask & StatxFlags::BTIME.bits() != 0 => {
+                Some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec))
+            }
+            _ => None,
+        };
+        let inode = fstat(&*workdir.dir)?.st_ino;
+        Ok(Self { path, inode, born })
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        match &self.path {
+            PathText::Text(text) => text.into(),
+            PathText::Bytes(bytes) => OsString::from_vec(bytes.clone()).into(),
         }
     }
 
-    pub(super) fn workdir(&self) -> PathBuf {
-        match &self.workdir {
-            PathText::Text(text) => text.into(),
-            PathText::Bytes(bytes) => OsString::from_vec(bytes.clone()).into(),
+    /// Whether it is the same directory, at the same path or moved, and not one that got the inode of one that
+    /// was removed.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let is_same_birth = self.born.is_some() && self.born == other.born;
+        self.inode == other.inode && (is_same_birth || self.path == other.path)
+    }
+}
+
+impl Plan {
+    pub(super) fn new(workdir: WorkdirPlace, label: String, ops: Vec<JournalOp>) -> Self {
+        Self {
+            version: VERSION,
+            workdir,
+            label,
+            ops,
         }
     }
 

@@ -97,6 +97,11 @@ fn remove_dir(dir: &Dir, name: &CStr, moved: &mut u64) -> Result<(), Errno> {
     unlinkat(dir, name, AtFlags::REMOVEDIR)
 }
 
+/// Whether nothing is in a directory.
+pub(super) fn is_empty(dir: &Dir) -> Result<bool, Errno> {
+    Ok(names(dir)?.is_empty())
+}
+
 /// Returns the names in a directory, and which are directories.
 pub(super) fn names(dir: &Dir) -> Result<Vec<(CString, bool)>, Errno> {
     let mut names = Vec::new();
@@ -106,13 +111,12 @@ pub(super) fn names(dir: &Dir) -> Result<Vec<(CString, bool)>, Errno> {
         if name == c"." || name == c".." {
             continue;
         }
-        let is_dir = match entry.file_type() {
-            FileType::Unknown => {
-                let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                FileType::from_raw_mode(found.st_mode) == FileType::Directory
-            }
-            kind => kind == FileType::Directory,
-        };
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            kind = FileType::from_raw_mode(found.st_mode);
+        }
+        let is_dir = kind == FileType::Directory;
         names.push((name.to_owned(), is_dir));
     }
     Ok(names)

@@ -44,36 +44,33 @@ pub struct UndoRecord {
     pub bytes: u64,
 }
 
-/// Returns the committed transactions of a workdir, the newest first.
-pub(super) fn committed(
-    root: &StagingRoot,
-    workdir: u64,
-) -> Result<Vec<(String, Committed)>, Errno> {
-    let mut found = Vec::new();
-    for (id, progress) in progress_of(root, workdir)? {
-        if let Progress::Committed(committed) = progress {
-            found.push((id, committed));
-        }
-    }
+/// Returns the committed ones of these transactions, the newest first.
+pub(super) fn committed(all: Vec<(String, Progress)>) -> Vec<(String, Committed)> {
+    let committed = all.into_iter().filter_map(|(id, progress)| match progress {
+        Progress::Committed(committed) => Some((id, committed)),
+        Progress::NotBegun | Progress::Unfinished => None,
+    });
+    let mut found: Vec<_> = committed.collect();
     found.sort_unstable_by_key(|(_, committed)| std::cmp::Reverse(committed.sequence));
-    Ok(found)
+    found
 }
 
-/// Returns how far each transaction of a workdir has come.
+/// Returns how far each transaction of a workdir has come. Leaves out what cannot be opened: it was removed
+/// meanwhile, or is nothing of ours.
 pub(super) fn progress_of(
     root: &StagingRoot,
     workdir: u64,
 ) -> Result<Vec<(String, Progress)>, Errno> {
-    let mut found = Vec::new();
-    for id in root.ids(Some(workdir))? {
-        match root.open_id(&id) {
-            Ok(dir) => found.push((id, journal::progress(&dir)?)),
-            // Removed meanwhile, or nothing of ours.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(found)
+    let progress = |id: String| {
+        let dir = root.open_id(&id).ok()?;
+        let progress = journal::progress(&dir).ok()?;
+        Some((id, progress))
+    };
+    Ok(root
+        .ids(Some(workdir))?
+        .into_iter()
+        .filter_map(progress)
+        .collect())
 }
 
 /// Removes the oldest undo records beyond the limits. Called under the lock of the workdir.

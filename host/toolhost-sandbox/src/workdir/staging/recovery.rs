@@ -8,10 +8,10 @@ use cap_std::fs::Dir;
 use rustix::fs::fstat;
 use rustix::io::Errno;
 
-use super::error::StagingError;
-use super::journal::{self, Journal, Progress};
+use super::error::{StagingError, named};
+use super::journal::{self, Committed, Journal, Progress, WorkdirPlace};
 use super::private::not_private;
-use super::records::{progress_of, remove};
+use super::records::{committed, progress_of, remove};
 use super::renames::Renames;
 use super::rollback::{paths, take_back};
 use super::root::StagingRoot;
@@ -22,7 +22,8 @@ use super::root::StagingRoot;
 pub struct Recovered {
     /// Commits that were taken back, and undos that were finished: those of processes that died.
     pub taken_back: usize,
-    /// Staging directories of dead processes that were removed. Nothing of them was committed.
+    /// Staging directories that were removed: of dead processes that had committed nothing, and undo records
+    /// of workdirs that were moved or removed.
     pub removed: usize,
     /// Staging directories that were left as they are.
     pub left: Vec<Unrecovered>,
@@ -41,7 +42,7 @@ pub struct Unrecovered {
 impl StagingRoot {
     /// Takes back the commits of processes that died before they ended, finishes their undos, and removes
     /// what they had staged. Directories of running processes, undo records and kept transactions are left
-    /// alone. A host calls it when it starts, before its first call.
+    /// alone, except undo records of workdirs that were moved or removed. A host calls it when it starts, before its first call.
     ///
     /// # Errors
     /// [`StagingError::Io`] where the staging root cannot be read. What is wrong with a single transaction is
@@ -76,12 +77,23 @@ impl StagingRoot {
         done
     }
 
+    /// Removes an undo record whose workdir is not where it was: nobody would ever drop it.
+    fn drop_orphan(&self, id: &str, dir: &Dir) -> Done {
+        match journal::read(dir) {
+            Ok(Some(journal)) if open_workdir(&journal.plan.workdir, dir).is_none() => {
+                remove(self, id, dir);
+                Done::Removed
+            }
+            _ => Done::Nothing,
+        }
+    }
+
     fn recover_locked(&self, id: &str, dir: &Dir) -> Result<Done, String> {
         if let Some(reason) = not_private(dir).map_err(|errno| errno.to_string())? {
             return Err(reason.to_owned());
         }
         match journal::progress(dir).map_err(|errno| errno.to_string())? {
-            Progress::Committed(_) => return Ok(Done::Nothing),
+            Progress::Committed(_) => return Ok(self.drop_orphan(id, dir)),
             Progress::NotBegun if self.is_kept(dir) => return Ok(Done::Nothing),
             Progress::NotBegun => {
                 remove(self, id, dir);
@@ -92,25 +104,30 @@ impl StagingRoot {
         let Some(journal) = journal::read(dir)? else {
             return Ok(Done::Nothing);
         };
-        let path = journal.plan.workdir();
+        let place = &journal.plan.workdir;
         let moved = || {
             format!(
-                "its workdir is no longer at {}: move it back there and start again",
-                path.display()
+                "its workdir is no longer at {}: move it back there and start again, or remove {}, which holds \
+                 files that were in it",
+                place.path().display(),
+                self.path().join(id).display()
             )
         };
-        let workdir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(|_| moved())?;
-        let found = fstat(&workdir).map_err(|errno| errno.to_string())?;
-        let here = fstat(dir).map_err(|errno| errno.to_string())?;
-        if (found.st_ino, found.st_dev) != (journal.plan.inode, here.st_dev) {
-            return Err(moved());
-        }
+        let workdir = open_workdir(place, dir).ok_or_else(moved)?;
         let _lock = self
-            .lock_workdir(found.st_ino)
+            .lock_workdir(place.inode)
             .map_err(|_| "another commit to its workdir does not end".to_owned())?;
         finish(self, id, dir, &workdir, &journal)?;
         Ok(Done::TakenBack)
     }
+}
+
+/// Opens a workdir if it is where it was. It lies on the file system of its staging directory.
+fn open_workdir(place: &WorkdirPlace, staging: &Dir) -> Option<Dir> {
+    let workdir = Dir::open_ambient_dir(place.path(), ambient_authority()).ok()?;
+    let (found, here) = (fstat(&workdir).ok()?, fstat(staging).ok()?);
+    let is_it = (found.st_ino, found.st_dev) == (place.inode, here.st_dev);
+    is_it.then_some(workdir)
 }
 
 /// What was done with one staging directory.
@@ -120,29 +137,35 @@ enum Done {
     Removed,
 }
 
-/// Finishes what dead processes left of a workdir. Called under its lock: a commit sees whole states only.
-pub(super) fn finish_dead(root: &StagingRoot, workdir: &Dir, inode: u64) -> Result<(), Errno> {
-    for (id, progress) in progress_of(root, inode)? {
-        if progress != Progress::Unfinished {
-            continue;
-        }
-        let Ok(Some(dir)) = root.open_locked(&id) else {
+/// Finishes what dead processes left of a workdir, and returns its undo records, the newest first. Called under
+/// its lock: a commit sees whole states only.
+pub(super) fn finish_dead(
+    root: &StagingRoot,
+    workdir: &Dir,
+    inode: u64,
+) -> Result<Vec<(String, Committed)>, Errno> {
+    let all = progress_of(root, inode)?;
+    for (id, _) in all
+        .iter()
+        .filter(|(_, progress)| *progress == Progress::Unfinished)
+    {
+        let Ok(Some(dir)) = root.open_locked(id) else {
             continue;
         };
         let finished = match journal::read(&dir) {
             Ok(Some(journal)) if journal.committed.is_none() => {
-                finish(root, &id, &dir, workdir, &journal)
+                finish(root, id, &dir, workdir, &journal)
             }
             Ok(_) => Ok(()),
             Err(reason) => Err(reason),
         };
         if let Err(reason) = finished {
-            let path = root.path().join(&id);
+            let path = root.path().join(id);
             tracing::warn!(path = %path.display(), reason, "a commit could not be taken back");
         }
         root.unlock(&dir);
     }
-    Ok(())
+    Ok(committed(all))
 }
 
 /// Takes back an unfinished commit, or finishes an undo, and removes the staging directory, unless its
@@ -162,7 +185,7 @@ fn finish(
     if let Some(first) = stuck.first() {
         return Err(format!(
             "{} could not be put back, as {}: move away what is there, and start again",
-            paths(&stuck).join(", "),
+            named(&paths(&stuck)),
             first.error
         ));
     }

@@ -78,7 +78,11 @@ pub(super) fn of_stat(found: &Stat) -> Stamp {
         FileType::RegularFile => FileKind::File,
         FileType::Directory => FileKind::Dir,
         FileType::Symlink => FileKind::Link,
-        _ => FileKind::Other,
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => FileKind::Other,
     };
     Stamp {
         id: FileId {

@@ -10,14 +10,14 @@ use rustix::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::{CommitError, StagingError, UndoError};
-use super::journal::{self, Committed, Journal, JournalOp, Mark};
+use super::journal::{self, Committed, Journal, JournalOp, Mark, WorkdirPlace};
 use super::namespace::check;
 use super::private::open_dir;
-use super::records::{UndoRecord, committed, remove};
+use super::records::{UndoRecord, committed, progress_of, remove};
 use super::recovery::finish_dead;
 use super::renames::Renames;
 use super::rollback::{Stuck, make_again, paths, take_back};
-use super::root::{LOCK_WAIT, LockError, StagingRoot, WorkdirLock, inode_of};
+use super::root::{LOCK_WAIT, LockError, StagingRoot};
 use super::stamp::of_stat;
 use super::step::{Step, reach};
 use super::tree::{Left, LeftStamp, difference, read_tree};
@@ -41,17 +41,20 @@ impl StagingRoot {
     /// # Errors
     /// [`StagingError::Io`] where the staging root cannot be read. A record that cannot be read is left out.
     pub fn undo_records(&self, workdir: &WorkdirHandle) -> Result<Vec<UndoRecord>, StagingError> {
-        let inode = inode_of(&workdir.dir).map_err(|errno| self.failed(errno))?;
-        let found = committed(self, inode).map_err(|errno| self.failed(errno))?;
-        Ok(found
+        let place = WorkdirPlace::of(workdir).map_err(|error| self.failed(error))?;
+        let all = progress_of(self, place.inode).map_err(|errno| self.failed(errno))?;
+        Ok(committed(all)
             .into_iter()
-            .filter_map(|(id, mark)| self.record(id, mark))
+            .filter_map(|(id, mark)| self.record(&place, id, mark))
             .collect())
     }
 
-    fn record(&self, id: String, mark: Committed) -> Option<UndoRecord> {
+    fn record(&self, place: &WorkdirPlace, id: String, mark: Committed) -> Option<UndoRecord> {
         let dir = self.open_id(&id).ok()?;
         let journal = journal::read(&dir).ok()??;
+        if !journal.plan.workdir.is_same(place) {
+            return None;
+        }
         Some(UndoRecord {
             id,
             label: journal.plan.label.clone(),
@@ -70,13 +73,22 @@ impl StagingRoot {
     /// # Errors
     /// [`UndoError`]; among them [`UndoError::Conflict`] where something was changed since the commit.
     pub fn undo(&self, workdir: &WorkdirHandle, id: Option<&str>) -> Result<Undone, UndoError> {
-        let locked = self.lock_for_undo(workdir)?;
-        let inode = locked.inode;
+        let place = WorkdirPlace::of(workdir);
+        let place = place.map_err(|error| failed("opening the workdir", error))?;
+        let _lock = self
+            .lock_workdir(place.inode)
+            .map_err(|error| match error {
+                LockError::Busy => UndoError::Busy {
+                    seconds: LOCK_WAIT.as_secs(),
+                },
+                LockError::Io(error) => failed("locking the workdir", error),
+            })?;
         let io = |errno: Errno| failed("reading the staging root", errno.into());
-        finish_dead(self, &workdir.dir, inode).map_err(io)?;
-        let found = committed(self, inode).map_err(io)?;
+        let found = finish_dead(self, &workdir.dir, place.inode).map_err(io)?;
         let of_id = |(known, _): &(String, Committed)| id.is_none_or(|id| id == known);
-        let (id, mark) = found.into_iter().find(of_id).ok_or(UndoError::Nothing)?;
+        let mut found = found.into_iter().filter(of_id);
+        let is_its = |id: &str| self.is_of(&place, id);
+        let (id, mark) = found.find(|(id, _)| is_its(id)).ok_or(UndoError::Nothing)?;
         let dir = self.open_locked(&id).map_err(io)?.ok_or(UndoError::Busy {
             seconds: LOCK_WAIT.as_secs(),
         })?;
@@ -85,16 +97,14 @@ impl StagingRoot {
         undone
     }
 
-    fn lock_for_undo(&self, workdir: &WorkdirHandle) -> Result<Locked, UndoError> {
-        let inode = inode_of(&workdir.dir);
-        let inode = inode.map_err(|errno| failed("opening the workdir", errno.into()))?;
-        let lock = self.lock_workdir(inode).map_err(|error| match error {
-            LockError::Busy => UndoError::Busy {
-                seconds: LOCK_WAIT.as_secs(),
-            },
-            LockError::Io(error) => failed("locking the workdir", error),
-        })?;
-        Ok(Locked { inode, _lock: lock })
+    /// Whether an undo record is one of this workdir. One that cannot be read is: undoing it fails with the
+    /// reason.
+    fn is_of(&self, place: &WorkdirPlace, id: &str) -> bool {
+        let journal = self
+            .open_id(id)
+            .ok()
+            .and_then(|dir| journal::read(&dir).ok());
+        !matches!(journal, Some(Some(journal)) if !journal.plan.workdir.is_same(place))
     }
 
     fn undo_locked(
@@ -113,16 +123,7 @@ impl StagingRoot {
             workdir: &workdir.dir,
             staging: dir,
         };
-        check_left(&renames, &journal).map_err(|error| match error {
-            CommitError::Conflict { files } => UndoError::Conflict { files },
-            CommitError::Failed { step, source } => match source.kind() {
-                io::ErrorKind::InvalidInput | io::ErrorKind::NotFound => {
-                    bad(format!("{step} failed: {source}"))
-                }
-                _ => UndoError::Failed { step, source },
-            },
-            error => bad(error.to_string()),
-        })?;
+        check_left(&renames, &journal).map_err(|error| self.refused(id, error))?;
         reach(Step::Checked).map_err(|error| failed("checking the files", error))?;
         journal::append(dir, &[Mark::Undoing])
             .and_then(|()| reach(Step::UndoMarked))
@@ -137,6 +138,29 @@ impl StagingRoot {
         remove(self, id, dir);
         let id = id.to_owned();
         Ok(Undone { id, label, files })
+    }
+
+    /// Returns why a commit is not undone.
+    fn refused(&self, id: &str, error: CommitError) -> UndoError {
+        // What the record says is not there, or fits together with nothing.
+        let is_bad = |source: &io::Error| {
+            let kind = source.kind();
+            kind == io::ErrorKind::InvalidInput || kind == io::ErrorKind::NotFound
+        };
+        let path = self.path().join(id);
+        match error {
+            CommitError::Conflict { files } => UndoError::Conflict { files },
+            CommitError::Failed { step, source } if !is_bad(&source) => {
+                UndoError::Failed { step, source }
+            }
+            CommitError::Failed { .. }
+            | CommitError::WriteProtected { .. }
+            | CommitError::Busy { .. }
+            | CommitError::HalfDone { .. } => {
+                let reason = error.to_string();
+                UndoError::BadRecord { path, reason }
+            }
+        }
     }
 
     /// Makes the renames of the commit again, where an undo broke off.
@@ -174,12 +198,6 @@ impl StagingRoot {
             Err(error) => half_done(Vec::new(), error),
         }
     }
-}
-
-/// A workdir that no other commit changes.
-struct Locked {
-    inode: u64,
-    _lock: WorkdirLock,
 }
 
 fn failed(step: &str, source: io::Error) -> UndoError {

@@ -298,7 +298,7 @@ fn generations(site: &Site) {
     loop {
         generation += 1;
         write_generation(site, generation).commit().unwrap();
-        if generation % 7 == 0 {
+        if generation.is_multiple_of(7) {
             site.undo().unwrap();
             write_generation(site, generation).commit().unwrap();
         }

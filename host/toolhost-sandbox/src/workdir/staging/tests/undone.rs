@@ -220,9 +220,11 @@ fn an_undo_that_breaks_off_leaves_the_commit_whole_and_can_be_repeated() {
     change_all(&site).commit().unwrap();
     // Another program makes a file where one would be put back, after the check.
     let path = site.path.join("gone.txt");
-    on_step(Some(Box::new(move |step| match step {
-        Step::UndoMarked => fs::write(&path, "later"),
-        _ => Ok(()),
+    on_step(Some(Box::new(move |step| {
+        if step == Step::UndoMarked {
+            fs::write(&path, "later")?;
+        }
+        Ok(())
     })));
     let error = site.undo().unwrap_err();
     on_step(None);
@@ -233,4 +235,48 @@ fn an_undo_that_breaks_off_leaves_the_commit_whole_and_can_be_repeated() {
     check_changed(&site);
     site.undo().unwrap();
     assert_eq!(site.tree(), before);
+}
+
+#[test]
+fn a_directory_with_the_inode_of_a_removed_workdir_gets_none_of_its_files() {
+    use super::super::journal::WorkdirPlace;
+    let top = tempfile::tempdir().unwrap();
+    let site = Site::at(top.path());
+    site.write("secret", "secret");
+    let mut draft = site.begin();
+    draft.remove("secret");
+    let id = draft.commit().unwrap().undo.unwrap();
+    // As if the directory had been made at another time, elsewhere.
+    let journal = site.root.path().join(&id).join("journal");
+    let text = fs::read_to_string(&journal).unwrap();
+    let place = WorkdirPlace::of(&site.workdir).unwrap();
+    let known = serde_json::to_string(&place).unwrap();
+    let other = known
+        .replace("/work\"", "/gone\"")
+        .replace("\"born\":[", "\"born\":[1");
+    assert!(text.contains(&known) && known != other);
+    fs::write(&journal, text.replace(&known, &other)).unwrap();
+    assert!(site.root.undo_records(&site.workdir).unwrap().is_empty());
+    for id in [None, Some(&*id)] {
+        let error = site.root.undo(&site.workdir, id).unwrap_err();
+        assert!(matches!(error, UndoError::Nothing), "{error}");
+    }
+    assert_eq!(site.read("secret"), None);
+    // The next start drops it.
+    assert_eq!(site.root.recover().unwrap().removed, 1);
+    assert!(site.staged().is_empty());
+}
+
+#[test]
+fn a_workdir_that_was_moved_keeps_its_undo_records_until_the_next_start() {
+    let top = tempfile::tempdir().unwrap();
+    let site = Site::at(top.path());
+    let mut draft = site.begin();
+    draft.write("a", "new");
+    draft.commit().unwrap();
+    let away = top.path().join("away");
+    fs::rename(&site.path, &away).unwrap();
+    let moved = Workdir::open_own(&away, &WorkdirUsages::default()).unwrap();
+    site.root.undo(&moved, None).unwrap();
+    assert!(!away.join("a").exists());
 }
