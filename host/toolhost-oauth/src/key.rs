@@ -63,11 +63,10 @@ impl OAuthKeyFile {
 
 impl OAuthKey for OAuthKeyFile {
     fn key(&self) -> io::Result<Zeroizing<[u8; 32]>> {
-        if let Err(error) = fs::symlink_metadata(&self.path) {
-            match error.kind() {
-                io::ErrorKind::NotFound => self.make()?,
-                _ => return Err(error),
-            }
+        match fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make()?,
+            Err(error) => return Err(error),
+            Ok(_) => {}
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&self.path, flags, Mode::empty());

@@ -50,4 +50,8 @@ pub use token::{
 };
 
 #[cfg(test)]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names the variant that it expects"
+)]
 mod tests;
