@@ -18,6 +18,7 @@ mod read;
 mod reference;
 mod resources;
 mod tool;
+mod view;
 
 use std::path::PathBuf;
 
@@ -31,6 +32,7 @@ pub use open::{Entry, LoadError, OpenBundle, SourceEntry};
 pub use other_file::{CORE_MODULE_HELP, OtherFile};
 pub use read::ReadError;
 pub use tool::ToolPlaces;
+pub use view::BundleView;
 
 pub use crate::diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
 pub use crate::yaml::YamlSource;

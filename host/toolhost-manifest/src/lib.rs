@@ -23,9 +23,9 @@ pub use bundle::{Bundle, LoadError};
 pub use diagnostic::{Diagnostic, DiagnosticList, Place, Position, Related, Severity, Span};
 pub use draft::manifest;
 pub use policy::{
-    CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
-    LimitInfo, McpGrant, McpOAuth, McpOAuthGrant, McpReach, OAuthAppGrant, Policy, PolicyError,
-    SecretSource, ToolOAuthGrant,
+    ChangesetGrant, CredentialError, CredentialProvider, CredentialProviderError,
+    CredentialResponse, Credentials, LimitInfo, McpGrant, McpOAuth, McpOAuthGrant, McpReach,
+    OAuthAppGrant, Policy, PolicyError, SecretSource, ToolOAuthGrant,
 };
 pub use suggest::{closest, did_you_mean};
 pub use yaml::YamlSource;

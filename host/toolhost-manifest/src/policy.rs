@@ -1,5 +1,6 @@
 //! The operator's policy: the grants and limits of each tool. This module does no I/O.
 
+mod changesets;
 mod credentials;
 mod http;
 mod limits;
@@ -23,6 +24,7 @@ use toolhost_contract::{
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::suggest::did_you_mean;
+pub use changesets::ChangesetGrant;
 pub use credentials::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
 };
@@ -82,6 +84,7 @@ pub use variable::{SecretSource, Secrets};
 ///   coder:                         # for this agent alone, over the rules of its tools above
 ///     tools:
 ///       bash: {readOnly: false}
+///     changesets: [goondan.yaml, tools/]   # it may change these files of its own bundle; true: all
 /// ```
 ///
 /// A key of `tools` is the name of a Tool resource: the part of a tool's name before `__`. For a native tool it
@@ -90,8 +93,8 @@ pub use variable::{SecretSource, Secrets};
 /// Each key of an agent's `limits` replaces the tool's. Its `env`, `http` and `oauth` replace those of the tool
 /// as a whole, so that they can also revoke grants.
 ///
-/// [`Policy::default`] denies calls outside the catalog, all environment variables, all HTTP requests and
-/// other agents. Its limits are those of [`Limits::default`].
+/// [`Policy::default`] denies calls outside the catalog, all environment variables, all HTTP requests,
+/// other agents and changesets. Its limits are those of [`Limits::default`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -203,6 +206,18 @@ impl Policy {
     pub fn grants_agents(&self, agent: &str, tool: &ResourceName) -> bool {
         let granted = self.last(agent, tool, |rule| rule.agents);
         granted.unwrap_or(false)
+    }
+
+    /// Returns which files of its own bundle an agent may change through changesets. Default: none. A
+    /// policy that comes with the tools grants none: the [operator's](Self::within) counts.
+    ///
+    /// Spec: requirements-v1 §12.4.
+    #[must_use]
+    pub fn changesets(&self, agent: &str) -> Option<&ChangesetGrant> {
+        match &self.operators {
+            Some(operators) => operators.changesets(agent),
+            None => self.agents.get(agent)?.changesets.as_ref(),
+        }
     }
 
     /// Returns whether a tool that this agent calls may send any HTTP request. Default: no.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolhost_contract::{ResourceName, ToolName};
-use toolhost_manifest::policy::Policy;
+use toolhost_manifest::policy::{ChangesetGrant, Policy};
 use toolhost_sandbox::{Grants, Limits};
 
 use crate::catalog::ToolCatalog;
@@ -132,6 +132,15 @@ impl Agent {
         let overlay = self.0.overlay.snapshot();
         let names = overlay.extensions().iter();
         names.map(ToString::to_string).collect()
+    }
+
+    /// Returns which files of its own bundle the policy lets the agent change through changesets; none if
+    /// it may change none, which is the default.
+    ///
+    /// Spec: requirements-v1 §12.4.
+    #[must_use]
+    pub fn changeset_grant(&self) -> Option<&ChangesetGrant> {
+        self.0.host.policy.changesets(self.name())
     }
 
     /// Removes an extension with its tools and middleware, from the next step on. Returns whether it

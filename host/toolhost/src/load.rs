@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use toolhost_contract::ToolErrorCode;
 use toolhost_manifest::bundle::{
-    Bundle, Diagnostic, LoadError, MANIFEST, OpenBundle, Place, ReadError, WriteGuard,
+    Bundle, BundleView, Diagnostic, LoadError, MANIFEST, OpenBundle, Place, ReadError, WriteGuard,
 };
 use toolhost_manifest::policy::Policy;
 use toolhost_sandbox::SandboxError;
@@ -39,7 +39,7 @@ impl Host {
     /// # Errors
     /// [`LoadError`] contains all findings at once.
     pub async fn load(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
-        load(&self.0, path.as_ref(), None).await
+        load(&self.0, path.as_ref(), BundleView::default(), None).await
     }
 
     /// Loads a bundle again from its path, as [`LoadedBundle::reload`] does, but under the policy of this
@@ -48,7 +48,8 @@ impl Host {
     /// # Errors
     /// [`LoadError`] contains all findings at once. The bundle that was loaded before is unaffected.
     pub async fn reload(&self, bundle: &LoadedBundle) -> Result<LoadedBundle, LoadError> {
-        load(&self.0, bundle.source(), Some(bundle.clone())).await
+        let view = BundleView::default();
+        load(&self.0, bundle.source(), view, Some(bundle.clone())).await
     }
 }
 
@@ -78,16 +79,29 @@ impl LoadedBundle {
     pub async fn reload(&self) -> Result<Self, LoadError> {
         self.host().reload(self).await
     }
+
+    /// Loads the bundle as [`Self::reload`] does, but with the files of a view in the place of its own:
+    /// whether a bundle loads can be known before its files are changed. Changes no file. Messages have the
+    /// paths of the bundle.
+    ///
+    /// # Errors
+    /// [`LoadError`] contains all findings at once.
+    ///
+    /// Spec: requirements-v1 §12.4.
+    pub async fn reload_with(&self, view: BundleView) -> Result<Self, LoadError> {
+        load(&self.0.host, self.source(), view, Some(self.clone())).await
+    }
 }
 
 /// Loads the bundle at a path. `previous` is an earlier load of it.
 async fn load(
     host: &Arc<HostInner>,
     source: &Path,
+    view: BundleView,
     previous: Option<LoadedBundle>,
 ) -> Result<LoadedBundle, LoadError> {
     let path = source.to_owned();
-    let open = host.sandbox.compute(move || Bundle::open(&path));
+    let open = host.sandbox.compute(move || Bundle::open_with(&path, view));
     let open = open.await.map_err(|error| failed(source, error))??;
     let open = Arc::new(open);
     let earlier = previous.as_ref().map(|bundle| component::of(&bundle.0));

@@ -3,7 +3,8 @@
 
 pub use crate::loaded_bundle::Declares;
 pub use toolhost_contract::ToolResource;
+pub use toolhost_manifest::bundle::BundleView;
 pub use toolhost_manifest::bundle::component_source::{
     BundleDirectory, ComponentSource, EntryFuture,
 };
-pub use toolhost_manifest::{Bundle, Diagnostic, LimitInfo, Severity, YamlSource};
+pub use toolhost_manifest::{Bundle, ChangesetGrant, Diagnostic, LimitInfo, Severity, YamlSource};

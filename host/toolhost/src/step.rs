@@ -15,7 +15,7 @@ use tracing::Instrument;
 use crate::call::cancellation::{cancelled_result, run_until};
 use crate::call::executor;
 use crate::call::outcome::CallLabel;
-use crate::call::scope::{CallScope, Notices, TurnScope, unloaded};
+use crate::call::scope::{CallScope, Notices, TurnScope};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
 use crate::events::Activity;
@@ -115,19 +115,17 @@ async fn responses(turn: &TurnScope) -> Vec<AgentEvent> {
 impl Turn {
     /// Opens a step: runs the first halves of the agent's `step` middleware on the catalog. The
     /// catalog that results is fixed for the step; calls are admitted against it. The files of every
-    /// loaded bundle are looked up again, to be write-protected.
+    /// loaded bundle are looked up again, to be write-protected. The tools are those of the instance's load of
+    /// the bundle, or of the current one: see [`TurnStart::with_live_bundle`](crate::TurnStart::with_live_bundle).
     ///
     /// # Errors
     /// `E_MIDDLEWARE` if a middleware ends the step before it begins; `E_TOOL_UNLOADED` if the
-    /// [bundle was unloaded](crate::LoadedBundle::unload).
+    /// [bundle was unloaded](crate::LoadedBundle::unload), or its current load has no such agent.
     ///
     /// Spec: tool-spec-v2 §2.1.
     pub async fn open_step(&self) -> Result<Step, ToolError> {
-        if self.scope.agent().tools.is_unloading() {
-            return Err(unloaded(self.scope.locale()));
-        }
+        let turn = &self.scope.of_next_step()?;
         let number = self.steps.fetch_add(1, Relaxed) + 1;
-        let turn = &self.scope;
         let agent = turn.agent();
         let overlay = agent.overlay.snapshot();
         let step_id: Arc<str> = format!("step-{number}").into();

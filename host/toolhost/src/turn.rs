@@ -12,6 +12,7 @@ use crate::call::live_log::{CallLogRecord, LogListener};
 use crate::call::scope::{TurnOptions, TurnScope, unloaded};
 use crate::events::Activity;
 use crate::instance::Instance;
+use crate::live_bundle::LiveBundle;
 use crate::middleware::{Extensions, SuspendedPipeline, TurnContext};
 
 /// What a turn starts with. A string converts to the id of a turn without anything else.
@@ -97,6 +98,20 @@ impl TurnStart {
     #[must_use]
     pub fn with_agents(mut self, agents: AgentsClient) -> Self {
         self.options.agents = Some(agents);
+        self
+    }
+
+    /// Opens each step of the turn with the agent of the current bundle: a bundle that is loaded again
+    /// within the turn takes effect at the next step, and never within one. Default: all steps use the load
+    /// that the instance was made from.
+    ///
+    /// The agent is found by its name. If the current bundle does not have it, no further step opens
+    /// (`E_TOOL_UNLOADED`). [`Turn::required_tools`] stay those that the turn began with.
+    ///
+    /// Spec: requirements-v1 §12.4.
+    #[must_use]
+    pub fn with_live_bundle(mut self, bundle: &LiveBundle) -> Self {
+        self.options.bundle = Some(bundle.clone());
         self
     }
 

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use cap_std::fs::Dir;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolhost_contract::ResourceName;
 
-use super::read::{ReadError, read_beneath};
+use super::read::ReadError;
+use super::view::BundleFolder;
 
 /// The folder of built components, in the bundle's directory.
 pub const FOLDER: &str = ".toolhost";
@@ -155,19 +155,19 @@ impl Stamp {
     }
 
     /// Compares the sources beneath the bundle's directory with their digests.
-    pub(super) fn check(&self, dir: &Dir, budget: &Budget) -> Result<(), Stale> {
+    pub(super) fn check(&self, folder: &BundleFolder, budget: &Budget) -> Result<(), Stale> {
         self.look_for(budget)?;
         self.inside()
-            .try_for_each(|source| check_source(source, dir, budget))
+            .try_for_each(|source| check_source(source, folder, budget))
     }
 }
 
-fn check_source(source: &Source, dir: &Dir, budget: &Budget) -> Result<(), Stale> {
+fn check_source(source: &Source, folder: &BundleFolder, budget: &Budget) -> Result<(), Stale> {
     if budget.left() == 0 {
         return Err(Stale::TooMuch);
     }
     let path = source.path.clone();
-    match read_beneath(dir, Path::new(&path), budget.left().min(FILE_BYTES_MAX)) {
+    match folder.read(Path::new(&path), budget.left().min(FILE_BYTES_MAX)) {
         Ok(bytes) => {
             budget.take(bytes.len() as u64);
             match digest(&bytes) == source.sha256 {

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
-use cap_std::fs::Dir;
-use toolhost_contract::Protected;
 use toolhost_contract::text;
 
 use super::other_file::OtherFile;
-use super::read::{ReadError, STEPS_MAX, read_beneath, resolve};
+use super::read::ReadError;
+use super::view::BundleFolder;
 use crate::yaml::YamlSource;
 
 /// The file that is read if the path of a bundle is a directory.
@@ -87,7 +86,7 @@ impl ManifestError {
 /// The manifests of a bundle, as they are read.
 #[derive(Debug)]
 pub(super) struct Manifests<'d> {
-    dir: &'d Dir,
+    folder: &'d BundleFolder,
     dir_path: &'d Path,
     read: Vec<Manifest>,
     /// The paths without links.
@@ -96,10 +95,10 @@ pub(super) struct Manifests<'d> {
 }
 
 impl<'d> Manifests<'d> {
-    /// Starts with no manifest. `path` is that of `dir`, as the operator wrote it.
-    pub(super) fn new(dir: &'d Dir, path: &'d Path) -> Self {
+    /// Starts with no manifest. `path` is that of `folder`, as the operator wrote it.
+    pub(super) fn new(folder: &'d BundleFolder, path: &'d Path) -> Self {
         Self {
-            dir,
+            folder,
             dir_path: path,
             read: Vec::new(),
             known: HashSet::new(),
@@ -125,9 +124,7 @@ impl<'d> Manifests<'d> {
 
     /// Reads a manifest beneath the directory.
     pub(super) fn read(&mut self, path: &Path) -> Result<Manifest, ManifestError> {
-        let mut steps = STEPS_MAX;
-        let resolved = resolve(self.dir, path, &mut Protected::default(), &mut steps);
-        let resolved = resolved.map_err(ManifestError::Read)?.path;
+        let resolved = self.folder.resolve(path).map_err(ManifestError::Read)?;
         if resolved.as_os_str().is_empty() {
             let found = "a directory";
             return Err(ManifestError::Read(ReadError::NotAFile { found }));
@@ -138,7 +135,8 @@ impl<'d> Manifests<'d> {
         if self.read.len() == MANIFESTS_MAX {
             return Err(ManifestError::TooMany);
         }
-        let bytes = read_beneath(self.dir, path, FILE_MAX as u64).map_err(ManifestError::Read)?;
+        let bytes = self.folder.read(path, FILE_MAX as u64);
+        let bytes = bytes.map_err(ManifestError::Read)?;
         self.bytes += bytes.len();
         if self.bytes > FILE_MAX {
             return Err(ManifestError::TooLarge);

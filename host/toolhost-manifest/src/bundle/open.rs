@@ -14,7 +14,8 @@ use super::built::{self, Budget, Language, Source, Stale, Stamp};
 use super::guarded::{BundleFiles, WriteGuard};
 use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, shown};
 use super::other_file::OtherFile;
-use super::read::{ReadError, ids_to_the_root, read_beneath};
+use super::read::{ReadError, ids_to_the_root};
+use super::view::{BundleFolder, BundleView};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::yaml::YamlSource;
 
@@ -117,7 +118,7 @@ pub struct OpenBundle {
     bundle: Bundle,
     /// The manifest, and those that it includes.
     manifests: Vec<Manifest>,
-    dir: Arc<Dir>,
+    folder: BundleFolder,
     /// The path of the directory, as the operator wrote it.
     dir_path: PathBuf,
     /// The directory, all directories above it, and the links on its path.
@@ -153,12 +154,22 @@ impl Bundle {
     /// # Errors
     /// [`LoadError`] if the bundle cannot be read or has errors.
     pub fn open(path: &Path) -> Result<OpenBundle, LoadError> {
+        Self::open_with(path, BundleView::default())
+    }
+
+    /// Opens the bundle at a path as [`Self::open`] does, but reads the files of a view in the place of
+    /// those of the bundle's directory. Messages have the paths of the bundle's directory.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with(path: &Path, view: BundleView) -> Result<OpenBundle, LoadError> {
         let unreadable = |source: ReadError| LoadError::Read {
             path: path.to_owned(),
             source,
         };
         let (dir, dir_path, manifest) = open_dir(path).map_err(unreadable)?;
-        let mut manifests = Manifests::new(&dir, &dir_path);
+        let folder = BundleFolder::new(Arc::new(dir), view);
+        let mut manifests = Manifests::new(&folder, &dir_path);
         let first = match manifests.read(&manifest) {
             Ok(first) => first,
             Err(ManifestError::Read(ReadError::NotFound)) => {
@@ -187,7 +198,7 @@ impl Bundle {
             }
         };
         let mut folders = Protected::default();
-        for id in ids_to_the_root(&dir).map_err(unreadable)? {
+        for id in ids_to_the_root(folder.dir()).map_err(unreadable)? {
             folders.add(id);
         }
         let target = folders.add_path_chain(&dir_path);
@@ -198,7 +209,7 @@ impl Bundle {
             Ok(bundle) => Ok(OpenBundle {
                 bundle,
                 manifests,
-                dir: Arc::new(dir),
+                folder,
                 dir_path,
                 folders,
                 budget: Budget::default(),
@@ -289,7 +300,7 @@ impl OpenBundle {
             entries: entries.collect(),
             sources,
         };
-        let (dir, folders) = (Arc::clone(&self.dir), self.folders.clone());
+        let (dir, folders) = (Arc::clone(self.folder.dir()), self.folders.clone());
         WriteGuard::new(dir, &self.dir_path, folders, files)
     }
 
@@ -309,7 +320,7 @@ impl OpenBundle {
             if OtherFile::of_source(entry).is_some() {
                 return Err(self.not_a_component(tool));
             }
-            let read = read_beneath(&self.dir, entry, max_bytes);
+            let read = self.folder.read(entry, max_bytes);
             return Ok(Entry {
                 component: read.map_err(|error| self.unreadable(tool, &error))?,
                 files: Vec::new(),
@@ -361,7 +372,7 @@ impl OpenBundle {
         source: &SourceEntry<'_>,
         max_bytes: u64,
     ) -> Result<(Vec<u8>, Stamp), Stale> {
-        let component = match read_beneath(&self.dir, &source.component, max_bytes) {
+        let component = match self.folder.read(&source.component, max_bytes) {
             Ok(component) => component,
             Err(ReadError::NotFound) => return Err(Stale::NotBuilt),
             Err(error) => {
@@ -376,7 +387,7 @@ impl OpenBundle {
         if stamp.entry != source.tool.spec.entry {
             return Err(Stale::OtherEntry);
         }
-        stamp.check(&self.dir, &self.budget)?;
+        stamp.check(&self.folder, &self.budget)?;
         Ok((component, stamp))
     }
 

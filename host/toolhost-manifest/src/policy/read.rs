@@ -9,7 +9,7 @@ use super::mcp_servers::{self, McpRule};
 use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
 use super::rules::{AgentRules, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
-use super::{Policy, http};
+use super::{Policy, changesets, http};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings, Unread};
@@ -117,10 +117,12 @@ fn read_agents(
     findings: &mut Findings,
 ) -> BTreeMap<ResourceName, AgentRules> {
     named(policy, "agents", findings, |fields, place, findings| {
-        fields.refuse_unknown(&["tools"], findings);
+        fields.refuse_unknown(&["tools", "changesets"], findings);
+        let changesets = fields.optional("changesets", findings, changesets::read);
         AgentRules {
             place,
             tools: read_tools(fields, secrets, findings),
+            changesets: changesets.flatten().flatten(),
         }
     })
 }

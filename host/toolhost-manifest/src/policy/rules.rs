@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use toolhost_contract::{ResourceName, WorkdirAccess};
 
+use super::changesets::ChangesetGrant;
 use super::credentials::Credentials;
 use super::http::HttpRules;
 use super::limits::LimitChanges;
@@ -30,6 +31,8 @@ pub(super) struct Rule {
 pub(super) struct AgentRules {
     pub(super) place: Place,
     pub(super) tools: BTreeMap<ResourceName, Rule>,
+    /// The files of its own bundle that it may change.
+    pub(super) changesets: Option<ChangesetGrant>,
 }
 
 /// Returns the secrets of rules.

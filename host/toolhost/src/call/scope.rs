@@ -21,6 +21,8 @@ use super::workdir::{CallWorkdir, WorkdirRequest};
 use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
 use crate::events::Emitter;
+use crate::live_bundle::LiveBundle;
+use crate::loaded_bundle::LoadedBundle;
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::{
     CallOrigin, Extensions, MiddlewareContext, SuspendedPipeline, ToolCallContext,
@@ -65,6 +67,16 @@ impl InstanceScope {
         })
     }
 
+    /// Returns this instance with its agent in another load of the bundle.
+    fn of_agent(&self, agent: Agent) -> Arc<Self> {
+        Arc::new(Self {
+            agent,
+            key: self.key.clone(),
+            workdir: self.workdir.clone(),
+            emitter: self.emitter.clone(),
+        })
+    }
+
     /// Prepares the result of a pending call to leave the host. The policy may have got new secrets
     /// since it was stored.
     pub(crate) fn exit(&self, result: ToolResult) -> ToolResult {
@@ -89,6 +101,8 @@ pub(crate) struct TurnOptions {
     pub(crate) extensions: Option<Extensions>,
     /// The user whose grants the calls use.
     pub(crate) subject: Option<Arc<str>>,
+    /// The bundle whose current load each step uses.
+    pub(crate) bundle: Option<LiveBundle>,
 }
 
 /// What calls need of their turn. Its steps and calls share it.
@@ -104,7 +118,9 @@ pub(crate) struct TurnScope {
     pub(crate) subject: Option<Arc<str>>,
     /// Values that the layers of the turn share with those of its steps and calls.
     pub(crate) extensions: Extensions,
-    required_succeeded: AtomicBool,
+    /// The bundle whose current load each step uses; none: that of the instance.
+    bundle: Option<LiveBundle>,
+    required_succeeded: Arc<AtomicBool>,
 }
 
 impl TurnScope {
@@ -120,6 +136,7 @@ impl TurnScope {
             cancellation,
             extensions,
             subject,
+            bundle,
         } = options;
         // What the layers of this turn insert is not seen by another turn with the same options.
         let extensions =
@@ -138,8 +155,46 @@ impl TurnScope {
             cancellation,
             subject,
             extensions,
-            required_succeeded: AtomicBool::new(false),
+            bundle,
+            required_succeeded: Arc::default(),
         }
+    }
+
+    /// Returns the scope of a step that begins now: with the agent of the current bundle, if the turn has a
+    /// [live bundle](crate::TurnStart::with_live_bundle).
+    ///
+    /// # Errors
+    /// `E_TOOL_UNLOADED` if the current bundle has no such agent, or the bundle was unloaded.
+    pub(crate) fn of_next_step(self: &Arc<Self>) -> Result<Arc<Self>, ToolError> {
+        let scope = match &self.bundle {
+            Some(bundle) => self.within(&bundle.current())?,
+            None => Arc::clone(self),
+        };
+        match scope.agent().tools.is_unloading() {
+            true => Err(unloaded(scope.locale())),
+            false => Ok(scope),
+        }
+    }
+
+    fn within(self: &Arc<Self>, bundle: &LoadedBundle) -> Result<Arc<Self>, ToolError> {
+        let agent = bundle.agent(&self.origin.agent_name).map_err(|error| {
+            let message = format!("The bundle was loaded again, and {error}.");
+            ToolError::host(ToolErrorCode::Unloaded, message, self.locale())
+        })?;
+        if Arc::ptr_eq(&agent.0, &self.instance.agent.0) {
+            return Ok(Arc::clone(self));
+        }
+        Ok(Arc::new(Self {
+            origin: Arc::clone(&self.origin),
+            instance: self.instance.of_agent(agent),
+            agents: self.agents.clone(),
+            log: self.log.clone(),
+            cancellation: self.cancellation.clone(),
+            subject: self.subject.clone(),
+            extensions: self.extensions.clone(),
+            bundle: self.bundle.clone(),
+            required_succeeded: Arc::clone(&self.required_succeeded),
+        }))
     }
 
     /// Returns the scope of a call that was stored earlier, perhaps by another process.

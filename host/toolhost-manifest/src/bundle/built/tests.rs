@@ -1,3 +1,8 @@
+use std::sync::Arc;
+
+use cap_std::fs::Dir;
+
+use super::super::view::BundleView;
 use super::*;
 
 const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -74,6 +79,7 @@ fn sources_are_read_up_to_the_budget() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("index.ts"), "x").unwrap();
     let opened = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
+    let opened = BundleFolder::new(Arc::new(opened), BundleView::default());
     let refused = stamp("./index.ts").check(&opened, &budget);
     assert!(matches!(refused, Err(Stale::TooMuch)), "{refused:?}");
 
