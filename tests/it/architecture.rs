@@ -10,7 +10,7 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 14] = [
+const ORDER: [(&str, &[&str]); 15] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     ("toolhost-sandbox", &["toolhost-contract"]),
@@ -36,6 +36,7 @@ const ORDER: [(&str, &[&str]); 14] = [
     ("toolhost-mcp", &["toolhost"]),
     ("toolhost-rpc", &["toolhost", "toolhost-features"]),
     ("toolhost-mcp-client", &["toolhost"]),
+    ("toolhost-changesets", &["toolhost", "toolhost-store"]),
     (
         "toolhost-testing",
         &[

@@ -50,8 +50,9 @@ pub use recording::options::{
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use workdir::{
-    CommitError, FileIo, Recovered, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord,
-    Undone, Unrecovered, Workdir, WorkdirError, WorkdirHandle, WorkdirRules, WriteProtected,
+    CommitError, FileIo, FileReplacement, Recovered, ReplaceFilesError, ReplacedFiles,
+    StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone, Unrecovered, Workdir,
+    WorkdirError, WorkdirHandle, WorkdirRules, WriteProtected,
 };
 
 pub use toolhost_contract::{

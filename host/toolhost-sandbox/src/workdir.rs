@@ -8,6 +8,7 @@ mod open_files;
 #[expect(dead_code, reason = "commits use it")]
 mod overlay;
 mod protected;
+mod replace;
 #[cfg_attr(not(test), expect(dead_code, reason = "transactions use it"))]
 pub(crate) mod staging;
 mod usage;
@@ -28,6 +29,7 @@ pub use handle::{FileIo, WorkdirHandle};
 pub(crate) use identity::file_id;
 pub(crate) use overlay::{ListingChanges, NameIn, Overlay, OverlayError, Walked, WorkdirFile};
 pub use protected::WriteProtected;
+pub use replace::{FileReplacement, ReplaceFilesError, ReplacedFiles};
 pub(crate) use staging::FileKind;
 pub use staging::{
     CommitError, Recovered, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone,

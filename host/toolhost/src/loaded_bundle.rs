@@ -1,5 +1,6 @@
 //! A loaded bundle: its agents, and the workspaces of their instances.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::host::{Host, HostInner};
 use crate::oauth::{CallbackError, Granted, OAuthApp};
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
-use crate::workspace::{instance_workspace, instances_directory};
+use crate::workspace::{bundle_key, instance_workspace, instances_directory};
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_manifest::closest;
 use toolhost_manifest::policy::McpGrant;
@@ -190,6 +191,13 @@ impl LoadedBundle {
     #[must_use]
     pub fn source(&self) -> &Path {
         &self.0.source
+    }
+
+    /// The identity of the bundle, from the path of its manifest when it was first loaded: what is kept for its
+    /// instances is kept under this key.
+    #[must_use]
+    pub fn key(&self) -> Cow<'_, str> {
+        bundle_key(&self.0.path)
     }
 
     /// The bundle's resources.

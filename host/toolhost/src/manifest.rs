@@ -7,4 +7,6 @@ pub use toolhost_manifest::bundle::BundleView;
 pub use toolhost_manifest::bundle::component_source::{
     BundleDirectory, ComponentSource, EntryFuture,
 };
-pub use toolhost_manifest::{Bundle, ChangesetGrant, Diagnostic, LimitInfo, Severity, YamlSource};
+pub use toolhost_manifest::{
+    Bundle, ChangesetGrant, Diagnostic, LimitInfo, Place, Severity, YamlSource,
+};

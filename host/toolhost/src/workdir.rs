@@ -5,4 +5,7 @@ pub use crate::call::workdir::{
     CallWorkdir, InstanceWorkdir, OpenWorkdir, WorkdirProvider, WorkdirProviderError,
     WorkdirRequest, WorkdirTransaction,
 };
-pub use toolhost_sandbox::WorkdirAccess;
+pub use toolhost_sandbox::{
+    CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles, StagingError, StagingRoot,
+    WorkdirAccess,
+};

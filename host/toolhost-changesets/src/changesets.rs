@@ -1,0 +1,495 @@
+//! The changesets of a bundle.
+
+use std::collections::HashSet;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use toolhost::manifest::ChangesetGrant;
+use toolhost::workdir::StagingRoot;
+use toolhost::{LiveBundle, LoadedBundle, Workdir};
+use toolhost_store::random_text;
+
+use crate::error::ChangesetError;
+use crate::files::{Contents, Merged};
+use crate::folder::{Entry, EntryKind, Folder, digest, unfit};
+use crate::limits::{BYTES_MAX, FILE_BYTES_MAX, FILES_MAX, OPEN_MAX};
+use crate::outcome::{ChangedFile, CommitOutcome};
+use crate::path::{self, Access};
+use crate::records::{Ended, FileRow, FileRows, FileVersion, Records, State};
+
+/// Prefix of every id.
+const PREFIX: &str = "changeset_";
+
+/// Random letters of an id: 80 bits.
+const LETTERS: usize = 16;
+
+/// Whose changeset it is. Nobody else finds it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ChangesetOwner {
+    /// Path of the bundle's manifest.
+    pub(crate) bundle: String,
+    pub(crate) agent: String,
+    pub(crate) instance: String,
+}
+
+/// Which version of a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Version {
+    /// That of the changeset: what it has written, or else the bundle's.
+    #[default]
+    Changeset,
+    /// That which the bundle has now. Reading it resolves a conflict: the next commit replaces this version.
+    Bundle,
+}
+
+/// An open changeset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Changeset {
+    /// Its id: `changeset_` and 16 letters.
+    pub id: String,
+    /// The files that differ from the bundle's, without their differences.
+    pub changed: Vec<String>,
+}
+
+/// The changesets of a bundle. Cheap to clone; the tools work as long as one clone is held.
+///
+/// The state root is one on the file system of the bundle: files are committed by renaming them.
+#[derive(Debug, Clone)]
+pub struct Changesets(pub(crate) Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) bundle: LiveBundle,
+    pub(crate) records: Records,
+    state_root: PathBuf,
+    pub(crate) staging: StagingRoot,
+    /// The changesets that this process commits now.
+    pub(crate) committing: Mutex<HashSet<String>>,
+}
+
+/// What an operation on an open changeset needs.
+pub(crate) struct OpenChangeset {
+    pub(crate) folder: Folder,
+    pub(crate) workdir: Workdir,
+    pub(crate) contents: Contents,
+    pub(crate) rows: FileRows,
+}
+
+impl OpenChangeset {
+    pub(crate) fn merged(&self) -> Merged<'_> {
+        Merged {
+            folder: &self.folder,
+            contents: &self.contents,
+            rows: &self.rows,
+        }
+    }
+}
+
+impl Changesets {
+    /// Opens the changesets of a bundle in a state root. Blocks, as opening the database does.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the state root or its database cannot be used.
+    pub fn new(bundle: &LiveBundle, state_root: impl AsRef<Path>) -> Result<Self, ChangesetError> {
+        let state_root = state_root.as_ref();
+        let records = Records::open(state_root)?;
+        // The database has made it.
+        let real = state_root.canonicalize();
+        let state_root = real.map_err(ChangesetError::io(state_root.display().to_string()))?;
+        Ok(Self(Arc::new(Inner {
+            bundle: bundle.clone(),
+            records,
+            staging: StagingRoot::open(&state_root)?,
+            state_root,
+            committing: Mutex::default(),
+        })))
+    }
+
+    /// Returns the owner of the changesets of an instance of an agent.
+    #[must_use]
+    pub fn owner(&self, agent: &str, instance_key: &str) -> ChangesetOwner {
+        ChangesetOwner {
+            bundle: self.0.bundle.current().key().into_owned(),
+            agent: agent.to_owned(),
+            instance: instance_key.to_owned(),
+        }
+    }
+
+    /// Opens a changeset.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the policy grants the agent none, the bundle's folder contains what no agent
+    /// may change, or it is on another file system than the state root.
+    ///
+    /// Spec: requirements-v1 §12.4.
+    pub async fn open(&self, owner: &ChangesetOwner) -> Result<Changeset, ChangesetError> {
+        self.0.grant(owner)?;
+        let workdir = self.0.workdir()?;
+        self.0.staging.check(&workdir)?;
+        let letters = random_text::<LETTERS>().map_err(|error| ChangesetError::Host {
+            reason: error.to_string(),
+        })?;
+        let id = format!("{PREFIX}{letters}");
+        let contents = self.0.contents(&id);
+        contents.make(&self.0.state_root)?;
+        match self.0.records.insert(&id, owner, OPEN_MAX).await {
+            Ok(true) => Ok(Changeset {
+                id,
+                changed: Vec::new(),
+            }),
+            refused => {
+                contents.remove_all();
+                refused?;
+                Err(ChangesetError::TooMany)
+            }
+        }
+    }
+
+    /// Lists the open changesets of an owner, the oldest first.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the database or a file cannot be read.
+    pub async fn list(&self, owner: &ChangesetOwner) -> Result<Vec<Changeset>, ChangesetError> {
+        let mut open = Vec::new();
+        for id in self.0.records.open_of(owner).await? {
+            match self.0.find(&id, owner).await {
+                Ok(found) => {
+                    let changes = found.merged().changes()?;
+                    let changed = changes.into_iter().map(|file| file.path).collect();
+                    open.push(Changeset { id, changed });
+                }
+                Err(ChangesetError::NotOpen { .. } | ChangesetError::Unknown { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(open)
+    }
+
+    /// Returns the files that differ from the bundle's, with their differences, sorted by path.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the changeset is not open, or a file cannot be read.
+    pub async fn diff(
+        &self,
+        id: &str,
+        owner: &ChangesetOwner,
+    ) -> Result<Vec<ChangedFile>, ChangesetError> {
+        self.0.find(id, owner).await?.merged().changes()
+    }
+
+    /// Lists a folder as the changeset leaves it. `path` is from the bundle's folder; empty for that itself.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the changeset is not open, or there is no such folder.
+    pub async fn list_files(
+        &self,
+        id: &str,
+        owner: &ChangesetOwner,
+        path: &str,
+    ) -> Result<Vec<Entry>, ChangesetError> {
+        let path = path::parse_folder(path)?;
+        self.0.find(id, owner).await?.merged().list(&path)
+    }
+
+    /// Reads a file, and notes which version of the bundle's file the changeset has seen: if the bundle has
+    /// another one by the commit, that is a conflict.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the changeset is not open, or there is no such file.
+    pub async fn read(
+        &self,
+        id: &str,
+        owner: &ChangesetOwner,
+        path: &str,
+        version: Version,
+    ) -> Result<Vec<u8>, ChangesetError> {
+        let path = path::parse(path, Access::Read)?;
+        let found = self.0.find(id, owner).await?;
+        let (row, is_known) = match found.rows.get(&path) {
+            Some(row) => (row.version.clone(), true),
+            None => (FileVersion::Bundle, false),
+        };
+        let bytes = match version {
+            Version::Bundle => found.folder.read(&path)?,
+            Version::Changeset => found.merged().read(&path)?,
+        };
+        let is_of_bundle = version == Version::Bundle || row == FileVersion::Bundle;
+        // What a changeset has not written is what the bundle has now.
+        if is_of_bundle && (bytes.is_some() || is_known) {
+            let base = bytes.as_deref().map(digest);
+            self.0.set(id, &found, &path, base, row).await?;
+        }
+        bytes.ok_or(ChangesetError::NotFound { path })
+    }
+
+    /// Writes a file of the changeset. The bundle does not change.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the changeset is not open, the policy does not grant the path, it is not a
+    /// file's, or a limit is exceeded.
+    pub async fn write(
+        &self,
+        id: &str,
+        owner: &ChangesetOwner,
+        path: &str,
+        bytes: &[u8],
+    ) -> Result<(), ChangesetError> {
+        let path = self.0.writable(owner, path)?;
+        let found = self.0.find(id, owner).await?;
+        found.merged().check_writable(&path)?;
+        let others = found.rows.iter().filter(|(file, _)| **file != path);
+        let others = others.filter_map(|(_, row)| match &row.version {
+            FileVersion::Content(name) => Some(found.contents.bytes(name)),
+            FileVersion::Bundle | FileVersion::Deleted => None,
+        });
+        let bytes_of_all = others.sum::<u64>() + bytes.len() as u64;
+        if bytes.len() as u64 > FILE_BYTES_MAX || bytes_of_all > BYTES_MAX {
+            return Err(ChangesetError::TooLarge { path });
+        }
+        let base = found.base(&path)?;
+        let name = found.contents.write(bytes)?;
+        let content = FileVersion::Content(name.clone());
+        let set = self.0.set(id, &found, &path, base, content).await;
+        match (&set, found.rows.get(&path)) {
+            (Err(_), _) => found.contents.remove(&name),
+            (Ok(()), Some(row)) => found.remove_content(row),
+            (Ok(()), None) => {}
+        }
+        set
+    }
+
+    /// Deletes a file of the changeset. The bundle does not change.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the changeset is not open, the policy does not grant the path, or there is no
+    /// such file.
+    pub async fn delete(
+        &self,
+        id: &str,
+        owner: &ChangesetOwner,
+        path: &str,
+    ) -> Result<(), ChangesetError> {
+        let path = self.0.writable(owner, path)?;
+        let found = self.0.find(id, owner).await?;
+        if found.merged().read(&path)?.is_none() {
+            return Err(match found.folder.kind(&path)? {
+                Some(kind) if kind != EntryKind::File => unfit(&path, kind),
+                _ => ChangesetError::NotFound { path },
+            });
+        }
+        let base = found.base(&path)?;
+        let deleted = FileVersion::Deleted;
+        self.0.set(id, &found, &path, base, deleted).await?;
+        if let Some(row) = found.rows.get(&path) {
+            found.remove_content(row);
+        }
+        Ok(())
+    }
+
+    /// Loads the bundle as the changeset leaves it, changes the bundle's files, whole or not at all, and
+    /// makes the new bundle the current one of the [`LiveBundle`]. It takes effect at the next step of turns
+    /// that have the [live bundle](toolhost::TurnStart::with_live_bundle).
+    ///
+    /// Runs in a task of the tokio runtime from which it is called: a commit that has begun goes on if this
+    /// future is dropped.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the changeset is not open, or the database fails. What a commit may come to
+    /// is a [`CommitOutcome`].
+    ///
+    /// Spec: requirements-v1 §12.4(1).
+    pub async fn commit(
+        &self,
+        id: &str,
+        owner: &ChangesetOwner,
+    ) -> Result<CommitOutcome, ChangesetError> {
+        let (changesets, id, owner) = (self.clone(), id.to_owned(), owner.clone());
+        let committed = tokio::spawn(async move { changesets.0.commit(&id, &owner).await });
+        let ended = |error: tokio::task::JoinError| ChangesetError::Host {
+            reason: format!("the commit ended early: {error}"),
+        };
+        let outcome = committed.await.map_err(ended)??;
+        if matches!(outcome, CommitOutcome::Ok { .. }) {
+            // Agents that are new get the tools, if the policy names them.
+            self.extend()?;
+        }
+        Ok(outcome)
+    }
+
+    /// Closes a changeset without changing the bundle.
+    ///
+    /// # Errors
+    /// [`ChangesetError`] where the changeset is not open.
+    pub async fn discard(&self, id: &str, owner: &ChangesetOwner) -> Result<(), ChangesetError> {
+        let found = self.0.find(id, owner).await?;
+        if !self.0.records.discard(id).await? {
+            return Err(self.0.not_open(id, owner).await);
+        }
+        found.contents.remove_all();
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Returns what the policy grants to the owner's agent.
+    fn grant(&self, owner: &ChangesetOwner) -> Result<ChangesetGrant, ChangesetError> {
+        let agent = self.bundle.current().agent(&owner.agent);
+        let grant = agent
+            .ok()
+            .and_then(|agent| agent.changeset_grant().cloned());
+        grant.ok_or_else(|| ChangesetError::NotGranted {
+            agent: owner.agent.clone(),
+        })
+    }
+
+    /// Returns the form of a path that the owner may write.
+    fn writable(&self, owner: &ChangesetOwner, path: &str) -> Result<String, ChangesetError> {
+        let grant = self.grant(owner)?;
+        let path = path::parse(path, Access::Write)?;
+        match grant.allows(&path) {
+            true => Ok(path),
+            false => Err(ChangesetError::NotGrantedPath {
+                agent: owner.agent.clone(),
+                path,
+            }),
+        }
+    }
+
+    /// Opens the bundle's folder. It is refused where it contains what no tool may reach.
+    pub(crate) fn workdir(&self) -> Result<Workdir, ChangesetError> {
+        let bundle = self.bundle.current();
+        Ok(bundle.host().workdir(folder_of(&bundle))?)
+    }
+
+    fn contents(&self, id: &str) -> Contents {
+        Contents::of(&self.state_root, id)
+    }
+
+    /// Finds an open changeset of an owner whom the policy grants changesets.
+    pub(crate) async fn find(
+        &self,
+        id: &str,
+        owner: &ChangesetOwner,
+    ) -> Result<OpenChangeset, ChangesetError> {
+        self.grant(owner)?;
+        let unknown = || ChangesetError::Unknown { id: id.to_owned() };
+        let (mut state, mut rows) = self.records.find(id, owner).await?.ok_or_else(unknown)?;
+        let workdir = self.workdir()?;
+        let dir = workdir.as_fd().try_clone_to_owned();
+        let dir = dir.map_err(ChangesetError::io("."))?;
+        let mut found = OpenChangeset {
+            folder: Folder::new(cap_std::fs::Dir::from_std_file(dir.into())),
+            workdir,
+            contents: self.contents(id),
+            rows: FileRows::new(),
+        };
+        if let State::Committing { run_id } = &state
+            && !self.is_committing(id, run_id)
+        {
+            // The process that committed has ended: what it left tells how far it came.
+            found.rows = rows;
+            self.recover(id, &found).await?;
+            (state, rows) = self.records.find(id, owner).await?.ok_or_else(unknown)?;
+        }
+        if state != State::Open {
+            return Err(not_open(id, &state));
+        }
+        found.rows = rows;
+        Ok(found)
+    }
+
+    fn is_committing(&self, id: &str, run_id: &str) -> bool {
+        let committing = self.committing.lock();
+        let committing = committing.unwrap_or_else(PoisonError::into_inner);
+        committing.contains(id) || self.records.is_elsewhere(run_id)
+    }
+
+    /// Ends a commit whose process has ended: its renames were made, or were taken back when this process
+    /// opened the state root.
+    async fn recover(&self, id: &str, found: &OpenChangeset) -> Result<(), ChangesetError> {
+        let ended = match found.merged().is_applied() {
+            true => Ended::Committed,
+            false => Ended::Open,
+        };
+        self.records.end_commit(id, ended).await?;
+        if ended == Ended::Committed {
+            found.contents.remove_all();
+        }
+        tracing::info!(id, ?ended, "a commit whose process had ended was recovered");
+        Ok(())
+    }
+
+    pub(crate) async fn not_open(&self, id: &str, owner: &ChangesetOwner) -> ChangesetError {
+        match self.records.find(id, owner).await {
+            Ok(Some((state, _))) => not_open(id, &state),
+            Ok(None) => ChangesetError::Unknown { id: id.to_owned() },
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Sets the row of a file of an open changeset.
+    async fn set(
+        &self,
+        id: &str,
+        found: &OpenChangeset,
+        path: &str,
+        base: Option<String>,
+        version: FileVersion,
+    ) -> Result<(), ChangesetError> {
+        if found.rows.len() >= FILES_MAX && !found.rows.contains_key(path) {
+            return Err(ChangesetError::TooManyFiles);
+        }
+        let row = FileRow { base, version };
+        if found.rows.get(path) == Some(&row) {
+            return Ok(());
+        }
+        match self.records.set_file(id, path, row).await? {
+            true => Ok(()),
+            // It was closed meanwhile.
+            false => Err(ChangesetError::NotOpen {
+                id: id.to_owned(),
+                state: "closed",
+            }),
+        }
+    }
+}
+
+impl OpenChangeset {
+    /// Returns the digest of the bundle's file that the changeset has seen: now, if it has seen none.
+    fn base(&self, path: &str) -> Result<Option<String>, ChangesetError> {
+        match self.rows.get(path) {
+            Some(row) => Ok(row.base.clone()),
+            None => self.folder.digest(path),
+        }
+    }
+
+    fn remove_content(&self, row: &FileRow) {
+        if let FileVersion::Content(name) = &row.version {
+            self.contents.remove(name);
+        }
+    }
+}
+
+fn not_open(id: &str, state: &State) -> ChangesetError {
+    ChangesetError::NotOpen {
+        id: id.to_owned(),
+        state: state.text(),
+    }
+}
+
+/// Returns the folder of a bundle, as it was given to the host.
+pub(crate) fn folder_of(bundle: &LoadedBundle) -> PathBuf {
+    let source = bundle.source();
+    if source.is_dir() {
+        return source.to_owned();
+    }
+    match source.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

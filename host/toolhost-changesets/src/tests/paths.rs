@@ -1,0 +1,145 @@
+//! Paths that lead out of the bundle's folder, or to what programs of the host run.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use crate::{ChangesetError, CommitOutcome, Version};
+
+use super::{Fixture, call, code};
+
+#[tokio::test]
+async fn nothing_outside_the_folder_of_the_bundle_is_read_or_written() {
+    // requirements-v1 §12.4
+    let fixture = Fixture::new().await;
+    let outside = fixture.top.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "secret").unwrap();
+    symlink(&outside, fixture.path("folder")).unwrap();
+    symlink(outside.join("secret"), fixture.path("file")).unwrap();
+    symlink("notes.md", fixture.path("inside")).unwrap();
+    fs::create_dir_all(fixture.path(".git/hooks")).unwrap();
+    let before = (fixture.disk(), fs::read(outside.join("secret")).unwrap());
+
+    let turn = fixture.instance().open_turn("turn-1").await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    let id = fixture.open().await;
+    let absolute = outside.join("secret").display().to_string();
+    for path in [
+        "../outside/secret",
+        "a/../../outside/secret",
+        &absolute,
+        "folder/secret",
+        "folder/new",
+        "file",
+        "inside",
+        ".git/hooks/pre-commit",
+        ".",
+        "a\u{0}b",
+    ] {
+        for (tool, args) in [
+            ("changeset__read", json!({"id": id, "path": path})),
+            (
+                "changeset__write",
+                json!({"id": id, "path": path, "content": "x"}),
+            ),
+            ("changeset__delete", json!({"id": id, "path": path})),
+        ] {
+            let refused = call(&step, tool, args).await;
+            assert_eq!(
+                code(&refused),
+                "E_CHANGESET_PATH",
+                "{tool} {path:?}: {refused:?}"
+            );
+        }
+    }
+    for folder in ["..", "/", "folder", ".git"] {
+        let refused = call(&step, "changeset__list", json!({"id": id, "path": folder})).await;
+        assert_eq!(code(&refused), "E_CHANGESET_PATH", "{folder}");
+    }
+    let committed = fixture.commit(&id).await;
+    assert!(
+        matches!(committed, CommitOutcome::Ok { .. }),
+        "{committed:?}"
+    );
+    let after = (fixture.disk(), fs::read(outside.join("secret")).unwrap());
+    assert_eq!(after, before);
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_folder_that_becomes_a_link_before_the_commit_leads_nowhere() {
+    // requirements-v1 §12.4
+    let fixture = Fixture::new().await;
+    let outside = fixture.top.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::create_dir(fixture.path("docs")).unwrap();
+    let id = fixture.open().await;
+    fixture.write(&id, "docs/a.md", "mine").await;
+    fs::remove_dir(fixture.path("docs")).unwrap();
+    symlink(&outside, fixture.path("docs")).unwrap();
+    let outcome = fixture.commit(&id).await;
+    assert!(!matches!(outcome, CommitOutcome::Ok { .. }), "{outcome:?}");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn what_builds_run_cannot_be_written() {
+    // `toolhost build` runs outside a sandbox.
+    let fixture = Fixture::new().await;
+    let id = fixture.open().await;
+    for path in [
+        "Cargo.toml",
+        "a/build.rs",
+        "package.json",
+        "node_modules/a/index.js",
+    ] {
+        let refused = fixture
+            .changesets
+            .write(&id, &fixture.owner, path, b"x")
+            .await;
+        assert!(
+            matches!(refused, Err(ChangesetError::Path(_))),
+            "{path}: {refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn folders_and_files_do_not_take_each_others_place() {
+    let fixture = Fixture::new().await;
+    let id = fixture.open().await;
+    fixture.write(&id, "new/a.md", "x").await;
+    for path in ["new", "new/a.md/b", "notes.md/b", "text.wasm/b"] {
+        let refused = fixture
+            .changesets
+            .write(&id, &fixture.owner, path, b"x")
+            .await;
+        assert!(
+            matches!(refused, Err(ChangesetError::Unfit { .. })),
+            "{path}: {refused:?}"
+        );
+    }
+    let read = fixture
+        .changesets
+        .read(&id, &fixture.owner, "new", Version::Changeset)
+        .await;
+    assert!(
+        matches!(read, Err(ChangesetError::Unfit { .. })),
+        "{read:?}"
+    );
+    // Where a file is deleted, a folder can be.
+    fixture
+        .changesets
+        .delete(&id, &fixture.owner, "notes.md")
+        .await
+        .unwrap();
+    fixture.write(&id, "notes.md/b", "x").await;
+    let committed = fixture.commit(&id).await;
+    assert!(
+        matches!(committed, CommitOutcome::Ok { .. }),
+        "{committed:?}"
+    );
+    assert_eq!(fixture.text("notes.md/b"), "x");
+}

@@ -1,0 +1,233 @@
+//! The four results of a commit.
+
+use std::fs;
+
+use crate::outcome::ChangeKind;
+use crate::{ChangesetError, CommitOutcome, EntryKind, Version};
+
+use super::{Fixture, documents, tool};
+
+#[tokio::test]
+async fn a_commit_changes_creates_and_deletes_files_together() {
+    // requirements-v1 §12.4(1): ok
+    let fixture = Fixture::new().await;
+    let before = fixture.disk();
+    let id = fixture.open().await;
+    let manifest = documents(&[
+        tool("text", "text", "upper"),
+        tool("shout", "text", "upper"),
+    ]);
+    fixture.write(&id, "goondan.yaml", &manifest).await;
+    fixture.write(&id, "docs/a/b.md", "new").await;
+    fixture.write(&id, "docs/c.md", "new").await;
+    let deleted = fixture.changesets.delete(&id, &fixture.owner, "notes.md");
+    deleted.await.unwrap();
+    assert_eq!(
+        fixture.disk(),
+        before,
+        "nothing takes effect before the commit"
+    );
+
+    let entries = fixture
+        .changesets
+        .list_files(&id, &fixture.owner, "")
+        .await
+        .unwrap();
+    let entries: Vec<_> = entries
+        .iter()
+        .map(|it| (it.name.as_str(), it.kind))
+        .collect();
+    let expected = [
+        ("docs", EntryKind::Folder),
+        ("goondan.yaml", EntryKind::File),
+        ("text.wasm", EntryKind::File),
+    ];
+    assert_eq!(entries, expected);
+
+    let committed = fixture.commit(&id).await;
+    let CommitOutcome::Ok { changes, .. } = committed else {
+        panic!("{committed:?}");
+    };
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|it| (it.path.as_str(), it.change))
+        .collect();
+    let expected = [
+        ("docs/a/b.md", ChangeKind::Created),
+        ("docs/c.md", ChangeKind::Created),
+        ("goondan.yaml", ChangeKind::Changed),
+        ("notes.md", ChangeKind::Deleted),
+    ];
+    assert_eq!(changes, expected);
+    assert_eq!(fixture.text("goondan.yaml"), manifest);
+    assert_eq!(fixture.text("docs/a/b.md"), "new");
+    assert_eq!(fixture.text("docs/c.md"), "new");
+    assert!(!fixture.path("notes.md").exists());
+    assert_eq!(fixture.tools(), ["text__upper", "shout__upper"]);
+
+    let closed = fixture.changesets.diff(&id, &fixture.owner).await;
+    assert!(
+        matches!(
+            closed,
+            Err(ChangesetError::NotOpen {
+                state: "committed",
+                ..
+            })
+        ),
+        "{closed:?}"
+    );
+    assert!(!fixture.state("changesets").join(&id).exists());
+}
+
+#[tokio::test]
+async fn a_bundle_that_does_not_load_is_rejected_with_every_diagnostic_and_nothing_changes() {
+    // requirements-v1 §12.4(1): rejected
+    let fixture = Fixture::new().await;
+    let before = fixture.disk();
+    let id = fixture.open().await;
+    let manifest = documents(&[
+        tool("text", "missing", "upper"),
+        tool("other", "text", "no-such-handler"),
+    ]);
+    fixture.write(&id, "goondan.yaml", &manifest).await;
+    fixture.write(&id, "new.md", "new").await;
+    let CommitOutcome::Rejected { diagnostics, hint } = fixture.commit(&id).await else {
+        panic!("it is rejected");
+    };
+    let codes: Vec<_> = diagnostics
+        .iter()
+        .map(|finding| finding.code.as_str())
+        .collect();
+    for code in ["E_CONFIG_ENTRY_NOT_FOUND", "E_COMPONENT_MISSING_HANDLER"] {
+        assert!(codes.contains(&code), "{codes:?}");
+    }
+    let own = fixture.path("goondan.yaml");
+    for finding in &diagnostics {
+        assert!(
+            finding.place.file.ends_with("bundle/goondan.yaml"),
+            "{finding}"
+        );
+        assert!(finding.place.position.is_some(), "{finding}");
+        let text = format!("{finding} {}", finding.help);
+        assert!(!text.contains("changeset"), "a path of the bundle: {text}");
+    }
+    assert!(own.exists() && !hint.is_empty());
+    assert_eq!(fixture.disk(), before);
+    assert_eq!(fixture.tools(), ["text__upper"]);
+
+    // It is still open, and can be corrected.
+    fixture
+        .write(&id, "goondan.yaml", tool("other", "text", "upper"))
+        .await;
+    let committed = fixture.commit(&id).await;
+    assert!(
+        matches!(committed, CommitOutcome::Ok { .. }),
+        "{committed:?}"
+    );
+    assert_eq!(fixture.text("new.md"), "new");
+    assert_eq!(fixture.tools(), ["other__upper"]);
+}
+
+#[tokio::test]
+async fn a_changeset_that_deletes_the_manifest_is_rejected() {
+    // requirements-v1 §12.4(1): rejected
+    let fixture = Fixture::new().await;
+    let before = fixture.disk();
+    let id = fixture.open().await;
+    let deleted = fixture
+        .changesets
+        .delete(&id, &fixture.owner, "goondan.yaml");
+    deleted.await.unwrap();
+    let CommitOutcome::Rejected { diagnostics, .. } = fixture.commit(&id).await else {
+        panic!("it is rejected");
+    };
+    assert!(
+        diagnostics[0].message.contains("no goondan.yaml"),
+        "{diagnostics:?}"
+    );
+    assert_eq!(fixture.disk(), before);
+    assert_eq!(fixture.tools(), ["text__upper"]);
+}
+
+#[tokio::test]
+async fn a_commit_whose_files_cannot_be_staged_fails_and_nothing_changes() {
+    // requirements-v1 §12.4(1): failed
+    let fixture = Fixture::new().await;
+    let before = fixture.disk();
+    let id = fixture.open().await;
+    fixture.write(&id, "a.md", "new").await;
+    fixture.write(&id, "notes.md", "new").await;
+    for entry in fs::read_dir(fixture.state("changesets").join(&id)).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    let failed = fixture.commit(&id).await;
+    let CommitOutcome::Failed { error, hint } = failed else {
+        panic!("{failed:?}");
+    };
+    assert!(!error.is_empty() && !hint.is_empty());
+    assert_eq!(fixture.disk(), before);
+    assert_eq!(fixture.tools(), ["text__upper"]);
+    // It is still open.
+    fixture.write(&id, "a.md", "again").await;
+    fixture.write(&id, "notes.md", "again").await;
+    let committed = fixture.commit(&id).await;
+    assert!(
+        matches!(committed, CommitOutcome::Ok { .. }),
+        "{committed:?}"
+    );
+    assert_eq!(fixture.text("a.md"), "again");
+}
+
+#[tokio::test]
+async fn a_discarded_changeset_leaves_nothing() {
+    // requirements-v1 §12.4(3)
+    let fixture = Fixture::new().await;
+    let before = fixture.disk();
+    let id = fixture.open().await;
+    fixture.write(&id, "notes.md", "new").await;
+    fixture
+        .changesets
+        .discard(&id, &fixture.owner)
+        .await
+        .unwrap();
+    assert_eq!(fixture.disk(), before);
+    assert!(!fixture.state("changesets").join(&id).exists());
+    let read = fixture
+        .changesets
+        .read(&id, &fixture.owner, "notes.md", Version::Changeset);
+    let refused = read.await;
+    assert!(
+        matches!(
+            refused,
+            Err(ChangesetError::NotOpen {
+                state: "discarded",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+    assert!(
+        fixture
+            .changesets
+            .list(&fixture.owner)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_replaced_file_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let fixture = Fixture::new().await;
+    fs::set_permissions(fixture.path("notes.md"), fs::Permissions::from_mode(0o750)).unwrap();
+    let id = fixture.open().await;
+    fixture.write(&id, "notes.md", "new").await;
+    fixture.commit(&id).await;
+    let mode = fs::metadata(fixture.path("notes.md"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o750);
+    assert_eq!(fixture.text("notes.md"), "new");
+}
