@@ -56,6 +56,7 @@ const ORDER: [(&str, &[&str]); 15] = [
             "toolhost-mcp",
             "toolhost-rpc",
             "toolhost-mcp-client",
+            "toolhost-changesets",
             "toolhost-testing",
         ],
     ),

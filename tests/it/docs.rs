@@ -233,7 +233,7 @@ fn the_files_in_which_to_add_something_exist() {
 }
 
 /// The source folder of each crate or test binary that the pages name.
-const SOURCES: [(&str, &str); 16] = [
+const SOURCES: [(&str, &str); 17] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost-store", "host/toolhost-store/src"),
@@ -250,6 +250,7 @@ const SOURCES: [(&str, &str); 16] = [
     ("toolhost-oauth", "host/toolhost-oauth/src"),
     ("oauth", "host/toolhost-oauth/tests/it"),
     ("toolhost-testing", "host/toolhost-testing/src"),
+    ("toolhost-changesets", "host/toolhost-changesets/src"),
 ];
 
 const LEVELS: [&str; 4] = ["MUST", "MUST NOT", "SHOULD", "MAY"];

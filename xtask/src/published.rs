@@ -8,7 +8,7 @@ pub(crate) struct Published {
 }
 
 /// Crates of the host's workspace.
-pub(crate) const HOST: [Published; 10] = [
+pub(crate) const HOST: [Published; 11] = [
     published("toolhost-contract", "host/toolhost-contract"),
     published("toolhost-store", "host/toolhost-store"),
     published("toolhost-manifest", "host/toolhost-manifest"),
@@ -18,6 +18,7 @@ pub(crate) const HOST: [Published; 10] = [
     published("toolhost", "host/toolhost"),
     published("toolhost-mcp", "host/toolhost-mcp"),
     published("toolhost-mcp-client", "host/toolhost-mcp-client"),
+    published("toolhost-changesets", "host/toolhost-changesets"),
     published("toolhost-otel", "host/toolhost-otel"),
 ];
 

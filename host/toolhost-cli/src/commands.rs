@@ -6,6 +6,7 @@ mod cache;
 mod call;
 mod callback;
 mod caller;
+mod changesets;
 mod check;
 mod completions;
 mod component;

@@ -1,9 +1,9 @@
 //! `toolhost call`, `poll` and `cancel`: call a tool, poll or cancel a pending call, and print the
 //! ToolResult.
 
-use toolhost::{ErrorCode, ToolCall, ToolErrorCode, ToolResult, ToolStatus, TurnStart};
+use toolhost::{ErrorCode, LiveBundle, ToolCall, ToolErrorCode, ToolResult, ToolStatus, TurnStart};
 
-use super::{caller, mcp_servers};
+use super::{caller, changesets, mcp_servers};
 use crate::args::{CallArgs, PendingArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -20,6 +20,9 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     let input = args.args.read().await?;
     let caller = caller::open(bundle, &args.caller, StateRoot::Optional, settings).await?;
     let servers = mcp_servers::start(&caller.bundle, settings).await?;
+    let live = LiveBundle::new(caller.bundle.clone());
+    // Held until the call has ended.
+    let _changesets = changesets::start(&live, settings)?;
     let mut start = TurnStart::new("turn");
     if let Some(subject) = &args.caller.subject {
         start = start.with_subject(subject.as_str());

@@ -1,8 +1,8 @@
 //! `toolhost list`: lists the tools of an agent.
 
-use toolhost::ToolCatalog;
+use toolhost::{LiveBundle, ToolCatalog};
 
-use super::{agent, mcp_servers};
+use super::{agent, changesets, mcp_servers};
 use crate::args::{Format, ListArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -15,6 +15,8 @@ pub(crate) async fn list(args: &ListArgs, settings: &Settings) -> Result<Exit, F
     let bundle = context.load(&args.bundle).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
     let servers = mcp_servers::start(&bundle, settings).await?;
+    let live = LiveBundle::new(bundle);
+    let _changesets = changesets::start(&live, settings)?;
     let catalog = agent.catalog();
     servers.close().await;
     match args.format() {

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use toolhost::LiveBundle;
 use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket};
 
-use super::{agent, caller, mcp_servers};
+use super::{agent, caller, changesets, mcp_servers};
 use crate::args::RpcArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -61,6 +61,7 @@ async fn config(
         }
         let live = LiveBundle::new(bundle);
         mcp_servers::follow(&live, settings, tasks).await?;
+        changesets::follow(&live, settings, tasks)?;
         if let Some(watch) = watch {
             tasks.spawn(watch.reload(live.clone(), Arc::new(settings.clone())));
         }

@@ -91,6 +91,12 @@ pub(super) async fn open(session: &Session, params: OpenParams) -> Result<Value,
     if let Some(subject) = params.subject {
         start = start.with_subject(subject);
     }
+    if let Some(bundle) = &config.bundle
+        && instance.agent().changeset_grant().is_some()
+    {
+        // What a step commits takes effect at the next one.
+        start = start.with_live_bundle(bundle);
+    }
     let turn = instance.open_turn(start).await?;
     let turn = turns.add(turn, instance, &config.limits)?;
     Ok(json!({
