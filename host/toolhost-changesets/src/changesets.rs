@@ -101,10 +101,13 @@ impl Changesets {
         // The database has made it.
         let real = state_root.canonicalize();
         let state_root = real.map_err(ChangesetError::io(state_root.display().to_string()))?;
+        let staging = StagingRoot::open(&state_root)?;
+        // What a process that ended left of a commit is taken back before anything is read.
+        staging.recover()?;
         Ok(Self(Arc::new(Inner {
             bundle: bundle.clone(),
             records,
-            staging: StagingRoot::open(&state_root)?,
+            staging,
             state_root,
             committing: Mutex::default(),
         })))

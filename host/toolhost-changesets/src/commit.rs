@@ -49,7 +49,7 @@ impl Inner {
         found.rows = rows;
         let mut changes = Vec::new();
         let next = async |current: LoadedBundle| {
-            let (next, changed) = apply(self, &found, &current).await?;
+            let (next, changed) = apply(self, id, &found, &current).await?;
             changes = changed;
             Ok::<_, CommitOutcome>(next)
         };
@@ -77,6 +77,7 @@ impl Inner {
 /// Changes the files of the bundle, and returns it as it was loaded with them.
 async fn apply(
     changesets: &Inner,
+    id: &str,
     found: &OpenChangeset,
     current: &LoadedBundle,
 ) -> Result<(LoadedBundle, Vec<ChangedFile>), CommitOutcome> {
@@ -91,7 +92,7 @@ async fn apply(
     // Nothing on the disk has changed yet. The load keeps its components for the one after the renames.
     let aside = current.reload_with(view).await;
     let aside = aside.map_err(|error| rejected(current, error))?;
-    let replaced = replace(changesets, found)?;
+    let replaced = replace(changesets, id, found)?;
     match aside.reload().await {
         Ok(next) => Ok((next, changes)),
         // Another program has changed a file that the changeset does not.
@@ -111,7 +112,11 @@ async fn apply(
 }
 
 /// Puts the files of a changeset in the place of the bundle's.
-fn replace(changesets: &Inner, found: &OpenChangeset) -> Result<ReplacedFiles, CommitOutcome> {
+fn replace(
+    changesets: &Inner,
+    id: &str,
+    found: &OpenChangeset,
+) -> Result<ReplacedFiles, CommitOutcome> {
     let decoded = |digest: &String| {
         let bytes = HEXLOWER.decode(digest.as_bytes()).unwrap_or_default();
         <[u8; 32]>::try_from(bytes).unwrap_or_default()
@@ -130,9 +135,10 @@ fn replace(changesets: &Inner, found: &OpenChangeset) -> Result<ReplacedFiles, C
     };
     let files: Vec<_> = found.rows.iter().filter_map(file).collect();
     let contents = found.contents.dir();
+    let label = format!("commit of {id}");
     let replaced = found
         .workdir
-        .replace_files(&changesets.staging, contents, &files);
+        .replace_files(&changesets.staging, contents, &files, &label);
     replaced.map_err(|error| match error {
         ReplaceFilesError::Commit(CommitError::Conflict { files }) => {
             CommitOutcome::conflict(files)

@@ -7,5 +7,5 @@ pub use crate::call::workdir::{
 };
 pub use toolhost_sandbox::{
     CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles, StagingError, StagingRoot,
-    WorkdirAccess,
+    UndoError, WorkdirAccess,
 };

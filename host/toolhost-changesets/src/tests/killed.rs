@@ -122,3 +122,87 @@ async fn a_process_that_ends_after_the_renames_leaves_a_committed_changeset() {
     assert_eq!(fixture.text("notes.md"), "changed");
     assert!(!fixture.state("changesets").join(&id).exists());
 }
+
+/// Files of the changeset that [`child_commits`] commits.
+const FILES: usize = 200;
+
+#[tokio::test]
+async fn child_commits() {
+    let Ok(path) = std::env::var(COMMITTER) else {
+        return;
+    };
+    let path = PathBuf::from(path);
+    let host = toolhost::Host::builder().sandbox(super::sandbox());
+    let host = host.policy(toolhost::Policy::parse(POLICY, "policy.yaml").unwrap());
+    let host = host.state_root(path.join("state")).build().unwrap();
+    let live = toolhost::LiveBundle::new(host.load(path.join("bundle")).await.unwrap());
+    let changesets = crate::Changesets::new(&live, path.join("state")).unwrap();
+    let owner = changesets.owner("default", "user-1");
+    let id = changesets.open(&owner).await.unwrap().id;
+    for file in 0..FILES {
+        let name = format!("data/{file}.md");
+        changesets.write(&id, &owner, &name, b"new").await.unwrap();
+    }
+    fs::write(path.join("id"), &id).unwrap();
+    fs::write(path.join("ready"), "").unwrap();
+    changesets.commit(&id, &owner).await.unwrap();
+    fs::write(path.join("done"), "").unwrap();
+    // Killed by the parent, or ends.
+}
+
+/// Names the directory of the fixture for [`child_commits`].
+const COMMITTER: &str = "TOOLHOST_CHANGESETS_COMMITTER";
+
+#[tokio::test]
+async fn a_process_that_is_killed_while_it_commits_leaves_all_files_or_none() {
+    // requirements-v1 §12.4(1), §12.4(3)
+    let mut fixture = Fixture::new().await;
+    fs::create_dir(fixture.path("data")).unwrap();
+    for file in 0..FILES {
+        fs::write(fixture.path(&format!("data/{file}.md")), "old").unwrap();
+    }
+    for round in 0..6_u64 {
+        let Fixture { top, .. } = fixture;
+        for name in ["ready", "done"] {
+            let _ = fs::remove_file(top.path().join(name));
+        }
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "tests::killed::child_commits"]);
+        child.env(COMMITTER, top.path());
+        let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let started = std::time::Instant::now();
+        while !top.path().join("ready").exists() {
+            assert!(started.elapsed().as_secs() < 60, "the child does not start");
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        // Loading takes a few milliseconds, the renames about as many.
+        tokio::time::sleep(std::time::Duration::from_millis(round * 6)).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let id = fs::read_to_string(top.path().join("id")).unwrap();
+        let is_done = top.path().join("done").exists();
+
+        fixture = Fixture::load(top, POLICY).await;
+        let open = fixture.changesets.list(&fixture.owner).await.unwrap();
+        let is_open = open.iter().any(|it| it.id == id);
+        let expected = if is_open { "old" } else { "new" };
+        assert!(
+            !(is_done && is_open),
+            "a commit that was acknowledged stays"
+        );
+        for file in 0..FILES {
+            let text = fixture.text(&format!("data/{file}.md"));
+            assert_eq!(text, expected, "round {round}, file {file}");
+        }
+        if is_open {
+            fixture
+                .changesets
+                .discard(&id, &fixture.owner)
+                .await
+                .unwrap();
+        }
+        for file in 0..FILES {
+            fs::write(fixture.path(&format!("data/{file}.md")), "old").unwrap();
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod author;
 mod bad_input;
 mod cache;
 mod call;
+mod changesets;
 mod check;
 mod docs;
 mod doctor;

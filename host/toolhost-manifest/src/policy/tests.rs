@@ -378,3 +378,37 @@ fn names_that_the_bundle_does_not_have_are_warnings() {
     );
     assert_eq!(unknown("agents: {default: {}}", &bundle(coder)).len(), 1);
 }
+
+#[test]
+fn changesets_are_granted_to_agents_by_name_and_by_path() {
+    // requirements-v1 §12.4
+    let policy = parse(
+        "agents: {a: {changesets: true}, b: {changesets: [./goondan.yaml, tools/]}, c: {changesets: false}, d: {}}",
+    );
+    let allows = |agent: &str, path: &str| {
+        let grant = policy.changesets(agent);
+        grant.is_some_and(|grant| grant.allows(path))
+    };
+    assert!(allows("a", "goondan.yaml") && allows("a", "deep/x"));
+    assert!(allows("b", "goondan.yaml") && allows("b", "tools/deep/x"));
+    assert!(!allows("b", "tools") && !allows("b", "toolsx/a") && !allows("b", "goondan.yaml.bak"));
+    for agent in ["c", "d", "e"] {
+        assert!(policy.changesets(agent).is_none(), "{agent}");
+    }
+    assert!(Policy::default().changesets("a").is_none());
+    // A policy that comes with the tools grants none, whatever it says.
+    let own = parse("agents: {d: {changesets: true}}").within(&policy);
+    assert!(own.changesets("d").is_none());
+    for invalid in [
+        "yes please",
+        "[..]",
+        "[/etc/]",
+        "[a/../b]",
+        "['']",
+        "[1]",
+        "{}",
+    ] {
+        let text = format!("agents: {{a: {{changesets: {invalid}}}}}");
+        assert_eq!(found(&text).len(), 1, "{invalid}");
+    }
+}

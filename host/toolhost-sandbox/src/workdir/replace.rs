@@ -11,7 +11,10 @@ use rustix::fs::{AtFlags, OFlags, linkat};
 use sha2::{Digest, Sha256};
 
 use super::Workdir;
-use super::staging::{ChangeSet, CommitError, RenameOp, Staging, StagingError, StagingRoot, Stamp};
+use super::staging::{
+    ChangeSet, CommitError, CommitOptions, RenameOp, Staging, StagingError, StagingRoot, Stamp,
+    UndoError,
+};
 
 /// A file of a directory that is to be created, replaced or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,12 +39,13 @@ pub enum ReplaceFilesError {
     Commit(#[from] CommitError),
 }
 
-/// The files that were replaced. Dropping it drops the former ones.
+/// The files that were replaced. The former ones are kept as an undo record, as those of any commit.
 #[derive(Debug)]
 pub struct ReplacedFiles {
     workdir: Workdir,
-    staging: Staging,
-    changes: ChangeSet,
+    root: StagingRoot,
+    /// None if the limits allow no record of its size.
+    record: Option<String>,
 }
 
 impl StagingRoot {
@@ -57,7 +61,8 @@ impl StagingRoot {
 impl Workdir {
     /// Creates, replaces and deletes files of this directory, all of them or none. The contents are files of
     /// the directory `contents`, on the file system of `root`, and stay there. A replaced file keeps its
-    /// permissions. Folders are created where they are missing, and none is removed.
+    /// permissions. Folders are created where they are missing, and none is removed. `label` names the commit in
+    /// its undo record. Blocks for as long as the renames take.
     ///
     /// # Errors
     /// [`CommitError::Conflict`] with the files that are not as expected, or whose place is taken;
@@ -67,6 +72,7 @@ impl Workdir {
         root: &StagingRoot,
         contents: &Path,
         files: &[FileReplacement],
+        label: &str,
     ) -> Result<ReplacedFiles, ReplaceFilesError> {
         let failed = |step: &str| {
             let step = step.to_owned();
@@ -87,11 +93,15 @@ impl Workdir {
         };
         let read = Vec::new();
         let changes = ChangeSet { ops, read };
-        provisional::apply(self, &staging, &changes)?;
+        let options = CommitOptions {
+            label: label.to_owned(),
+            ..CommitOptions::default()
+        };
+        let committed = staging.commit(self, &changes, &options)?;
         Ok(ReplacedFiles {
             workdir: self.clone(),
-            staging,
-            changes,
+            root: root.clone(),
+            record: committed.undo,
         })
     }
 }
@@ -100,9 +110,10 @@ impl ReplacedFiles {
     /// Puts the former files back.
     ///
     /// # Errors
-    /// [`CommitError`] if that is not possible any more.
-    pub fn undo(self) -> Result<(), CommitError> {
-        provisional::take_back(&self.workdir, &self.staging, &self.changes.ops)
+    /// [`UndoError`] if that is not possible any more, or no record was kept.
+    pub fn undo(self) -> Result<(), UndoError> {
+        let record = self.record.as_deref().ok_or(UndoError::Nothing)?;
+        self.root.undo(&self.workdir, Some(record)).map(drop)
     }
 }
 
@@ -248,58 +259,4 @@ fn is_absent(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
-}
-
-/// The renames without a journal.
-mod provisional {
-    use rustix::fs::{RenameFlags, renameat_with};
-
-    use super::{ChangeSet, CommitError, RenameOp, Staging, Workdir};
-
-    pub(super) fn apply(
-        workdir: &Workdir,
-        staging: &Staging,
-        changes: &ChangeSet,
-    ) -> Result<(), CommitError> {
-        for (at, op) in changes.ops.iter().enumerate() {
-            let (dir, work, free) = (staging.dir(), &workdir.dir, RenameFlags::NOREPLACE);
-            let done = match op {
-                RenameOp::Put { staged, path } => renameat_with(dir, staged, work, path, free),
-                RenameOp::Take { path, staged, .. } => renameat_with(work, path, dir, staged, free),
-                RenameOp::Exchange { path, staged, .. } => {
-                    renameat_with(dir, staged, work, path, RenameFlags::EXCHANGE)
-                }
-            };
-            if let Err(errno) = done {
-                take_back(workdir, staging, changes.ops.get(..at).unwrap_or_default())?;
-                let step = format!("{op:?}");
-                let source = errno.into();
-                return Err(CommitError::Failed { step, source });
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn take_back(
-        workdir: &Workdir,
-        staging: &Staging,
-        ops: &[RenameOp],
-    ) -> Result<(), CommitError> {
-        for op in ops.iter().rev() {
-            let (dir, work, free) = (staging.dir(), &workdir.dir, RenameFlags::NOREPLACE);
-            let done = match op {
-                RenameOp::Put { staged, path } => renameat_with(work, path, dir, staged, free),
-                RenameOp::Take { path, staged, .. } => renameat_with(dir, staged, work, path, free),
-                RenameOp::Exchange { path, staged, .. } => {
-                    renameat_with(dir, staged, work, path, RenameFlags::EXCHANGE)
-                }
-            };
-            if let Err(errno) = done {
-                let step = format!("{op:?}");
-                let source = errno.into();
-                return Err(CommitError::Failed { step, source });
-            }
-        }
-        Ok(())
-    }
 }
