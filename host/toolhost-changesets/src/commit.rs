@@ -139,11 +139,11 @@ fn replace(
     let replaced = found
         .workdir
         .replace_files(&changesets.staging, contents, &files, &label);
-    replaced.map_err(|error| match error {
-        ReplaceFilesError::Commit(CommitError::Conflict { files }) => {
-            CommitOutcome::conflict(files)
+    replaced.map_err(|error| {
+        if let ReplaceFilesError::Commit(CommitError::Conflict { files }) = error {
+            return CommitOutcome::conflict(files);
         }
-        error => CommitOutcome::failed(with_causes(&error)),
+        CommitOutcome::failed(with_causes(&error))
     })
 }
 

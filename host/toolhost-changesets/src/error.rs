@@ -116,9 +116,12 @@ pub enum ChangesetError {
 impl ChangesetError {
     pub(crate) fn io(path: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        |source| match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound { path },
-            _ => Self::Io { path, source },
+        |source| {
+            let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+            match absent.contains(&source.kind()) {
+                true => Self::NotFound { path },
+                false => Self::Io { path, source },
+            }
         }
     }
 

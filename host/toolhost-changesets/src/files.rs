@@ -12,6 +12,7 @@ use crate::diff;
 use crate::error::ChangesetError;
 use crate::folder::{Entry, EntryKind, Folder, unfit};
 use crate::outcome::ChangedFile;
+use crate::path::is_hidden;
 use crate::records::{FileRow, FileRows, FileVersion};
 
 /// Random letters of the name of a content.
@@ -153,7 +154,7 @@ impl Merged<'_> {
         let mut entries: BTreeMap<String, EntryKind> = BTreeMap::new();
         for entry in own.unwrap_or_default() {
             let is_deleted = self.version(&beneath(&entry.name)) == Some(&FileVersion::Deleted);
-            if !is_deleted && !(path.is_empty() && entry.name == ".git") {
+            if !is_deleted && !is_hidden(&entry.name) {
                 entries.insert(entry.name, entry.kind);
             }
         }

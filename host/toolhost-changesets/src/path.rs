@@ -113,6 +113,13 @@ pub(crate) fn parse_folder(text: &str) -> Result<String, PathError> {
     Ok(path)
 }
 
+/// Whether a file or folder of this name is reached by no path.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    HIDDEN
+        .iter()
+        .any(|hidden| hidden.eq_ignore_ascii_case(name))
+}
+
 /// Refuses a path with one of these names, in any case: file systems may ignore it.
 fn refuse(path: &str, reserved: &[&str]) -> Result<(), PathError> {
     let is_reserved = |name: &&str| reserved.iter().any(|it| it.eq_ignore_ascii_case(name));

@@ -54,7 +54,9 @@ pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<Option<Ch
         Value::Bool(false) => return Some(None),
         Value::Bool(true) => return Some(Some(ChangesetGrant { paths: None })),
         Value::List(_) => {}
-        _ => return at.expected("true, false or a list of paths", findings),
+        Value::Null | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Map(_) => {
+            return at.expected("true, false or a list of paths", findings);
+        }
     }
     let items = at.items(findings)?;
     if items.len() > PATHS_MAX {
