@@ -16,6 +16,7 @@ use crate::files::{Contents, Merged};
 use crate::folder::{Entry, EntryKind, Folder, digest, unfit};
 use crate::limits::{BYTES_MAX, FILE_BYTES_MAX, FILES_MAX, OPEN_MAX};
 use crate::outcome::{ChangedFile, CommitOutcome};
+use crate::owner::ChangesetOwner;
 use crate::path::{self, Access};
 use crate::records::{Ended, FileRow, FileRows, FileVersion, Records, State};
 
@@ -24,15 +25,6 @@ const PREFIX: &str = "changeset_";
 
 /// Random letters of an id: 80 bits.
 const LETTERS: usize = 16;
-
-/// Whose changeset it is. Nobody else finds it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ChangesetOwner {
-    /// Path of the bundle's manifest.
-    pub(crate) bundle: String,
-    pub(crate) agent: String,
-    pub(crate) instance: String,
-}
 
 /// Which version of a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -8,9 +8,10 @@ use toolhost::manifest::{Diagnostic, Place};
 use toolhost::workdir::{CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles};
 use toolhost::{LoadError, LoadedBundle, ToolErrorCode};
 
-use crate::changesets::{ChangesetOwner, Inner, OpenChangeset, folder_of};
+use crate::changesets::{Inner, OpenChangeset, folder_of};
 use crate::error::{ChangesetError, with_causes};
 use crate::outcome::{ChangedFile, CommitOutcome};
+use crate::owner::ChangesetOwner;
 use crate::records::{Ended, FileRow, FileVersion};
 
 /// Marks a changeset as being committed by this process, until it is dropped.

@@ -42,14 +42,16 @@ mod files;
 mod folder;
 mod limits;
 mod outcome;
+mod owner;
 mod path;
 mod records;
 mod tools;
 
-pub use changesets::{Changeset, ChangesetOwner, Changesets, Version};
+pub use changesets::{Changeset, Changesets, Version};
 pub use error::ChangesetError;
 pub use folder::{Entry, EntryKind};
 pub use outcome::{ChangeKind, ChangedFile, CommitOutcome};
+pub use owner::ChangesetOwner;
 pub use path::PathError;
 
 #[cfg(test)]

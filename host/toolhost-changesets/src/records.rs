@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use toolhost_store::rusqlite::{self, OptionalExtension, Transaction};
 use toolhost_store::{Schema, Store, StoreError};
 
-use crate::changesets::ChangesetOwner;
 use crate::limits::CLOSED_KEPT;
+use crate::owner::ChangesetOwner;
 
 const SCHEMA: Schema = Schema {
     owner: "changesets",

@@ -12,9 +12,10 @@ use toolhost::extension::{
 };
 use toolhost::{BoxFuture, HandlerError, JsonObject};
 
-use crate::changesets::{ChangesetOwner, Changesets, Inner, Version};
+use crate::changesets::{Changesets, Inner, Version};
 use crate::error::ChangesetError;
 use crate::limits::{COMMIT_DEADLINE, READ_BYTES_MAX};
+use crate::owner::ChangesetOwner;
 
 /// Name of the extension.
 const EXTENSION: &str = "changesets";
