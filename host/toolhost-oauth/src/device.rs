@@ -36,8 +36,13 @@ pub(crate) async fn begin(
     let endpoint = app.endpoints.device_authorization.as_ref();
     let endpoint = endpoint.ok_or_else(|| bent(app))?;
     let protocol = app.protocol(&shared.egress);
+    shared.check_begins(key)?;
     let answer = protocol.begin_device(endpoint, &scopes).await;
-    let answer = answer.map_err(|failure| refusal(app, failure))?;
+    let answer = answer.map_err(|failure| {
+        let error = refusal(app, failure);
+        shared.not_begun(key, &error);
+        error
+    })?;
     let now_ms = shared.now_ms();
     let time = shared.session_time.min(answer.expires_in());
     let interval_ms = millis_of(answer.interval().min(INTERVAL_MAX));

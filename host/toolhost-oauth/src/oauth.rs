@@ -87,6 +87,7 @@ impl OAuth {
             clock: config.clock,
             session_time: config.session_time,
             granted,
+            unbegun: Mutex::new(HashMap::new()),
             locks: Mutex::new(HashMap::new()),
         };
         Ok(Self {

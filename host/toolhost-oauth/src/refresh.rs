@@ -104,7 +104,9 @@ async fn send(
         Err(Failure::Refused { code }) => {
             tables.failed(key, lease, None, shared.now_ms()).await?;
             let app = app.name();
-            return Ok(kept(Some(grant), Some(OAuthError::Refused { app, code })));
+            let error = OAuthError::Refused { app, code };
+            tracing::warn!(%error, "a grant was not refreshed");
+            return Ok(kept(Some(grant), Some(error)));
         }
     };
     let now_ms = shared.now_ms();
@@ -114,6 +116,7 @@ async fn send(
         reason,
         retry_at: Some(time_of(retry_ms)),
     };
+    tracing::warn!(%error, "a grant was not refreshed");
     Ok(kept(Some(grant), Some(error)))
 }
 

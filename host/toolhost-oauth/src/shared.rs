@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, broadcast, oneshot};
 
-use crate::clock::{Clock, millis};
+use crate::clock::{Clock, millis, millis_of};
 use crate::egress::OAuthEgress;
 use crate::error::OAuthError;
 use crate::store::{GrantKey, Tables};
 use crate::token::Granted;
+
+/// Time in which a server is not asked again to begin an authorization, after it failed.
+const BEGIN_PAUSE: Duration = Duration::from_secs(10);
 
 /// The state of a handle.
 pub(crate) struct Shared {
@@ -21,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) session_time: Duration,
     pub(crate) granted: broadcast::Sender<Granted>,
+    /// Authorizations that a server did not begin: until when it is not asked again, and why.
+    pub(crate) unbegun: Mutex<HashMap<GrantKey, (i64, OAuthError)>>,
     /// One lock for each grant that is being refreshed or authorized.
     pub(crate) locks: Mutex<HashMap<GrantKey, Weak<AsyncMutex<()>>>>,
 }
@@ -69,6 +74,23 @@ impl Shared {
         replied
             .await
             .unwrap_or_else(|_| Err(OAuthError::CutOff.into()))
+    }
+
+    /// Fails if the server did not begin an authorization shortly before: all who wait for it fail at once, and
+    /// a server that is down is not asked with each call.
+    pub(crate) fn check_begins(&self, key: &GrantKey) -> Result<(), OAuthError> {
+        let now_ms = self.now_ms();
+        let mut unbegun = self.unbegun.lock().unwrap_or_else(PoisonError::into_inner);
+        unbegun.retain(|_, (until_ms, _)| *until_ms > now_ms);
+        let found = unbegun.get(key).map(|(_, error)| Err(error.clone()));
+        found.unwrap_or(Ok(()))
+    }
+
+    /// Records that the server did not begin an authorization.
+    pub(crate) fn not_begun(&self, key: &GrantKey, error: &OAuthError) {
+        let until_ms = self.now_ms().saturating_add(millis_of(BEGIN_PAUSE));
+        let mut unbegun = self.unbegun.lock().unwrap_or_else(PoisonError::into_inner);
+        unbegun.insert(key.clone(), (until_ms, error.clone()));
     }
 
     /// Waits, by the sandbox's clock.

@@ -136,3 +136,22 @@ async fn a_link_of_another_scheme_and_a_code_with_control_characters_are_refused
         assert!(matches!(failed, OAuthError::Unavailable { .. }), "{failed}");
     }
 }
+
+#[tokio::test]
+async fn a_server_that_begins_no_authorization_is_asked_once_by_all_who_wait() {
+    let world = World::new(|_| Answer {
+        after: Duration::from_millis(200),
+        ..json(503, "")
+    });
+    let mut app = world.app.clone();
+    app.flow = OAuthFlow::DeviceCode;
+    let token = || world.oauth.access_token(&app, None, None, Duration::ZERO);
+    let all = futures_util::future::join_all((0..10).map(|_| token())).await;
+    for result in all {
+        assert!(matches!(error(result), OAuthError::Unavailable { .. }));
+    }
+    assert_eq!(world.server.requests().len(), 1);
+    world.clock.forward(11);
+    error(token().await);
+    assert_eq!(world.server.requests().len(), 2);
+}

@@ -231,3 +231,39 @@ async fn a_token_that_an_api_refused_is_refreshed_unless_another_is_stored() {
     world.oauth.reject(&world.app, None, &first).await.unwrap();
     assert_eq!(ready(&world.token().await), "access-2");
 }
+
+#[tokio::test]
+async fn while_one_refreshes_others_use_the_old_token_if_it_is_valid_for_long_enough() {
+    let slow = rotating();
+    let world = World::new(move |request| {
+        let is_refresh = request.form["grant_type"] == "refresh_token";
+        Answer {
+            after: Duration::from_millis(if is_refresh { 2000 } else { 0 }),
+            ..slow(request)
+        }
+    });
+    world.login().await;
+    world.clock.forward(3560);
+    let app = &world.app;
+    let first = world.token();
+    let others = async {
+        while refreshes(&world) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let started = Instant::now();
+        assert_eq!(ready(&world.token().await), "access-1");
+        let other = open(world.root.path(), &world.clock, Duration::from_secs(10));
+        let token = other.access_token(app, None, None, Duration::ZERO);
+        assert_eq!(ready(&token.await), "access-1");
+        assert!(started.elapsed() < Duration::from_millis(1500));
+        let longer = other.access_token(app, None, None, Duration::from_secs(60));
+        assert_eq!(
+            ready(&longer.await),
+            "access-2",
+            "the old one ends too early"
+        );
+    };
+    let (first, ()) = tokio::join!(first, others);
+    assert_eq!(ready(&first), "access-2");
+    assert_eq!(refreshes(&world), 1);
+}
