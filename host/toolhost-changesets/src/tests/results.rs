@@ -1,11 +1,19 @@
 //! The four results of a commit.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use toolhost::manifest::{
+    BundleDirectory, ComponentSource, Diagnostic, EntryFuture, Place, ToolResource,
+};
+use toolhost::{Host, LiveBundle, Policy, ToolErrorCode};
+use toolhost_manifest::bundle::OpenBundle;
 
 use crate::outcome::ChangeKind;
-use crate::{ChangesetError, CommitOutcome, EntryKind, Version};
+use crate::{ChangesetError, Changesets, CommitOutcome, EntryKind, Version};
 
-use super::{Fixture, documents, tool};
+use super::{Fixture, POLICY, documents, sandbox, tool};
 
 #[tokio::test]
 async fn a_commit_changes_creates_and_deletes_files_together() {
@@ -229,5 +237,92 @@ async fn a_replaced_file_keeps_its_permissions() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o750);
+    assert_eq!(fixture.text("notes.md"), "new");
+}
+
+/// Reads components from the bundle's directory, but for one of the reads.
+struct FailsOnce {
+    reads: Arc<AtomicUsize>,
+    fails_at: usize,
+}
+
+impl ComponentSource for FailsOnce {
+    fn read<'a>(
+        &'a self,
+        bundle: &'a OpenBundle,
+        tool: &'a ToolResource,
+        max_bytes: u64,
+    ) -> EntryFuture<'a> {
+        if self.reads.fetch_add(1, Relaxed) + 1 == self.fails_at {
+            let place = Place::file("goondan.yaml");
+            let finding = Diagnostic::error(ToolErrorCode::ConfigEntry, place, "gone for now");
+            return Box::pin(async move { Err(Box::new(finding)) });
+        }
+        BundleDirectory.read(bundle, tool, max_bytes)
+    }
+}
+
+#[tokio::test]
+async fn a_bundle_that_does_not_load_after_the_renames_is_put_back() {
+    // requirements-v1 §12.4(1): failed
+    let fixture = Fixture::new().await;
+    let before = fixture.disk();
+    // The load, the load with the changes, and the one after the renames.
+    let reads = Arc::new(AtomicUsize::new(0));
+    let source = FailsOnce {
+        reads: Arc::clone(&reads),
+        fails_at: 3,
+    };
+    let host = Host::builder().sandbox(sandbox()).component_source(source);
+    let host = host.policy(Policy::parse(POLICY, "policy.yaml").unwrap());
+    let host = host.state_root(fixture.state("")).build().unwrap();
+    let live = LiveBundle::new(host.load(fixture.path("")).await.unwrap());
+    let changesets = Changesets::new(&live, fixture.state("")).unwrap();
+    let owner = &fixture.owner;
+    let id = changesets.open(owner).await.unwrap().id;
+    let new = tool("other", "text", "upper");
+    for (path, content) in [("goondan.yaml", new.as_str()), ("docs/new.md", "new")] {
+        let written = changesets.write(&id, owner, path, content.as_bytes());
+        written.await.unwrap();
+    }
+    changesets.delete(&id, owner, "notes.md").await.unwrap();
+    let failed = changesets.commit(&id, owner).await.unwrap();
+    let CommitOutcome::Failed { error, .. } = failed else {
+        panic!("{failed:?}");
+    };
+    assert!(error.contains("gone for now"), "{error}");
+    assert_eq!(reads.load(Relaxed), 3);
+    assert_eq!(fixture.disk(), before);
+    let catalog = live.current().only_agent().unwrap().catalog();
+    assert!(catalog.get("text__upper").is_some());
+
+    let committed = changesets.commit(&id, owner).await.unwrap();
+    assert!(
+        matches!(committed, CommitOutcome::Ok { .. }),
+        "{committed:?}"
+    );
+    assert_eq!(fixture.text("goondan.yaml"), new);
+    assert!(!fixture.path("notes.md").exists());
+}
+
+#[tokio::test]
+async fn a_commit_whose_caller_is_gone_ends_whole() {
+    // requirements-v1 §12.4(1): a call that is stopped at its deadline leaves no commit in part
+    let fixture = Fixture::new().await;
+    let id = fixture.open().await;
+    fixture.write(&id, "notes.md", "new").await;
+    let commit = fixture.changesets.commit(&id, &fixture.owner);
+    let nothing = std::time::Duration::ZERO;
+    let stopped = tokio::time::timeout(nothing, commit).await;
+    assert!(stopped.is_err(), "{stopped:?}");
+    let started = std::time::Instant::now();
+    loop {
+        let diff = fixture.changesets.diff(&id, &fixture.owner).await;
+        match diff {
+            Err(ChangesetError::NotOpen { state, .. }) if state == "committed" => break,
+            _ => assert!(started.elapsed().as_secs() < 30, "{diff:?}"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
     assert_eq!(fixture.text("notes.md"), "new");
 }
