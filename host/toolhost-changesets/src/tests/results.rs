@@ -319,7 +319,9 @@ async fn a_commit_whose_caller_is_gone_ends_whole() {
     loop {
         let diff = fixture.changesets.diff(&id, &fixture.owner).await;
         match diff {
-            Err(ChangesetError::NotOpen { state, .. }) if state == "committed" => break,
+            Err(ChangesetError::NotOpen {
+                state: "committed", ..
+            }) => break,
             _ => assert!(started.elapsed().as_secs() < 30, "{diff:?}"),
         }
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
