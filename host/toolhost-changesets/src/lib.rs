@@ -37,6 +37,7 @@
 mod changesets;
 mod commit;
 mod diff;
+mod edit;
 mod error;
 mod files;
 mod folder;
