@@ -112,4 +112,5 @@ class TurnStatus(TypedDict):
 
 
 #: An event of a turn, a step or a call: `{"type": "tool.completed", …}`; or `{"type": "lost", "count": 3}`.
+#: `auth.granted` has `auth` in place of `agentName`, `instanceKey` and `turnId`.
 HostEvent = dict[str, Json]

@@ -94,7 +94,10 @@ export interface TurnStatus {
   steps: string[];
 }
 
-/** An event of a turn, a step or a call, such as `tool.completed`; or how many were lost. */
+/**
+ * An event of a turn, a step or a call, such as `tool.completed`; or how many were lost. `auth.granted` has
+ * `auth` in place of `agentName`, `instanceKey` and `turnId`.
+ */
 export type HostEvent =
   | { type: string; timestamp: string; agentName: string; instanceKey: string; turnId: string; [field: string]: Json }
   | { type: 'lost'; count: number };

@@ -11,6 +11,7 @@ mod check;
 mod completions;
 mod component;
 mod doctor;
+mod grant_callbacks;
 mod inspect;
 mod list;
 mod mcp;

@@ -95,7 +95,8 @@ Every component is compiled (once: see Directories in `toolhost --help`) and its
 Warnings and notes are printed, but do not change the exit code.
 
 With --json: {\"ok\", \"diagnostics\": [{\"severity\", \"code\", \"message\", \"file\", \"line\", \"column\", \"help\", …}],
-\"tools\": [{\"name\", \"bytes\", \"sha256\", \"exports\": [\"tool__export\", …]}], \"agents\": [\"name\", …]},
+\"tools\": [{\"name\", \"bytes\", \"sha256\", \"exports\": [\"tool__export\", …]}], \"agents\": [\"name\", …],
+\"oauthApps\": [{\"name\", \"flow\", \"subjectMode\", \"scopes\", \"origins\", \"granted\"}]},
 and \"error\" if nothing could be checked.
 
 Exit codes: 0 the bundle loads · 1 it does not · 2 it cannot be read";

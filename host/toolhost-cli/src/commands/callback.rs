@@ -16,10 +16,10 @@ use crate::failure::Failure;
 const HEAD_MAX: usize = 16 << 10;
 
 /// Time for one request.
-const REQUEST_TIME: Duration = Duration::from_secs(5);
+pub(super) const REQUEST_TIME: Duration = Duration::from_secs(5);
 
 /// Connections that are read at once; further ones wait.
-const CONNECTIONS_MAX: usize = 16;
+pub(super) const CONNECTIONS_MAX: usize = 16;
 
 /// Listens on 127.0.0.1 alone.
 pub(super) struct Callback {
@@ -73,12 +73,7 @@ impl Callback {
 /// Reads a request. Returns its path and query if it is the answer: others get an error page, and do not
 /// end the waiting.
 async fn receive(mut stream: TcpStream, path: &str, state: &str) -> Option<String> {
-    let mut head = Vec::new();
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        if head.len() >= HEAD_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
-            return None;
-        }
-    }
+    let head = read_head(&mut stream).await?;
     let target = target(&head, path, state);
     let (status, words) = match target {
         Some(_) => (
@@ -90,22 +85,44 @@ async fn receive(mut stream: TcpStream, path: &str, state: &str) -> Option<Strin
             "This is not the answer to the authorization that was asked for.",
         ),
     };
+    write_page(&mut stream, status, words).await;
+    target
+}
+
+/// Reads the head of a request. Returns none if it is not complete, or too large.
+pub(super) async fn read_head(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if head.len() >= HEAD_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    Some(head)
+}
+
+/// Answers a request with a page of text.
+pub(super) async fn write_page(stream: &mut TcpStream, status: &str, words: &str) {
     let page = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{words}",
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{words}",
         words.len()
     );
     let _is_written = stream.write_all(page.as_bytes()).await.is_ok();
     let _is_closed = stream.shutdown().await.is_ok();
-    target
+}
+
+/// Returns the path and the query of a GET request.
+pub(super) fn path_and_query(head: &[u8]) -> Option<(&str, &str)> {
+    let line = std::str::from_utf8(head).ok()?.lines().next()?;
+    let target = line.strip_prefix("GET ")?.split(' ').next()?;
+    target.split_once('?')
 }
 
 /// Returns the path and query of a request for the callback, if it has the state.
 fn target(head: &[u8], expected: &str, state: &str) -> Option<String> {
-    let line = std::str::from_utf8(head).ok()?.lines().next()?;
-    let target = line.strip_prefix("GET ")?.split(' ').next()?;
-    let (path, _) = target.split_once('?')?;
-    let is_answer = path == expected && parameter(target, "state") == Some(state);
-    is_answer.then(|| target.to_owned())
+    let (path, query) = path_and_query(head)?;
+    let target = format!("{path}?{query}");
+    let is_answer = path == expected && parameter(&target, "state") == Some(state);
+    is_answer.then_some(target)
 }
 
 /// Returns a parameter of a URL, as it is written there. The state has no characters that are escaped.

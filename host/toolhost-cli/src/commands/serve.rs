@@ -16,7 +16,7 @@ use toolhost_mcp::{
     BearerToken, HttpConfig, HttpError, HttpServer, McpConfig, McpServer, ServedAgent,
 };
 
-use super::{agent, caller, changesets, mcp_servers};
+use super::{agent, caller, changesets, grant_callbacks, mcp_servers};
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -58,6 +58,7 @@ pub(crate) async fn serve(
     let mut tasks = JoinSet::new();
     mcp_servers::follow(&live, settings, &mut tasks).await?;
     changesets::follow(&live, settings, &mut tasks)?;
+    grant_callbacks::serve(&live, settings, &mut tasks).await;
     let mut served = ServedAgent::new(live.clone()).agent(agent.name());
     if let Some(workdir) = workdir {
         served = served.only_workdir(args.instance.as_str(), workdir);

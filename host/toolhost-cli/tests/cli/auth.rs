@@ -1,5 +1,6 @@
 //! OAuth for tools: logins, calls with a user's token that no tool sees, and revocations.
 
+mod library;
 mod server;
 
 use std::fs;
@@ -377,6 +378,48 @@ fn a_client_of_json_rpc_completes_an_authorization_and_gets_its_event() {
     assert_eq!(auth["authSessionId"], details["authSessionId"]);
     let all = format!("{notified:?} {called} {granted}");
     assert!(SECRETS.iter().all(|secret| !all.contains(secret)), "{all}");
+}
+
+#[test]
+fn a_server_of_mcp_completes_the_authorizations_that_its_clients_ask_for() {
+    let setup = Setup::new("authorizationCode", 3600);
+    // A port of its own: tests run at the same time.
+    let port = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port()
+    };
+    let path = setup.terminal.path("here/goondan.yaml");
+    let bundle = fs::read_to_string(&path).unwrap();
+    let redirect = format!("  redirect: {{url: 'http://127.0.0.1:{port}/granted'}}\n  scopes:");
+    fs::write(path, bundle.replace("  scopes:", &redirect)).unwrap();
+    let mut server = setup.command("serve", &["--subject", "ada"]);
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {"url": {}}},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    server.request("initialize", &params);
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let url = format!("http://{}/", setup.servers.api);
+    let params = json!({"name": "fetch__run", "arguments": {"url": url}});
+    let asked = server.request("tools/call", &params);
+    let link = asked["error"]["data"]["elicitations"][0]["url"].as_str();
+    let callback = granted_by_user(link.unwrap_or_else(|| panic!("{asked}")));
+    let other = callback.replace("/granted?", "/other?");
+    assert!(get(&other).starts_with("HTTP/1.1 404"), "{other}");
+    let page = get(&callback);
+    assert!(
+        page.ends_with(
+            "Access to acct is granted. Close this page, and repeat what you asked for."
+        ),
+        "{page}"
+    );
+    assert!(
+        get(&callback).starts_with("HTTP/1.1 400"),
+        "it is used once"
+    );
+    let called = server.request("tools/call", &params);
+    assert_eq!(called["result"]["isError"], false, "{called}");
+    assert!(!called.to_string().contains("access-secret"), "{called}");
 }
 
 #[test]

@@ -91,7 +91,9 @@ impl Login<'_> {
             .or_else(|| port.parse().ok())
             .unwrap_or_default();
         let callback = Callback::listen(port, path).await.map_err(|failure| {
-            failure.hint("Pass --port NUMBER with a free port that the client is registered with.")
+            failure.hint(
+                "A `toolhost serve` that listens there completes authorizations too; or pass --port NUMBER, if the client may be sent to another port.",
+            )
         })?;
         app.redirect = Some(callback.url());
         let begun = self.begin(&app).await?;
