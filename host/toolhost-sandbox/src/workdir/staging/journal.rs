@@ -28,7 +28,7 @@ use crate::workdir::WorkdirHandle;
 const VERSION: u32 = 1;
 
 /// Name of the journal, which no staged file has.
-const NAME: &str = "journal";
+pub(super) const NAME: &str = "journal";
 
 /// Its name until the plan is written.
 const NEW_NAME: &str = "journal.new";

@@ -62,8 +62,7 @@ pub(super) fn progress_of(
     workdir: u64,
 ) -> Result<Vec<(String, Progress)>, Errno> {
     let progress = |id: String| {
-        let dir = root.open_id(&id).ok()?;
-        let progress = journal::progress(&dir).ok()?;
+        let progress = root.progress(&id)?;
         Some((id, progress))
     };
     Ok(root

@@ -1,10 +1,11 @@
 //! The directory of a state root in which transactions are staged.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
@@ -14,9 +15,14 @@ use rustix::fs::{flock, fstat, mkdirat, openat, statat, statx, unlinkat};
 use rustix::io::Errno;
 
 use super::error::StagingError;
-use super::journal::{self, Progress};
+use super::journal::{self, Committed, Progress};
 use super::private::{make_dir, names, not_private, open_dir, remove_contents};
+use super::stamp::{Stamp, of_stat};
+use crate::sync::lock;
 use crate::workdir::{WorkdirHandle, file_id};
+
+/// Inode, size and time of the last change of a journal.
+type JournalStamp = (u64, u64, (i64, i64));
 
 /// Attempts to make a directory with a new name.
 const ATTEMPTS: usize = 16;
@@ -35,6 +41,9 @@ pub struct StagingRoot(Arc<Inner>);
 struct Inner {
     dir: Dir,
     path: PathBuf,
+    /// The ends of journals that were read, by id, with inode, size and time of the journal. Commits look at
+    /// all journals of their workdir.
+    known: Mutex<HashMap<String, (JournalStamp, Committed)>>,
     /// Whether its file system can exchange two files, once that was tried.
     exchanges: OnceLock<bool>,
 }
@@ -59,6 +68,7 @@ impl StagingRoot {
         Ok(Self(Arc::new(Inner {
             dir,
             path,
+            known: Mutex::default(),
             exchanges: OnceLock::new(),
         })))
     }
@@ -167,6 +177,34 @@ impl StagingRoot {
         dir.filter(is_open).ok_or_else(unknown)
     }
 
+    /// Returns how far a transaction has come. None where its directory cannot be opened: it was removed
+    /// meanwhile, or is nothing of ours.
+    pub(super) fn progress(&self, id: &str) -> Option<Progress> {
+        let path = format!("{id}/{}", journal::NAME);
+        let found = statat(&self.0.dir, path, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let stamp = found.map(|found| {
+            let size = u64::try_from(found.st_size).unwrap_or_default();
+            let Stamp { id, mtime, .. } = of_stat(&found);
+            (id.inode, size, mtime)
+        });
+        let known = lock(&self.0.known).get(id).copied();
+        if let Some((known, committed)) = known
+            && Some(known) == stamp
+        {
+            return Some(Progress::Committed(committed));
+        }
+        let progress = journal::progress(&self.open_id(id).ok()?).ok()?;
+        match (progress, stamp) {
+            (Progress::Committed(committed), Some(stamp)) => {
+                lock(&self.0.known).insert(id.to_owned(), (stamp, committed));
+            }
+            _ => {
+                lock(&self.0.known).remove(id);
+            }
+        }
+        Some(progress)
+    }
+
     /// Notes in a staging directory that it is kept when its process ends.
     pub(super) fn mark_kept(&self, dir: &Dir) -> Result<(), StagingError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -236,6 +274,7 @@ impl StagingRoot {
 
     /// Removes the directory of a transaction that this process has locked.
     pub(super) fn remove(&self, id: &str, dir: &Dir) {
+        lock(&self.0.known).remove(id);
         let removed =
             remove_contents(dir).and_then(|()| unlinkat(&self.0.dir, id, AtFlags::REMOVEDIR));
         if let Err(error) = removed {
