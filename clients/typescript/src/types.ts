@@ -27,6 +27,8 @@ export type ToolResult = {
   toolName: string;
   /** The resources that the call used, if they were asked for. */
   usage?: { [key: string]: Json };
+  /** Path of the recording of a failed call, with `usage`. */
+  recording?: string;
 } & (
   | { status: 'ok'; output: Json }
   | { status: 'pending'; handle: string }

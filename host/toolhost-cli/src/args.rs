@@ -5,6 +5,7 @@ mod bundle;
 mod help;
 mod mcp;
 mod parse;
+mod replay;
 mod rpc;
 mod serve;
 mod test;
@@ -26,6 +27,7 @@ pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeAr
 use bundle::BUNDLE;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
 pub(crate) use parse::parse;
+pub(crate) use replay::ReplayArgs;
 pub(crate) use rpc::RpcArgs;
 pub(crate) use serve::{Client, ServeArgs};
 pub(crate) use test::TestArgs;
@@ -116,6 +118,13 @@ pub(crate) enum Command {
         override_usage = "toolhost cancel [OPTIONS] [BUNDLE] HANDLE"
     )]
     Cancel(PendingArgs),
+    /// Replay a recorded call, or compare two recordings
+    #[command(
+        after_long_help = replay::HELP,
+        arg_required_else_help = true,
+        override_usage = "toolhost replay [OPTIONS] FILE\n       toolhost replay --diff [OPTIONS] FILE OTHER"
+    )]
+    Replay(ReplayArgs),
     /// Play a script: agents that call tools and each other, without a model
     #[command(after_long_help = help::PLAY)]
     Play(PlayArgs),
@@ -297,6 +306,9 @@ pub(crate) struct CallArgs {
         allow_hyphen_values = true
     )]
     pub(crate) args: ArgsFrom,
+    /// Record the call into this file, for `toolhost replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) caller: CallerArgs,
 }
@@ -381,6 +393,9 @@ pub(crate) struct PlayArgs {
     /// Directory in which workspaces, events and pending calls are kept [default: a temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
+    /// Record each call of a component into a file of this directory, for `toolhost replay`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -110,10 +110,6 @@ pub(crate) async fn lock(path: &Path) -> Result<FileLock> {
 /// Writes a temporary file and renames it, so that readers see the old or the new content. Follows no
 /// links, and keeps the permissions of the file.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     let before = fs::symlink_metadata(path).ok();
     let before = before.filter(fs::Metadata::is_file);
     // Of a new file, before the umask.
@@ -122,7 +118,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .prefix(".")
         .suffix(".tmp")
         .permissions(new)
-        .tempfile_in(folder)?;
+        .tempfile_in(folder_of(path))?;
     file.write_all(bytes)?;
     if let Some(before) = before {
         file.as_file().set_permissions(before.permissions())?;
@@ -134,15 +130,40 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Writes a file as [`replace`] does, and refuses what is not a regular file in its place: a link may lead
 /// to a file of someone else.
 pub(crate) fn write_over_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    refuse_other_than_file(path)?;
+    Ok(replace(path, bytes)?)
+}
+
+/// Writes a file that its owner alone can read, as [`write_over_file`] does.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    refuse_other_than_file(path)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(".tmp")
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(folder_of(path))?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Returns the folder of a path.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(_) | None => Path::new("."),
+    }
+}
+
+fn refuse_other_than_file(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => {
             bail!("it is a symbolic link; remove it, or name the file that it leads to")
         }
         Ok(found) if !found.is_file() => bail!("it is not a regular file; name another path"),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        Ok(_) | Err(_) => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        Ok(_) | Err(_) => Ok(()),
     }
-    Ok(replace(path, bytes)?)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use toolhost::{
     Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox, SandboxConfig,
     http::HttpConfig,
     manifest::{Diagnostic, Severity, YamlSource},
+    recording::CallRecorder,
     sandbox::{CacheConfig, Compiler, SandboxStartError},
 };
 
@@ -98,20 +99,34 @@ impl HostContext {
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
         let root = settings.dirs.state_root.as_deref();
-        Self::open_at(settings, policy, root, state_root)
+        Self::build(settings, policy, root, state_root, None)
     }
 
-    /// Builds a host with another state root.
-    pub(crate) fn open_at(
+    /// Builds a host with another state root, which it needs, and with what receives the recordings of its
+    /// calls.
+    pub(crate) fn open_recorded(
+        settings: &Settings,
+        policy: PolicyFile,
+        root: &Path,
+        recorder: Option<&CallRecorder>,
+    ) -> Result<Self, Failure> {
+        Self::build(settings, policy, Some(root), StateRoot::Needed, recorder)
+    }
+
+    fn build(
         settings: &Settings,
         policy: PolicyFile,
         root: Option<&Path>,
         state_root: StateRoot,
+        recorder: Option<&CallRecorder>,
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
         let oauth = grants::open_for(&factory.sandbox, &policy.policy, root, state_root)?;
         let builder = || {
-            let builder = factory.builder(policy.policy.clone());
+            let mut builder = factory.builder(policy.policy.clone());
+            if let Some(recorder) = recorder {
+                builder = builder.recorder(recorder.clone());
+            }
             match &oauth {
                 Some(oauth) => builder.oauth(oauth.clone()),
                 None => builder,

@@ -121,6 +121,7 @@ async fn execute(
         Command::Call(args) => commands::call(&args, settings).await,
         Command::Poll(args) => commands::poll(&args, settings).await,
         Command::Cancel(args) => commands::cancel(&args, settings).await,
+        Command::Replay(args) => commands::replay(&args, settings).await,
         Command::Play(args) => commands::play(&args, settings).await,
         Command::Rpc(args) => commands::rpc(&args, settings, stop).await,
         Command::Serve(args) => commands::serve(&args, settings, stop).await,

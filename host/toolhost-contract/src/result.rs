@@ -2,6 +2,8 @@
 
 mod formats;
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::{Deserializer, Error};
@@ -61,6 +63,8 @@ pub struct ToolResult {
     outcome: Outcome,
     #[serde(skip)]
     usage: Usage,
+    #[serde(skip)]
+    recording: Option<Arc<Path>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,6 +89,7 @@ impl ToolResult {
             tool_name: tool_name.to_owned(),
             outcome,
             usage: Usage::default(),
+            recording: None,
         }
     }
 
@@ -110,6 +115,13 @@ impl ToolResult {
     #[must_use]
     pub fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
+        self
+    }
+
+    /// Sets the path of the file in which the host recorded the failed call.
+    #[must_use]
+    pub fn with_recording(mut self, path: Option<Arc<Path>>) -> Self {
+        self.recording = path;
         self
     }
 
@@ -200,6 +212,13 @@ impl ToolResult {
     pub fn usage(&self) -> &Usage {
         &self.usage
     }
+
+    /// Returns the path of the file in which the host recorded the call: that of a failed call, if the
+    /// host has a state root. It is not part of the JSON.
+    #[must_use]
+    pub fn recording(&self) -> Option<&Path> {
+        self.recording.as_deref()
+    }
 }
 
 /// `{"toolCallId": …, "toolName": …, "status": "ok", "output": …, "usage": {"wall": …, …}}`
@@ -212,6 +231,8 @@ struct StoredResult {
     outcome: Outcome,
     #[serde(default, with = "StoredUsage")]
     usage: Usage,
+    #[serde(skip)]
+    recording: Option<Arc<Path>>,
 }
 
 #[derive(Deserialize)]

@@ -11,6 +11,7 @@ pub(crate) mod live_log;
 mod native;
 pub(crate) mod outcome;
 mod output_schema;
+mod recorded;
 pub(crate) mod scope;
 mod telemetry;
 pub(crate) mod validate;

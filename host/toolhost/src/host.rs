@@ -16,6 +16,7 @@ use crate::call::write_protection::WriteProtection;
 use crate::events::{EventBus, EventBusConfig};
 use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
+use crate::recording::recorder::CallRecorder;
 use toolhost_manifest::bundle::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 
@@ -95,6 +96,7 @@ pub struct HostBuilder {
     components: Option<Arc<dyn ComponentSource>>,
     workdirs: Option<Arc<dyn WorkdirProvider>>,
     oauth: Option<OAuth>,
+    recorder: Option<CallRecorder>,
 }
 
 impl fmt::Debug for HostBuilder {
@@ -198,6 +200,15 @@ impl HostBuilder {
         self
     }
 
+    /// Records the calls of components. Default: none; then the host keeps a short recording of each failed
+    /// call in the directory of its instance beneath the state root, the newest 20 of each instance and at
+    /// most 16 MiB: see [`ToolResult::recording`](crate::ToolResult::recording).
+    #[must_use]
+    pub fn recorder(mut self, recorder: CallRecorder) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
     /// Builds the host.
     ///
     /// # Errors
@@ -240,6 +251,7 @@ impl HostBuilder {
             workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
             components: self.components,
             oauth: self.oauth,
+            recorder: self.recorder,
             events,
             state_root: self.state_root,
             on_progress: self.on_progress,
@@ -293,6 +305,8 @@ pub(crate) struct HostInner {
     pub(crate) components: Option<Arc<dyn ComponentSource>>,
     /// The grants of OAuthApps.
     pub(crate) oauth: Option<OAuth>,
+    /// Receives the recordings of calls.
+    pub(crate) recorder: Option<CallRecorder>,
     pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
     on_progress: Option<OnProgress>,

@@ -56,6 +56,7 @@ impl Agent {
         Instance(Arc::new(InstanceScope {
             agent: self.clone(),
             emitter: events.emitter(self.name(), &key, directory.as_deref()),
+            directory: directory.map(Into::into),
             key,
             workdir,
         }))

@@ -8,7 +8,7 @@
 //! The root has what each runtime uses. The rest is in modules by subject: [`extension`] and
 //! [`middleware`] for what a runtime adds to an agent, [`events`], [`pending`] and [`message`] for what it
 //! receives and returns, [`sandbox`], [`manifest`], [`http`], [`mcp`] and [`tool`] for what it can look at
-//! and configure, [`workdir`] and [`credentials`] for parts that it can replace, [`agents`] for agents that
+//! and configure, [`workdir`] and [`credentials`] for parts that it can replace, [`recording`] for calls that are replayed, [`agents`] for agents that
 //! talk to each other.
 //!
 //! Each operation has an error type of its own, such as [`HostError`] or [`LoadError`]. [`ToolError`] is
@@ -68,6 +68,7 @@ pub mod message;
 pub mod middleware;
 pub mod oauth;
 pub mod pending;
+pub mod recording;
 mod registry;
 pub mod sandbox;
 mod step;

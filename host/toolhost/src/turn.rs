@@ -14,6 +14,7 @@ use crate::events::Activity;
 use crate::instance::Instance;
 use crate::live_bundle::LiveBundle;
 use crate::middleware::{Extensions, SuspendedPipeline, TurnContext};
+use crate::recording::recorder::CallRecorder;
 
 /// What a turn starts with. A string converts to the id of a turn without anything else.
 #[derive(Debug, Clone)]
@@ -183,6 +184,16 @@ impl TurnStart {
         receive: impl Fn(&CallLogRecord<'_>) + Send + Sync + 'static,
     ) -> Self {
         self.options.log = Some(LogListener::new(receive));
+        self
+    }
+}
+
+impl TurnStart {
+    /// Records the calls of the turn, in the place of [the host's recorder](crate::HostBuilder::recorder).
+    /// Polls of calls that were submitted are recorded by the host's. Default: that of the host.
+    #[must_use]
+    pub fn with_recorder(mut self, recorder: CallRecorder) -> Self {
+        self.options.recorder = Some(recorder);
         self
     }
 }

@@ -121,6 +121,7 @@ Examples:
   toolhost call text__upper --args @args.json       goondan.yaml in the current directory
   echo '{\"text\": \"hi\"}' | toolhost call my-bundle text__upper --args -
   toolhost call my-bundle file-system__list --args '{\"path\": \".\"}' --workdir ./work --usage
+  toolhost call my-bundle notes__count --args '{\"path\": \"a.txt\"}' --record count.call
 
 Only the ToolResult is printed on stdout: {\"toolCallId\", \"toolName\", \"status\": \"ok\" | \"error\" |
 \"pending\", \"output\"?, \"handle\"?, \"error\"?}. What the tool logs goes to stderr.
@@ -129,6 +130,11 @@ The tool sees one directory, as `/`: --workdir, or else the workspace of the ins
 state root. It is never the current directory by default, and may not be `/`, your home directory, or a
 directory that holds the policy file, the state root or the cache. The tool has no access to anything
 else: network, environment, processes.
+
+With --record, the call and the answers of the host are written to FILE, for `toolhost replay`. Secrets of
+the policy are replaced. FILE replaces a regular file, is readable by you alone, and must not lie in the
+workdir. Without --record, a digest of each host call of a failed call is kept in the directory of the
+instance (failed/*.call, the newest 20).
 
 Exit codes: 0 ok or pending · 1 the ToolResult is an error ·
 2 wrong usage, or the bundle does not load ·

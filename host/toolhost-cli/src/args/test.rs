@@ -54,6 +54,9 @@ pub(crate) struct TestArgs {
     /// Print the report as JSON
     #[arg(long, conflicts_with = "list")]
     pub(crate) json: bool,
+    /// Write a case of a recorded call into a new file in tests/, and run nothing; with --list print it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "update", "json", "shard", "filter"])]
+    pub(crate) from: Option<PathBuf>,
     /// Also write the report as JUnit XML
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub(crate) junit: Option<PathBuf>,
@@ -143,6 +146,7 @@ Examples:
   toolhost test my-bundle --update          accept the actual results
   toolhost test my-bundle --shard 2/3       the second third, for one of three jobs
   toolhost test my-bundle --junit report.xml --json > report.json
+  toolhost test my-bundle --from count.call     a case of a recording: see `toolhost replay --help`
 
 The first argument is the bundle if it names a manifest or a directory that holds a goondan.yaml. All
 others are filters. A case runs if it is in one of the named files, if any are named, and contains one of

@@ -1,8 +1,14 @@
 //! `toolhost call`, `poll` and `cancel`: call a tool, poll or cancel a pending call, and print the
 //! ToolResult.
 
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolhost::recording::{CallRecorder, CallRecording};
+use toolhost::text::shell_word;
 use toolhost::{ErrorCode, LiveBundle, ToolCall, ToolErrorCode, ToolResult, ToolStatus, TurnStart};
 
+use super::recording_file::RecordingFile;
 use super::{caller, changesets, mcp_servers};
 use crate::args::{CallArgs, PendingArgs};
 use crate::exit::Exit;
@@ -19,13 +25,22 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     let (bundle, tool) = args.target()?;
     let input = args.args.read().await?;
     let caller = caller::open(bundle, &args.caller, StateRoot::Optional, settings).await?;
+    let workdir = caller.instance.workdir();
+    let file = args.record.as_deref();
+    let file = file.map(|path| RecordingFile::new(path, workdir));
+    let file = file.transpose()?;
     let servers = mcp_servers::start(&caller.bundle, settings).await?;
     let live = LiveBundle::new(caller.bundle.clone());
     // Held until the call has ended.
     let _changesets = changesets::start(&live, settings)?;
+    let recorded = Recorded::default();
     let mut start = TurnStart::new("turn");
     if let Some(subject) = &args.caller.subject {
         start = start.with_subject(subject.as_str());
+    }
+    if file.is_some() {
+        let recorded = recorded.clone();
+        start = start.with_recorder(CallRecorder::new(move |call| recorded.set(call)));
     }
     let turn = caller
         .instance
@@ -40,6 +55,10 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
         step.execute_without_message(call).await
     };
     caller::print(&result, &args.caller)?;
+    match &file {
+        Some(file) => write(file, recorded.take(), bundle, settings)?,
+        None => note_failed_call(&result, args.caller.usage, settings),
+    }
     let bundle = bundle.display();
     if host_code(&result) == Some(ToolErrorCode::NotInCatalog) {
         let closest = step.catalog().closest(&tool);
@@ -73,6 +92,52 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     Ok(caller::exit(&result))
 }
 
+/// The recording of a call, once it has ended.
+#[derive(Clone, Default)]
+struct Recorded(Arc<Mutex<Option<CallRecording>>>);
+
+impl Recorded {
+    fn set(&self, recording: CallRecording) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(recording);
+    }
+
+    fn take(&self) -> Option<CallRecording> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Writes the recording of the call, and notes how it is replayed.
+fn write(
+    file: &RecordingFile,
+    recording: Option<CallRecording>,
+    bundle: &Path,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let Some(recording) = recording else {
+        settings.note("nothing was recorded: no component ran");
+        return Ok(());
+    };
+    file.write(&recording)?;
+    let path = file.path().to_string_lossy();
+    let bundle = bundle.to_string_lossy();
+    settings.note(&format!(
+        "recorded in {path}; `toolhost replay {} --bundle {}` replays it",
+        shell_word(&path),
+        shell_word(&bundle)
+    ));
+    Ok(())
+}
+
+/// Notes where the host recorded a failed call. With `--usage` the path is in the JSON.
+fn note_failed_call(result: &ToolResult, is_in_json: bool, settings: &Settings) {
+    if let Some(path) = result.recording().filter(|_| !is_in_json) {
+        settings.note(&format!(
+            "recorded in {}; run again with --record FILE to replay it",
+            path.display()
+        ));
+    }
+}
+
 pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
     let caller = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
@@ -82,6 +147,7 @@ pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit
         caller.instance.poll(&handle).await
     };
     caller::print(&result, &args.caller)?;
+    note_failed_call(&result, args.caller.usage, settings);
     Ok(caller::exit(&result))
 }
 

@@ -50,13 +50,16 @@ pub(super) async fn open(
     })
 }
 
-/// Prints a result, with its usage if `--usage` is set.
+/// Prints a result, with its usage and the path of its recording if `--usage` is set.
 pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()> {
     let unwritable = "the result cannot be written as JSON";
     let mut answer = serde_json::to_value(result).context(unwritable)?;
     if args.usage {
         let usage = serde_json::to_value(result.usage()).context(unwritable)?;
         stdout::set(&mut answer, "usage", usage);
+        if let Some(path) = result.recording() {
+            stdout::set(&mut answer, "recording", path.to_string_lossy());
+        }
     }
     stdout::json(&answer)
 }

@@ -16,11 +16,12 @@ use toolhost::{LoadedBundle, ResourceName, agents_tool};
 use toolhost_testing::script::{Script, ScriptedAgent};
 
 use super::mcp_servers;
+use super::recording_file::RecordingFolder;
 use crate::args::PlayArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
-use crate::host_context::{HostContext, StateRoot};
+use crate::host_context::HostContext;
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{Style, Verbosity, stderr, stdout, text};
@@ -58,7 +59,11 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
         (None, Some(own)) => PolicyFile::read_of_script(&beside(own), &args.script).await?,
         (policy, _) => PolicyFile::read(policy.as_deref()).await?,
     };
-    let context = HostContext::open_at(settings, policy, Some(dir), StateRoot::Needed)?;
+    let record = args.record.as_deref();
+    let record = record.map(|folder| RecordingFolder::open(folder, dir));
+    let record = record.transpose()?;
+    let recorder = record.as_ref().map(RecordingFolder::recorder);
+    let context = HostContext::open_recorded(settings, policy, dir, recorder.as_ref())?;
     let bundle = context
         .load_with_notes(&beside(&script.bundle), settings)
         .await?;
@@ -81,6 +86,9 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
     if let Some(printing) = printing {
         // The stream ends with the host, unless something still holds the host.
         let _ended = tokio::time::timeout(DRAIN_TIMEOUT, printing).await.is_ok();
+    }
+    if let Some(record) = record {
+        record.finish(settings)?;
     }
     print_answers(&ended, took, left)
 }

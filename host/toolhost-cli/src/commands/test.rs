@@ -1,6 +1,7 @@
 //! `toolhost test`: runs the cases of a bundle's tools, and cases generated from their schemas.
 
 mod difference;
+mod from;
 mod github;
 mod human;
 mod watch;
@@ -37,6 +38,10 @@ pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, F
     }
     let is_annotated = workflow::start_if_present() || args.github;
     let (bundle, words) = args.target();
+    if let Some(recording) = &args.from {
+        let case_files = read_case_files(&bundle).await?;
+        return from::write_case(recording, &bundle, &case_files, args.list, settings).await;
+    }
     let (_cache, settings) = &with_cache(settings)?;
     let tests = Tests {
         bundle,

@@ -18,6 +18,13 @@ pub(crate) fn json(value: &Value) -> Result<()> {
     write_raw(&workflow::plain_json(&text::escape_json(&json)))
 }
 
+/// Writes JSON on one line.
+pub(crate) fn json_line(value: &Value) -> Result<()> {
+    write_raw(&workflow::plain_json(&text::escape_json(
+        &value.to_string(),
+    )))
+}
+
 /// Adds a member to a JSON object; leaves another value as it is.
 pub(crate) fn set(json: &mut Value, name: &str, value: impl Into<Value>) {
     if let Value::Object(members) = json {

@@ -19,6 +19,7 @@ Commands:
   call         Call a tool and print its ToolResult
   poll         Poll a pending call for its result
   cancel       Cancel a pending call
+  replay       Replay a recorded call, or compare two recordings
   play         Play a script: agents that call tools and each other, without a model
   rpc          Serve the tools to a program in another language: JSON-RPC over stdio or a Unix
                socket
@@ -59,6 +60,7 @@ fn every_command_has_examples_and_exit_codes() {
         "call",
         "poll",
         "cancel",
+        "replay",
         "play",
         "rpc",
         "serve",

@@ -31,6 +31,7 @@ mod on_terminal;
 mod pending;
 mod places;
 mod play;
+mod recordings;
 mod rpc;
 mod serve;
 mod shells;

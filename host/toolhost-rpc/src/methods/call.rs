@@ -142,6 +142,9 @@ pub(super) fn to_json(result: &ToolResult, usage: bool) -> Value {
     let mut json = json!(result);
     if let (true, Some(members)) = (usage, json.as_object_mut()) {
         members.insert("usage".to_owned(), json!(result.usage()));
+        if let Some(path) = result.recording() {
+            members.insert("recording".to_owned(), path.to_string_lossy().into());
+        }
     }
     json
 }

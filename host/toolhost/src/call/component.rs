@@ -1,5 +1,6 @@
 //! Runs a component: a handler, a poll for a pending result, or a cancellation.
 
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
 
 use super::failure::answer_of;
 use super::outcome::Answer;
+use super::recorded::{Ended, RunRecord};
 use super::scope::TurnScope;
 use super::workdir::CallWorkdir;
 use super::{access_tokens, output_schema, telemetry, workdir};
@@ -35,6 +37,8 @@ pub(crate) struct ComponentResult {
     pub(crate) usage: Usage,
     /// Whether the component itself answered; if not, the host stopped it or did not start it.
     pub(crate) has_answered: bool,
+    /// The file in which the host recorded the failed run.
+    pub(crate) recording: Option<Arc<Path>>,
 }
 
 impl ComponentRun<'_> {
@@ -48,10 +52,12 @@ impl ComponentRun<'_> {
                     answer: Err(error),
                     usage: Usage::default(),
                     has_answered: false,
+                    recording: None,
                 };
             }
         };
         let redactor = &turn.agent().host.redactor;
+        let record = RunRecord::begin(turn, &operation, &self.permit);
         let agents = self.permit.agents;
         let agents = agents.then(|| agents_port::port(turn.agents.as_ref(), redactor));
         let invocation = Invocation {
@@ -63,18 +69,38 @@ impl ComponentRun<'_> {
             agents,
             log: turn.log_sink(self.call_id, tool),
             limits: self.permit.limits,
-            record: None,
+            record: record.as_ref().and_then(|record| record.options(redactor)),
         };
-        let report = pin!(self.component.call(invocation)).await;
+        let mut report = pin!(self.component.call(invocation)).await;
         telemetry::record_run(turn, tool, &report);
         let has_answered = report.outcome.is_ok();
+        let recorded = report.recording.take();
+        let host_calls = std::mem::take(&mut report.host_calls);
         let (answer, usage) = answer_of(report, tool, redactor, turn.locale());
         // Before the transaction ends: an output that does not fit is a failed call.
         let answer = output_schema::checked(turn, tool, answer).await;
+        let answer = workdir::end_call(answer, directory.transaction, turn.locale()).await;
+        let recording = match record {
+            Some(record) if answer.is_err() || recorded.is_some() => {
+                let ended = Ended {
+                    turn,
+                    tool,
+                    facts: self.component.facts(),
+                    context: turn.tool_context(self.call_id, self.message),
+                    answer: &answer,
+                    usage: &usage,
+                    recording: recorded,
+                    host_calls,
+                };
+                Box::pin(record.end(ended)).await
+            }
+            Some(_) | None => None,
+        };
         ComponentResult {
-            answer: workdir::end_call(answer, directory.transaction, turn.locale()).await,
+            answer,
             usage,
             has_answered,
+            recording,
         }
     }
 

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolhost_contract::{
-    AssistantMessage, ErrorMessageLimit, ToolCall, ToolError, ToolErrorCode, ToolResult, Usage,
+    AssistantMessage, ErrorMessageLimit, ToolCall, ToolError, ToolErrorCode, ToolResult,
 };
 use toolhost_sandbox::Operation;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
 use super::component::{self, ComponentRun};
 use super::native;
-use super::outcome::{Answer, CallLabel, exit};
+use super::outcome::{Answer, CallLabel, Ran, exit};
 use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
@@ -129,13 +129,15 @@ async fn run_admitted(
     let (id, name) = (label.id.as_str(), label.tool_name.as_str());
     let attempt = pin!(attempt(scope, registry, call, message, progress));
     match catch_unwind(attempt).await {
-        Ok((Ok(Answer::Output(output)), usage)) => {
-            ToolResult::ok(id, name, output).with_usage(usage)
+        Ok(ran) => {
+            let result = match ran.answer {
+                Ok(Answer::Output(output)) => ToolResult::ok(id, name, output),
+                Ok(Answer::Pending(handle)) => ToolResult::pending(id, name, handle),
+                Err(error) => ToolResult::error(id, name, error),
+            };
+            let result = result.with_usage(ran.usage);
+            result.with_recording(ran.recording)
         }
-        Ok((Ok(Answer::Pending(handle)), usage)) => {
-            ToolResult::pending(id, name, handle).with_usage(usage)
-        }
-        Ok((Err(error), usage)) => ToolResult::error(id, name, error).with_usage(usage),
         Err(Panicked) => {
             let message = format!("Tool '{name}' failed: the host panicked.");
             let error = ToolError::host(ToolErrorCode::Host, message, scope.turn.locale());
@@ -151,7 +153,7 @@ async fn attempt(
     call: ToolCall,
     message: &AssistantMessage,
     progress: Option<&Progress>,
-) -> (Result<Answer, ToolError>, Usage) {
+) -> Ran {
     let valid = match admit(scope, registry, call) {
         Ok(admitted) => validate(scope, admitted, message).await,
         Err(refusal) => Err(refusal),
@@ -161,21 +163,23 @@ async fn attempt(
             progress.inspect(|progress| progress.set_running());
             pin!(run(scope, valid, message)).await
         }
-        Err(refusal) => (Err(refusal), Usage::default()),
+        Err(refusal) => Ran::refused(refusal),
     }
 }
 
 /// Runs a valid call: in the sandbox, or in this process if an extension handles it.
-async fn run(
-    scope: &CallScope,
-    valid: ValidCall<'_>,
-    message: &AssistantMessage,
-) -> (Result<Answer, ToolError>, Usage) {
+async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage) -> Ran {
     let (turn, tool) = (&scope.turn, valid.tool);
     let component = match &tool.runs {
         Runs::Native { owner, handler } => {
             let context = turn.tool_context(&valid.call_id, message);
-            return native::run(scope, valid, context, owner, &**handler).await;
+            let ran = native::run(scope, valid, context, owner, &**handler);
+            let (answer, usage) = ran.await;
+            return Ran {
+                answer,
+                usage,
+                recording: None,
+            };
         }
         Runs::Component(component) => component,
     };
@@ -200,7 +204,11 @@ async fn run(
         }
         answer => answer,
     };
-    (answer, ran.usage)
+    Ran {
+        answer,
+        usage: ran.usage,
+        recording: ran.recording,
+    }
 }
 
 /// Stores a component's handle, and returns the host's handle for it. If it cannot be

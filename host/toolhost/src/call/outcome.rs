@@ -1,7 +1,12 @@
 //! The outcome of a call, and the result that the host returns.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use serde_json::Value;
-use toolhost_contract::{ErrorMessageLimit, ToolCall, ToolResult, limit_error, text};
+use toolhost_contract::{
+    ErrorMessageLimit, ToolCall, ToolError, ToolResult, Usage, limit_error, text,
+};
 
 use toolhost_contract::Redactor;
 
@@ -27,6 +32,25 @@ impl CallLabel {
         Self {
             id: call.id.clone(),
             tool_name: display_name(&call.name),
+        }
+    }
+}
+
+/// What a run of a tool returned.
+pub(crate) struct Ran {
+    pub(crate) answer: Result<Answer, ToolError>,
+    pub(crate) usage: Usage,
+    /// The file in which the host recorded the failed run.
+    pub(crate) recording: Option<Arc<Path>>,
+}
+
+impl Ran {
+    /// A run that was refused before it used anything.
+    pub(crate) fn refused(error: ToolError) -> Self {
+        Self {
+            answer: Err(error),
+            usage: Usage::default(),
+            recording: None,
         }
     }
 }

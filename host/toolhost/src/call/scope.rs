@@ -1,5 +1,6 @@
 //! What calls need of their instance, their turn and their step.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +31,7 @@ use crate::middleware::{
 };
 use crate::pending::PendingCalls;
 use crate::pending::record::{self as pending, Handle, Owner, PendingCall};
+use crate::recording::recorder::CallRecorder;
 use crate::registry::loaded_tools::RunningCall;
 use crate::registry::overlay::Overlay;
 use crate::registry::{RegisteredTool, ToolRegistry};
@@ -42,6 +44,8 @@ pub(crate) struct InstanceScope {
     pub(crate) key: String,
     pub(crate) workdir: Workdir,
     pub(crate) emitter: Emitter,
+    /// The instance's directory beneath the state root.
+    pub(crate) directory: Option<Arc<Path>>,
 }
 
 impl InstanceScope {
@@ -64,6 +68,7 @@ impl InstanceScope {
             key: self.key.clone(),
             workdir,
             emitter: self.emitter.clone(),
+            directory: self.directory.clone(),
         })
     }
 
@@ -74,6 +79,7 @@ impl InstanceScope {
             key: self.key.clone(),
             workdir: self.workdir.clone(),
             emitter: self.emitter.clone(),
+            directory: self.directory.clone(),
         })
     }
 
@@ -103,6 +109,8 @@ pub(crate) struct TurnOptions {
     pub(crate) subject: Option<Arc<str>>,
     /// The bundle whose current load each step uses.
     pub(crate) bundle: Option<LiveBundle>,
+    /// Receives the recordings of the calls.
+    pub(crate) recorder: Option<CallRecorder>,
 }
 
 /// What calls need of their turn. Its steps and calls share it.
@@ -113,6 +121,7 @@ pub(crate) struct TurnScope {
     pub(crate) agents: Option<AgentsClient>,
     /// Receives what the calls log while they run.
     log: Option<LogListener>,
+    recorder: Option<CallRecorder>,
     pub(crate) cancellation: Option<CancellationToken>,
     /// The user whose grants of OAuthApps the calls use.
     pub(crate) subject: Option<Arc<str>>,
@@ -137,6 +146,7 @@ impl TurnScope {
             extensions,
             subject,
             bundle,
+            recorder,
         } = options;
         // What the layers of this turn insert is not seen by another turn with the same options.
         let extensions =
@@ -152,6 +162,7 @@ impl TurnScope {
             instance: Arc::clone(instance),
             agents,
             log,
+            recorder,
             cancellation,
             subject,
             extensions,
@@ -189,6 +200,7 @@ impl TurnScope {
             instance: self.instance.of_agent(agent),
             agents: self.agents.clone(),
             log: self.log.clone(),
+            recorder: self.recorder.clone(),
             cancellation: self.cancellation.clone(),
             subject: self.subject.clone(),
             extensions: self.extensions.clone(),
@@ -252,6 +264,12 @@ impl TurnScope {
         let redactor = &self.agent().host.redactor;
         let sink = |log: &LogListener| log.sink(redactor, call_id, &tool.item.name);
         self.log.as_ref().map(sink)
+    }
+
+    /// Returns what receives the recordings of the calls: that of the turn, or else that of the host.
+    pub(crate) fn recorder(&self) -> Option<CallRecorder> {
+        let of_host = &self.agent().host.recorder;
+        self.recorder.as_ref().or(of_host.as_ref()).cloned()
     }
 
     /// Returns the record of a call that is to be stored.

@@ -98,5 +98,6 @@ async fn run(
     if ran.has_answered {
         let _is_first = outcome.set(ended).is_ok();
     }
-    result.with_usage(ran.usage)
+    let result = result.with_usage(ran.usage);
+    result.with_recording(ran.recording)
 }

@@ -1,0 +1,349 @@
+//! The files that a recorded call read, by its host calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use toolhost::recording::{Answer, CallRecording, HostCall};
+
+use crate::work_tree::Content;
+
+/// Most bytes of a file in a case. Case files are read as a whole.
+const FILE_MAX: usize = 1 << 20;
+
+/// A path in the workdir, without `.` and `..`. Empty for the workdir itself.
+type Path = String;
+
+/// What the call found in the workdir.
+#[derive(Default)]
+pub(super) struct Fixtures {
+    found: BTreeMap<Path, Found>,
+    /// What the call itself created or changed.
+    changed: BTreeSet<Path>,
+    /// The path of each descriptor, by its handle.
+    descriptors: BTreeMap<u64, Path>,
+    /// The file and the place of each stream, by its handle.
+    streams: BTreeMap<u64, (Path, usize)>,
+    /// The directory of each listing, by its handle.
+    listings: BTreeMap<u64, Path>,
+    /// What cannot be told from the recording.
+    pub(super) notes: Vec<String>,
+}
+
+/// An entry of the workdir.
+enum Found {
+    Directory,
+    File {
+        /// What was read from the beginning on.
+        bytes: Vec<u8>,
+        /// Whether a part of it was skipped.
+        has_gap: bool,
+        /// Its size, if the call asked for it.
+        size: Option<u64>,
+    },
+}
+
+impl Found {
+    fn file() -> Self {
+        Self::File {
+            bytes: Vec::new(),
+            has_gap: false,
+            size: None,
+        }
+    }
+}
+
+impl Fixtures {
+    pub(super) fn of(recording: &CallRecording) -> Self {
+        let mut fixtures = Self::default();
+        for call in &recording.recording.calls {
+            fixtures.add(recording, call);
+        }
+        fixtures.add_notes();
+        fixtures
+    }
+
+    /// The files and directories, by path.
+    pub(super) fn files(self) -> Vec<(String, Content)> {
+        let parents: BTreeSet<String> = self
+            .found
+            .keys()
+            .filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned()))
+            .collect();
+        let mut files = Vec::new();
+        for (path, found) in self.found {
+            match found {
+                // A directory that holds something is made with it.
+                Found::Directory if parents.contains(&path) || path.is_empty() => {}
+                Found::Directory => files.push((path, Content::Directory)),
+                Found::File {
+                    mut bytes, size, ..
+                } => {
+                    let size = size.and_then(|size| usize::try_from(size).ok());
+                    let size = size.unwrap_or_default().max(bytes.len());
+                    if size <= FILE_MAX {
+                        // A tool may return the size of a file that it did not read.
+                        bytes.resize(size, b' ');
+                        files.push((path, Content::File(bytes)));
+                    }
+                }
+            }
+        }
+        files
+    }
+
+    fn add_notes(&mut self) {
+        for (path, found) in &self.found {
+            let Found::File {
+                bytes,
+                has_gap,
+                size,
+            } = found
+            else {
+                continue;
+            };
+            if bytes.len() as u64 > FILE_MAX as u64
+                || size.is_some_and(|size| size > FILE_MAX as u64)
+            {
+                let note = format!("{path} is left out: it has more than {FILE_MAX} bytes");
+                self.notes.push(note);
+            } else if *has_gap || size.is_some_and(|size| size > bytes.len() as u64) {
+                let note = format!(
+                    "{path} has spaces where the call did not read it: write its content there"
+                );
+                self.notes.push(note);
+            }
+        }
+    }
+
+    fn add(&mut self, recording: &CallRecording, call: &HostCall) {
+        let Answer::Returned(answer) = &call.answer else {
+            return;
+        };
+        let Some((interface, function)) = call.function.split_once('#') else {
+            return;
+        };
+        let argument = |at: usize| call.arguments.get(at).unwrap_or(&Value::Null);
+        let this = argument(0);
+        if interface.starts_with("wasi:filesystem/preopens") {
+            self.add_roots(answer);
+            return;
+        }
+        let Some(ok) = answer.get("ok") else { return };
+        let name = function.trim_start_matches("[method]");
+        if interface.starts_with("wasi:io/streams") {
+            if matches!(name, "input-stream.read" | "input-stream.blocking-read") {
+                self.read_stream(this, recording.bytes_of(ok));
+            } else if name.starts_with("input-stream.") {
+                self.skip_stream(this);
+            }
+            return;
+        }
+        if !interface.starts_with("wasi:filesystem/types") {
+            return;
+        }
+        match name {
+            "descriptor.open-at" => self.open(this, call, ok),
+            "descriptor.read" => {
+                let offset = argument(2).as_u64().and_then(|at| usize::try_from(at).ok());
+                let read = ok.get(0).and_then(|bytes| recording.bytes_of(bytes));
+                let path = self.path_of(this);
+                if let (Some(path), Some(offset), Some(read)) = (path, offset, read) {
+                    self.read(&path, offset, &read);
+                }
+            }
+            "descriptor.read-via-stream" => {
+                let offset = argument(1).as_u64().and_then(|at| usize::try_from(at).ok());
+                let path = self.path_of(this);
+                if let (Some(stream), Some(path), Some(offset)) = (handle(ok), path, offset) {
+                    self.streams.insert(stream, (path, offset));
+                }
+            }
+            "descriptor.read-directory" => {
+                if let (Some(listing), Some(path)) = (handle(ok), self.path_of(this)) {
+                    self.listings.insert(listing, path);
+                }
+            }
+            "directory-entry-stream.read-directory-entry" => self.list(this, ok),
+            "descriptor.stat" => {
+                if let Some(path) = self.path_of(this) {
+                    self.stat(path, ok);
+                }
+            }
+            "descriptor.stat-at" => {
+                if let Some(path) = self.beneath(this, argument(2)) {
+                    self.stat(path, ok);
+                }
+            }
+            "descriptor.write"
+            | "descriptor.write-via-stream"
+            | "descriptor.append-via-stream"
+            | "descriptor.set-size" => {
+                let path = self.path_of(this);
+                self.changed.extend(path);
+            }
+            "descriptor.create-directory-at" => {
+                let path = self.beneath(this, argument(1));
+                self.changed.extend(path);
+            }
+            "descriptor.rename-at" => {
+                let path = self.beneath(argument(2), argument(3));
+                self.changed.extend(path);
+            }
+            "descriptor.link-at" => {
+                let path = self.beneath(argument(3), argument(4));
+                self.changed.extend(path);
+            }
+            "descriptor.symlink-at" => {
+                let path = self.beneath(this, argument(2));
+                self.changed.extend(path);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_roots(&mut self, answer: &Value) {
+        for root in answer.as_array().into_iter().flatten() {
+            if let Some(descriptor) = root.get(0).and_then(handle) {
+                self.descriptors.insert(descriptor, String::new());
+            }
+        }
+    }
+
+    fn open(&mut self, this: &Value, call: &HostCall, ok: &Value) {
+        let path = call.arguments.get(2);
+        let path = path.and_then(|path| self.beneath(this, path));
+        let (Some(path), Some(descriptor)) = (path, handle(ok)) else {
+            return;
+        };
+        self.descriptors.insert(descriptor, path.clone());
+        let flags = call.arguments.get(3).and_then(Value::as_array);
+        let has = |name: &str| flags.is_some_and(|flags| flags.iter().any(|flag| flag == name));
+        if has("truncate") {
+            self.changed.insert(path);
+        } else if has("directory") {
+            self.find(&path, || Found::Directory);
+        } else if !has("create") {
+            // The kind of what is opened is not known yet: `stat` and `read` tell.
+            self.find(&path, Found::file);
+        }
+    }
+
+    /// Adds an entry that was there before the call.
+    fn find(&mut self, path: &str, found: impl FnOnce() -> Found) {
+        if path.is_empty() || self.is_changed(path) {
+            return;
+        }
+        self.found.entry(path.to_owned()).or_insert_with(found);
+    }
+
+    /// Whether the call itself created or changed a path, or a directory above it.
+    fn is_changed(&self, path: &str) -> bool {
+        let mut above = Some(path);
+        while let Some(path) = above {
+            if self.changed.contains(path) {
+                return true;
+            }
+            above = path.rsplit_once('/').map(|(above, _)| above);
+        }
+        false
+    }
+
+    fn stat(&mut self, path: Path, stat: &Value) {
+        match stat.get("type").and_then(Value::as_str) {
+            Some("directory") if !self.is_changed(&path) && !path.is_empty() => {
+                self.found.insert(path, Found::Directory);
+            }
+            Some("regular-file") => {
+                self.find(&path, Found::file);
+                if let Some(Found::File { size, .. }) = self.found.get_mut(&path) {
+                    *size = stat.get("size").and_then(Value::as_u64);
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn list(&mut self, this: &Value, ok: &Value) {
+        let directory = handle(this).and_then(|listing| self.listings.get(&listing));
+        let entry = ok.get("some");
+        let (Some(directory), Some(entry)) = (directory.cloned(), entry) else {
+            return;
+        };
+        self.find(&directory, || Found::Directory);
+        if let Some(Found::File { .. }) = self.found.get(&directory) {
+            self.found.insert(directory.clone(), Found::Directory);
+        }
+        let name = entry.get("name").and_then(Value::as_str);
+        let kind = entry.get("type").and_then(Value::as_str);
+        let path = name.and_then(|name| joined(&directory, name));
+        match (path, kind) {
+            (Some(path), Some("directory")) => self.find(&path, || Found::Directory),
+            (Some(path), Some("regular-file")) => self.find(&path, Found::file),
+            (_, _) => {}
+        }
+    }
+
+    fn read_stream(&mut self, this: &Value, read: Option<Vec<u8>>) {
+        let stream = handle(this).and_then(|stream| self.streams.get_mut(&stream));
+        if let (Some((path, at)), Some(read)) = (stream, read) {
+            let (path, offset) = (path.clone(), *at);
+            *at += read.len();
+            self.read(&path, offset, &read);
+        }
+    }
+
+    /// What was skipped is not known.
+    fn skip_stream(&mut self, this: &Value) {
+        let stream = handle(this).and_then(|stream| self.streams.remove(&stream));
+        if let Some((path, _)) = stream
+            && let Some(Found::File { has_gap, .. }) = self.found.get_mut(&path)
+        {
+            *has_gap = true;
+        }
+    }
+
+    fn read(&mut self, path: &str, offset: usize, read: &[u8]) {
+        self.find(path, Found::file);
+        if self.is_changed(path) {
+            return;
+        }
+        let Some(Found::File { bytes, has_gap, .. }) = self.found.get_mut(path) else {
+            return;
+        };
+        match bytes.len().checked_sub(offset) {
+            Some(known) => bytes.extend(read.get(known..).unwrap_or_default()),
+            None => *has_gap = true,
+        }
+    }
+
+    fn path_of(&self, this: &Value) -> Option<Path> {
+        self.descriptors.get(&handle(this)?).cloned()
+    }
+
+    fn beneath(&self, this: &Value, path: &Value) -> Option<Path> {
+        joined(&self.path_of(this)?, path.as_str()?)
+    }
+}
+
+/// The number of a handle.
+fn handle(value: &Value) -> Option<u64> {
+    value.get("handle")?.as_u64()
+}
+
+/// Resolves a path without links. None if it leaves the workdir.
+fn joined(directory: &str, path: &str) -> Option<Path> {
+    let mut names: Vec<&str> = directory
+        .split('/')
+        .filter(|name| !name.is_empty())
+        .collect();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop()?;
+            }
+            name => names.push(name),
+        }
+    }
+    Some(names.join("/"))
+}

@@ -1,0 +1,224 @@
+//! Compares two recordings.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use toolhost_contract::{HostCall, RecordedOperation, text};
+
+use super::call_recording::CallRecording;
+
+/// Members of a context that differ between any two calls.
+const OF_EACH_CALL: [&str; 4] = ["turnId", "toolCallId", "traceId", "message"];
+
+/// How two recordings differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Comparison {
+    /// Differences of the tool, the component, the arguments, the context, the policy and the result.
+    pub differences: Vec<Difference>,
+    /// The first host call that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_call: Option<HostCallDifference>,
+    /// Why the host calls were not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<String>,
+}
+
+/// A part of two recordings that differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Difference {
+    /// The part: `component.sha256`, `arguments/path`.
+    pub what: String,
+    /// In the first recording; `null` if it is not there.
+    pub left: Value,
+    /// In the second recording; `null` if it is not there.
+    pub right: Value,
+}
+
+/// The first host call in which two recordings differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct HostCallDifference {
+    /// Its place among the host calls, beginning with 0.
+    pub index: u64,
+    /// What differs: `function`, `arguments`, `answer`, or `end` if one of the calls ends here.
+    pub what: &'static str,
+    /// The function, in the first recording that has one.
+    pub function: String,
+    /// In the first recording: the function, the arguments, the answer, or `null`.
+    pub left: Value,
+    /// In the second recording.
+    pub right: Value,
+}
+
+impl Comparison {
+    /// Whether the recordings differ in nothing that is compared.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.differences.is_empty() && self.host_call.is_none()
+    }
+}
+
+impl CallRecording {
+    /// Compares this recording with another one. Times, usage, and ids of turns and calls are not compared.
+    /// Host calls are compared up to the first that differs; of recordings with digests, which are valid in
+    /// one process alone, their functions.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Comparison {
+        let mut found = Found::default();
+        let (left, right) = (&self.recording, &other.recording);
+        found.values("tool", &json!(self.tool), &json!(other.tool));
+        found.members("component", &left.component, &right.component);
+        found.members("engine", &left.engine, &right.engine);
+        found.operations(&left.operation, &right.operation);
+        found.members("context", &context(&left.context), &context(&right.context));
+        found.members("grants", &self.grants, &other.grants);
+        found.members("limits", &left.limits, &right.limits);
+        if ![&left.policy_sha256, &right.policy_sha256].contains(&&String::new()) {
+            let (left, right) = (json!(left.policy_sha256), json!(right.policy_sha256));
+            found.values("policySha256", &left, &right);
+        }
+        found.members("end", &left.end, &right.end);
+        found.members("result", &outcome(&self.result), &outcome(&other.result));
+        let (host_call, not_compared) = match (&self.digests, &other.digests) {
+            (None, None) => (first_difference(&left.calls, &right.calls), None),
+            (Some(left), Some(right)) => {
+                let functions = |calls: &[toolhost_contract::CallDigest]| {
+                    let functions = calls.iter().map(|call| call.function.clone());
+                    functions.collect::<Vec<_>>()
+                };
+                let (left, right) = (functions(left), functions(right));
+                (first_function(&left, &right), None)
+            }
+            (Some(_), None) | (None, Some(_)) => {
+                let why = "one of the recordings has digests in place of the host calls";
+                (None, Some(why.to_owned()))
+            }
+        };
+        Comparison {
+            differences: found.0,
+            host_call,
+            not_compared,
+        }
+    }
+}
+
+/// The parts that differ.
+#[derive(Default)]
+struct Found(Vec<Difference>);
+
+impl Found {
+    fn values(&mut self, what: &str, left: &Value, right: &Value) {
+        if left != right {
+            self.0.push(Difference {
+                what: what.to_owned(),
+                left: left.clone(),
+                right: right.clone(),
+            });
+        }
+    }
+
+    /// Compares the members of two values that are serialized as objects.
+    fn members(&mut self, what: &str, left: &impl Serialize, right: &impl Serialize) {
+        let json = |value: Result<Value, _>| value.unwrap_or_default();
+        let left = json(serde_json::to_value(left));
+        let right = json(serde_json::to_value(right));
+        let (Value::Object(left), Value::Object(right)) = (&left, &right) else {
+            return self.values(what, &left, &right);
+        };
+        let null = Value::Null;
+        let more = right.keys().filter(|name| !left.contains_key(*name));
+        for name in left.keys().chain(more) {
+            let of = |side: &toolhost_contract::JsonObject| side.get(name).unwrap_or(&null).clone();
+            self.values(&format!("{what}.{name}"), &of(left), &of(right));
+        }
+    }
+
+    fn operations(&mut self, left: &RecordedOperation, right: &RecordedOperation) {
+        use RecordedOperation::Handler;
+        let (Handler { name, input }, Handler { name: n, input: i }) = (left, right) else {
+            return self.members("operation", left, right);
+        };
+        self.values("operation.name", &json!(name), &json!(n));
+        let parsed = |input: &str| serde_json::from_str::<Value>(input).unwrap_or(json!(input));
+        self.members("arguments", &parsed(input), &parsed(i));
+    }
+}
+
+/// Returns a context without what differs between any two calls.
+fn context(context: &Value) -> Value {
+    let mut context = context.clone();
+    if let Value::Object(members) = &mut context {
+        members.retain(|name, _| !OF_EACH_CALL.contains(&name.as_str()));
+    }
+    context
+}
+
+/// Returns a result without the id of its call.
+fn outcome(result: &Value) -> Value {
+    let mut result = result.clone();
+    if let Value::Object(members) = &mut result {
+        members.remove("toolCallId");
+    }
+    result
+}
+
+fn first_difference(left: &[HostCall], right: &[HostCall]) -> Option<HostCallDifference> {
+    for (left, right) in left.iter().zip(right) {
+        let (index, function) = (left.index, left.function.clone());
+        let differs = |what, left: Value, right: Value| {
+            Some(HostCallDifference {
+                index,
+                what,
+                function,
+                left,
+                right,
+            })
+        };
+        if left.function != right.function {
+            return differs("function", json!(left.function), json!(right.function));
+        }
+        if left.arguments != right.arguments {
+            return differs("arguments", json!(left.arguments), json!(right.arguments));
+        }
+        if left.answer != right.answer {
+            return differs("answer", json!(left.answer), json!(right.answer));
+        }
+    }
+    let names = |calls: &[HostCall]| {
+        let names = calls.iter().map(|call| call.function.clone());
+        names.collect::<Vec<_>>()
+    };
+    first_function(&names(left), &names(right))
+}
+
+/// Returns the first place at which the functions differ.
+fn first_function(left: &[String], right: &[String]) -> Option<HostCallDifference> {
+    let most = left.len().max(right.len());
+    let index = (0..most).find(|at| left.get(*at) != right.get(*at))?;
+    let (left, right) = (left.get(index), right.get(index));
+    let what = match (left, right) {
+        (Some(_), Some(_)) => "function",
+        (_, _) => "end",
+    };
+    Some(HostCallDifference {
+        index: index as u64,
+        what,
+        function: left.or(right).cloned().unwrap_or_default(),
+        left: json!(left),
+        right: json!(right),
+    })
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [left, right] = [&self.left, &self.right].map(|side| match side {
+            Value::Null => "nothing".to_owned(),
+            side => text::shorten(&side.to_string(), 200),
+        });
+        write!(f, "{}: {left} became {right}", self.what)
+    }
+}

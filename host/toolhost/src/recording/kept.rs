@@ -1,0 +1,164 @@
+//! The recordings of failed calls that a host keeps: `failed/` in the directory of an instance.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustix::fs::{Mode, OFlags, RenameFlags};
+use toolhost_store::make_private_beneath;
+
+/// The directory, in that of the instance.
+const DIRECTORY: &str = "failed";
+
+/// How the names of recordings end.
+const EXTENSION: &str = ".call";
+
+/// How the names of files end that are being written.
+const UNFINISHED: &str = ".tmp";
+
+/// Most recordings kept for one instance.
+pub(crate) const KEPT_MAX: usize = 20;
+
+/// Most bytes kept for one instance. The newest recording is kept whatever its size is.
+pub(crate) const KEPT_BYTES_MAX: u64 = 16 << 20;
+
+/// Distinguishes the recordings that a process writes within a millisecond.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// Writes a recording of a failed call, and removes the oldest ones beyond [`KEPT_MAX`] and
+/// [`KEPT_BYTES_MAX`]. Returns its path.
+///
+/// `at` is the time of the call and begins the name, so that names sort by time.
+pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    let directory = instance.join(DIRECTORY);
+    make_private_beneath(root, &directory)?;
+    let opened = rustix::fs::open(
+        &directory,
+        OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let number = NUMBER.fetch_add(1, Relaxed);
+    let process = std::process::id();
+    // Without colons, which other file systems do not take.
+    let at = at.replace(':', "-");
+    let name = format!("{at}-{process:07}-{number:06}{EXTENSION}");
+    let unfinished = format!("{name}{UNFINISHED}");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&opened, &unfinished, flags, Mode::RUSR | Mode::WUSR)?;
+    let written = File::from(file).write_all(bytes).and_then(|()| {
+        let flags = RenameFlags::NOREPLACE;
+        Ok(rustix::fs::renameat_with(
+            &opened,
+            &unfinished,
+            &opened,
+            &name,
+            flags,
+        )?)
+    });
+    if let Err(error) = written {
+        let _is_removed = rustix::fs::unlinkat(&opened, &unfinished, rustix::fs::AtFlags::empty());
+        return Err(error);
+    }
+    remove_oldest(&directory)?;
+    Ok(directory.join(name))
+}
+
+/// Removes the oldest recordings beyond the limits. Another process may do the same at the same time.
+fn remove_oldest(directory: &Path) -> io::Result<()> {
+    let mut kept = recordings(directory)?;
+    kept.sort();
+    let mut bytes = 0_u64;
+    for (at, name) in kept.iter().rev().enumerate() {
+        let path = directory.join(name);
+        let size = fs::symlink_metadata(&path).map_or(0, |found| found.len());
+        bytes = bytes.saturating_add(size);
+        if at > 0 && (at >= KEPT_MAX || bytes > KEPT_BYTES_MAX) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names of the recordings, in any order.
+fn recordings(directory: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        let name = name.to_str().filter(|name| {
+            name.strip_suffix(UNFINISHED)
+                .unwrap_or(name)
+                .ends_with(EXTENSION)
+        });
+        names.extend(name.map(str::to_owned));
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn root() -> (tempfile::TempDir, PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let instance = root.path().join("instances/one");
+        (root, instance)
+    }
+
+    fn names(instance: &Path) -> Vec<String> {
+        let mut names = recordings(&instance.join(DIRECTORY)).unwrap();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn twenty_five_failed_calls_leave_the_newest_twenty() {
+        let (root, instance) = root();
+        let kept: Vec<PathBuf> = (0..25)
+            .map(|at| {
+                let time = format!("2026-11-23T23:00:{at:02}.000Z");
+                keep(root.path(), &instance, &time, b"{}").unwrap()
+            })
+            .collect();
+        let names = names(&instance);
+        assert_eq!(names.len(), KEPT_MAX);
+        let newest = kept.iter().rev().take(KEPT_MAX);
+        for path in newest {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(names.iter().any(|kept| kept == name), "{name}");
+            let mode = fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_failed_calls_are_bounded_and_the_newest_is_kept() {
+        let (root, instance) = root();
+        let large = vec![b' '; usize::try_from(KEPT_BYTES_MAX).unwrap() / 2];
+        for at in 0..4 {
+            let time = format!("2026-11-23T23:00:0{at}.000Z");
+            keep(root.path(), &instance, &time, &large).unwrap();
+        }
+        assert_eq!(names(&instance).len(), 2);
+        let larger = vec![b' '; usize::try_from(KEPT_BYTES_MAX).unwrap() + 1];
+        let path = keep(root.path(), &instance, "2026-11-23T23:00:09.000Z", &larger).unwrap();
+        assert_eq!(names(&instance).len(), 1);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_directory_is_refused() {
+        let (root, instance) = root();
+        let elsewhere = tempfile::tempdir().unwrap();
+        make_private_beneath(root.path(), &instance).unwrap();
+        symlink(elsewhere.path(), instance.join(DIRECTORY)).unwrap();
+        keep(root.path(), &instance, "2026-11-23T23:00:00.000Z", b"{}").unwrap_err();
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,275 @@
+//! Reads a `.call` file: within limits, and with errors that name the line and the next move.
+
+use std::collections::BTreeMap;
+
+use data_encoding::{BASE64, HEXLOWER};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use toolhost_contract::{CallDigest, HostCall, RECORDING_VERSION, Recording, text};
+
+use super::call_recording::CallRecording;
+use super::file::{BlobLine, Detail, EndLine, FORMAT, HeaderLine};
+
+/// Largest `.call` file, in bytes.
+pub const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Most host calls of a file. Each takes more memory than its line.
+const CALLS_MAX: usize = 1_000_000;
+
+/// Longest quote of a file in an error, in characters.
+const QUOTED_MAX: usize = 60;
+
+/// Why a file is not a recording that this release reads.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// The file is larger than [`FILE_BYTES_MAX`].
+    #[error("{file} has more than {FILE_BYTES_MAX} bytes")]
+    TooLarge {
+        /// The file.
+        file: String,
+    },
+    /// The first line is not that of a recording.
+    #[error("{file} is not a recording of a call: {problem}")]
+    NotARecording {
+        /// The file.
+        file: String,
+        /// What is wrong with its first line.
+        problem: String,
+    },
+    /// A newer release wrote the file.
+    #[error(
+        "{file} has version {found} of the format, and this release reads version {RECORDING_VERSION}"
+    )]
+    Version {
+        /// The file.
+        file: String,
+        /// Its version.
+        found: u64,
+    },
+    /// The last line is missing.
+    #[error("{file} was cut: it ends after line {line}, without the line that ends a recording")]
+    Cut {
+        /// The file.
+        file: String,
+        /// Number of its last line, beginning with 1.
+        line: usize,
+    },
+    /// A line is invalid.
+    #[error("{file}:{line}: {problem}")]
+    Line {
+        /// The file.
+        file: String,
+        /// Number of the line, beginning with 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl RecordingError {
+    /// The next move.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => {
+                "Record the call again with a lower limit of bytes, or with smaller files."
+            }
+            Self::NotARecording { .. } => {
+                "Name a file that `toolhost call --record FILE` wrote, or one of `failed/`."
+            }
+            Self::Version { .. } => "Use the release of toolhost that wrote it, or a newer one.",
+            Self::Cut { .. } => "Copy the whole file again, or record the call again.",
+            Self::Line { .. } => {
+                "The file was changed after it was written: copy it again, or record the call again."
+            }
+        }
+    }
+}
+
+impl CallRecording {
+    /// Reads the content of a `.call` file. `file` names it in errors.
+    ///
+    /// # Errors
+    /// [`RecordingError`] if it is not a recording that this release reads, if it is larger than
+    /// [`FILE_BYTES_MAX`] or has more than 1,000,000 host calls, or if a part of it is missing or invalid.
+    pub fn parse(bytes: &[u8], file: &str) -> Result<Self, RecordingError> {
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            let file = file.to_owned();
+            return Err(RecordingError::TooLarge { file });
+        }
+        let mut lines = Lines::new(bytes, file);
+        let header = lines.header()?;
+        let mut blobs = BTreeMap::new();
+        let (mut calls, mut digests) = (Vec::new(), Vec::new());
+        let end = loop {
+            let Some(line) = lines.next()? else {
+                return Err(lines.cut());
+            };
+            match kind_of(&line) {
+                Some("blob") => {
+                    let BlobLine { blob, base64 } = lines.read(line)?;
+                    lines.check_blob(&blob, &base64)?;
+                    blobs.insert(blob, base64);
+                }
+                Some("index") if header.detail == Detail::Full => {
+                    let call: HostCall = lines.read(line)?;
+                    lines.check_order(calls.len(), &call)?;
+                    calls.push(call);
+                }
+                Some("digest") if header.detail == Detail::Digests => {
+                    let call: CallDigest = lines.read(line)?;
+                    lines.check_count(digests.len())?;
+                    digests.push(call);
+                }
+                Some("end") => break lines.read::<EndLine>(line)?,
+                Some(_) | None => {
+                    let found = text::shorten(&line.to_string(), QUOTED_MAX);
+                    return Err(lines.problem(format!("a line of a recording is not {found}")));
+                }
+            }
+        };
+        let count = (calls.len() + digests.len()) as u64;
+        if end.host_calls != count {
+            let problem = format!(
+                "the recording has {} host calls, but {count} lines with host calls",
+                end.host_calls
+            );
+            return Err(lines.problem(problem));
+        }
+        if lines.next()?.is_some() {
+            return Err(lines.problem("a line follows the end of the recording".to_owned()));
+        }
+        Ok(Self {
+            tool: header.tool,
+            recorded_at: header.recorded_at,
+            grants: header.grants,
+            result: end.result,
+            recording: Recording {
+                version: header.version,
+                component: header.component,
+                engine: header.engine,
+                operation: header.operation,
+                context: header.context,
+                limits: header.limits,
+                policy_sha256: header.policy_sha256,
+                calls,
+                blobs,
+                outcome: end.outcome,
+                usage: end.usage,
+                end: end.end,
+            },
+            digests: (header.detail == Detail::Digests).then_some(digests),
+        })
+    }
+}
+
+/// The member that distinguishes a line from those of other kinds.
+fn kind_of(line: &Value) -> Option<&'static str> {
+    let kinds = ["end", "blob", "index", "digest"];
+    let is_there = |kind: &&str| line.get(*kind).is_some();
+    kinds.into_iter().find(is_there)
+}
+
+/// The lines of a file, and the number of the last one that was read.
+struct Lines<'a> {
+    file: &'a str,
+    rest: &'a [u8],
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn new(rest: &'a [u8], file: &'a str) -> Self {
+        Self {
+            file,
+            rest,
+            number: 0,
+        }
+    }
+
+    /// Reads the next line as JSON. None at the end, and for a line without its line break: it was cut.
+    fn next(&mut self) -> Result<Option<Value>, RecordingError> {
+        let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') else {
+            return Ok(None);
+        };
+        let (line, rest) = self.rest.split_at(end);
+        self.rest = rest.get(1..).unwrap_or_default();
+        self.number += 1;
+        let json = serde_json::from_slice(line);
+        json.map(Some)
+            .map_err(|error| self.problem(format!("the line is not JSON: {error}")))
+    }
+
+    /// Reads the first line. Its version is checked before the rest: a newer one may have other members.
+    fn header(&mut self) -> Result<HeaderLine, RecordingError> {
+        let not_one = |problem: &str| RecordingError::NotARecording {
+            file: self.file.to_owned(),
+            problem: problem.to_owned(),
+        };
+        let no_line = not_one("its first line is not a JSON object with `format`");
+        let cut = not_one("it has no line of JSON");
+        let line = match self.next() {
+            Ok(Some(line)) => line,
+            Ok(None) => return Err(cut),
+            Err(_) => return Err(no_line),
+        };
+        if line.get("format").and_then(Value::as_str) != Some(FORMAT) {
+            return Err(no_line);
+        }
+        match line.get("version").and_then(Value::as_u64) {
+            Some(version) if version == u64::from(RECORDING_VERSION) => self.read(line),
+            Some(found) => Err(RecordingError::Version {
+                file: self.file.to_owned(),
+                found,
+            }),
+            None => Err(self.problem("`version` is not a number".to_owned())),
+        }
+    }
+
+    fn read<T: DeserializeOwned>(&self, line: Value) -> Result<T, RecordingError> {
+        serde_json::from_value(line).map_err(|error| self.problem(error.to_string()))
+    }
+
+    fn check_blob(&self, blob: &str, base64: &str) -> Result<(), RecordingError> {
+        let bytes = BASE64.decode(base64.as_bytes());
+        let bytes = bytes.map_err(|error| self.problem(format!("`base64`: {error}")))?;
+        match HEXLOWER.encode(&Sha256::digest(bytes)) == blob {
+            true => Ok(()),
+            false => Err(self.problem("`blob` is not the SHA-256 of the bytes".to_owned())),
+        }
+    }
+
+    fn check_order(&self, count: usize, call: &HostCall) -> Result<(), RecordingError> {
+        if call.index != count as u64 {
+            let problem = format!("host call {count} is missing: {} follows", call.index);
+            return Err(self.problem(problem));
+        }
+        self.check_count(count)
+    }
+
+    fn check_count(&self, count: usize) -> Result<(), RecordingError> {
+        match count < CALLS_MAX {
+            true => Ok(()),
+            false => Err(self.problem(format!("the file has more than {CALLS_MAX} host calls"))),
+        }
+    }
+
+    fn cut(&self) -> RecordingError {
+        RecordingError::Cut {
+            file: self.file.to_owned(),
+            line: self.number,
+        }
+    }
+
+    fn problem(&self, problem: String) -> RecordingError {
+        RecordingError::Line {
+            file: self.file.to_owned(),
+            line: self.number,
+            problem,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
