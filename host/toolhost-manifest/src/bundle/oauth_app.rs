@@ -137,9 +137,9 @@ fn read_client(at: &Cursor<'_>, findings: &mut Findings) -> Option<Client> {
         read_word(at, words, findings)
     });
     let id = fields.required("clientId", findings)?;
-    let id = match &id.node.value {
-        Value::Map(_) => OAuthClientId::Env(read_value_from(&id, findings)?),
-        _ => OAuthClientId::Text(read_client_id(&id, findings)?),
+    let id = match matches!(id.node.value, Value::Map(_)) {
+        true => OAuthClientId::Env(read_value_from(&id, findings)?),
+        false => OAuthClientId::Text(read_client_id(&id, findings)?),
     };
     Some(Client {
         id,
