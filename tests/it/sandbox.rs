@@ -10,6 +10,7 @@ mod memory_reset;
 mod output;
 mod parking;
 mod polling;
+mod recording;
 mod spares;
 pub(crate) mod wat;
 

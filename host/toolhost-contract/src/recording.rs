@@ -194,8 +194,8 @@ pub enum RecordingEnd {
 pub struct CallDigest {
     /// The function, such as `filesystem.open-at`.
     pub function: String,
-    /// Digest of its arguments and its answer, in hexadecimal. The same host call with the same answer has
-    /// the same digest within one process.
+    /// Digest of its arguments and its answer, in hexadecimal; of long texts and lists the length and both
+    /// ends count. Calls of one release can be compared by it.
     pub digest: String,
 }
 

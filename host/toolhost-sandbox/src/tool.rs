@@ -318,6 +318,10 @@ fn report(
         Ok(Outcome::Failed(error)) => out_of_memory(error, meter),
         Ok(Outcome::Output(_) | Outcome::Pending(_)) | Err(_) => None,
     };
+    let host_calls = match &outcome {
+        Ok(Outcome::Output(_) | Outcome::Pending(_)) => Vec::new(),
+        Ok(Outcome::Failed(_)) | Err(_) => meter.host_calls.take(),
+    };
     CallReport {
         outcome,
         usage: meter.usage(queued, wall),
@@ -328,7 +332,7 @@ fn report(
         log: lock(&meter.log).take(),
         stdout: lock(&meter.stdout).text(),
         stderr: lock(&meter.stderr).text(),
-        host_calls: Vec::new(),
+        host_calls,
         recording: None,
     }
 }

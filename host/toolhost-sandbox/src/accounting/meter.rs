@@ -9,6 +9,7 @@ use std::time::Duration;
 use toolhost_contract::{Denial, Usage};
 
 use crate::accounting::failed_operation::FailedOperation;
+use crate::accounting::host_calls::HostCallLog;
 use crate::accounting::output::{HeadTail, LiveLog, LogBook, LogSink};
 use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
@@ -51,6 +52,8 @@ pub(crate) struct Meter {
     /// Forwards the log while the call runs; none if nobody listens.
     pub(crate) live_log: Option<Box<LiveLog>>,
     denials: Mutex<BTreeSet<Denial>>,
+    /// The last host calls, for the report of a call that fails.
+    pub(crate) host_calls: HostCallLog,
     /// How often the guest used its files, the network or other agents.
     steps: AtomicU64,
     /// The step of the last denial.
@@ -86,6 +89,7 @@ impl Meter {
             log: Mutex::new(LogBook::new(limits.log_records, limits.log_record_bytes)),
             live_log: None,
             denials: Mutex::new(BTreeSet::new()),
+            host_calls: HostCallLog::default(),
             steps: AtomicU64::new(0),
             denied_at: AtomicU64::new(NEVER),
             memory_refused_at: AtomicU64::new(NEVER),

@@ -20,7 +20,7 @@ use crate::host::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
 };
 use crate::host::bindings::{agents, filesystem, logging};
-use crate::host::filesystem::{FilesystemView, HasFilesystem};
+use crate::host::filesystem::{FilesystemView, HasFilesystem, NotedFilesystem};
 use crate::host::logging::{HasLog, LogView};
 use crate::host::random::{HasInsecureSeed, InsecureSeed};
 use crate::host::sockets_denied::{DeniedSockets, HasDeniedSockets};
@@ -47,7 +47,7 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     cli::terminal_stderr::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
     random::random::add_to_linker::<CallState, WasiRandom>(l, CallState::random)?;
     random::insecure::add_to_linker::<CallState, WasiRandom>(l, CallState::random)?;
-    random::insecure_seed::add_to_linker::<CallState, HasInsecureSeed>(l, |_| InsecureSeed)?;
+    random::insecure_seed::add_to_linker::<CallState, HasInsecureSeed>(l, seed_of)?;
 
     sockets::instance_network::add_to_linker::<CallState, WasiSockets>(l, CallState::sockets)?;
     let options = sockets::network::LinkOptions::default();
@@ -83,17 +83,21 @@ fn table_of(state: &mut CallState) -> &mut ResourceTable {
     &mut state.table
 }
 
-fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
+fn filesystem_of(state: &mut CallState) -> NotedFilesystem<'_> {
     state.meter.goes_on();
-    FilesystemView {
+    NotedFilesystem(FilesystemView {
         fs: &mut state.fs,
         table: &mut state.table,
-    }
+    })
 }
 
 // Logging does not count as the last thing a call did, as error handlers log.
 fn log_of(state: &mut CallState) -> LogView<'_> {
     LogView(&state.meter)
+}
+
+fn seed_of(state: &mut CallState) -> InsecureSeed<'_> {
+    InsecureSeed(&state.meter)
 }
 
 fn agents_of(state: &mut CallState) -> &mut Agents {

@@ -21,6 +21,7 @@ mod error;
 mod file;
 mod found;
 mod listing;
+mod noted;
 mod open;
 mod stream;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod view;
 
 pub(crate) use context::Filesystem;
 pub(crate) use error::FsError;
-pub(crate) use view::{FilesystemView, HasFilesystem};
+pub(crate) use noted::{HasFilesystem, NotedFilesystem};
+pub(crate) use view::FilesystemView;
 #[expect(unreachable_pub, reason = "the generated bindings re-export them")]
 pub use {descriptor::Descriptor, listing::Listing};

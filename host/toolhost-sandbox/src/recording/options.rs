@@ -8,6 +8,9 @@ use toolhost_contract::{Divergence, HostCall, RecordedOutcome, Redactor};
 const MAX_BYTES: u64 = 64 << 20;
 
 /// How a call is recorded.
+///
+/// In one host call, a recorded guest may pass lists of some 6 MB, if
+/// [`Limits::hostcall_bytes`](toolhost_contract::Limits::hostcall_bytes) allows them.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordOptions {

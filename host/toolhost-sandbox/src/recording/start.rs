@@ -15,6 +15,10 @@ use crate::recording::player::Player;
 /// How many bytes of the host a byte of the guest takes while it is a value of its own.
 const VALUE_BYTES: usize = 64;
 
+/// Most bytes of the host that the values of one host call take: lists of some 6 million bytes. Guests pass
+/// at most a megabyte at once, as streams accept no more.
+const VALUES_MAX: usize = 256 << 20;
+
 /// Handles that the host holds of its own for each handle of the guest.
 const HANDLES_PER_HANDLE: usize = 4;
 
@@ -65,6 +69,7 @@ pub(crate) async fn instantiate(
     let mut state = guest.into_state(memory, None, time);
     state.answers = Some(Box::new(answers));
     let mut store = new_store(engine, state, time);
-    store.set_hostcall_fuel(meter.limits.hostcall_bytes.saturating_mul(VALUE_BYTES));
+    let values = meter.limits.hostcall_bytes.saturating_mul(VALUE_BYTES);
+    store.set_hostcall_fuel(values.min(VALUES_MAX));
     Instantiated::new(store, &dynamic.pre, &code.memory).await
 }

@@ -312,7 +312,7 @@ impl Decoder<'_> {
             let items = items.iter().map(|item| self.value(item, ty));
             return Ok(Val::List(items.collect::<Result<_, _>>()?));
         }
-        let (base64, digest) = match single(value)? {
+        let (base64, digest) = match single(value).map_err(|_| not("a list", value))? {
             ("bytes", base64) => (text(base64)?, None),
             ("blob", digest) => {
                 let digest = text(digest)?;

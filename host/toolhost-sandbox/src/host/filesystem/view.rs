@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use toolhost_contract::Denial;
-use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::IoError;
 
 use super::attributes::listed_type;
@@ -16,13 +16,6 @@ use super::listing::Listing;
 use crate::accounting::failed_operation::FailedOperation;
 use crate::host::bindings::filesystem::preopens;
 use crate::host::bindings::filesystem::types::{self, DirectoryEntry, ErrorCode};
-
-/// Selects [`FilesystemView`] in the generated bindings.
-pub(crate) struct HasFilesystem;
-
-impl HasData for HasFilesystem {
-    type Data<'a> = FilesystemView<'a>;
-}
 
 /// The filesystem and the handles of a store, borrowed for one host call.
 pub(crate) struct FilesystemView<'a> {

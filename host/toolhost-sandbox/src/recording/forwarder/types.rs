@@ -157,8 +157,12 @@ impl<'a> InstanceScope<'a> {
         self.ty.is_empty()
     }
 
-    /// Exports a resource, which an earlier interface may have exported.
+    /// Exports a resource, which an earlier interface may have exported. Of several names for one resource,
+    /// the first is that of its functions.
     pub(super) fn export_resource(&mut self, name: &str, at: usize) {
+        if self.resources.get(at).is_some_and(Option::is_some) {
+            return;
+        }
         let bounds = match self.known.get(at).copied().flatten() {
             Some(known) => {
                 self.ty.alias(Alias::Outer {
@@ -168,10 +172,7 @@ impl<'a> InstanceScope<'a> {
                 });
                 TypeBounds::Eq(self.ty.type_count() - 1)
             }
-            None => match self.resources.get(at).copied().flatten() {
-                Some(here) => TypeBounds::Eq(here),
-                None => TypeBounds::SubResource,
-            },
+            None => TypeBounds::SubResource,
         };
         self.ty.export(name, ComponentTypeRef::Type(bounds));
         if let Some(resource) = self.resources.get_mut(at) {
