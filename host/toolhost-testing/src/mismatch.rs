@@ -9,10 +9,7 @@ use serde_json::Value;
 use toolhost_contract::text;
 
 pub use differences::ValueDifference;
-pub(crate) use differences::equal;
-
-/// Longest value on one line, in characters.
-pub(crate) const SHOWN_MAX: usize = 200;
+pub(crate) use differences::{SHOWN_MAX, equal};
 
 /// Longest text compared line by line, in bytes.
 const DIFF_MAX: usize = 64 << 10;

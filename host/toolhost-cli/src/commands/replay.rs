@@ -51,9 +51,10 @@ async fn run(
     note_changed_component(recording, &bundle, settings);
     let replayed = bundle.replay(recording, options).await;
     let replay = replayed.map_err(|error| {
-        let hint = match &error {
-            CallReplayError::NoTool { .. } => "Pass --bundle the bundle of the tool.",
-            _ => "Record the call again with `toolhost call --record FILE`.",
+        let hint = if matches!(error, CallReplayError::NoTool { .. }) {
+            "Pass --bundle the bundle of the tool."
+        } else {
+            "Record the call again with `toolhost call --record FILE`."
         };
         Failure::of(error).hint(hint)
     })?;

@@ -6,7 +6,8 @@ use serde_json::Value;
 use toolhost_contract::text;
 use toolhost_manifest::json_pointer;
 
-use super::SHOWN_MAX;
+/// Longest value on one line, in characters.
+pub(crate) const SHOWN_MAX: usize = 200;
 
 /// Most differences of one value.
 const DIFFERENCES_MAX: usize = 100;

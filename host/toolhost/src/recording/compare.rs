@@ -215,9 +215,12 @@ fn first_function(left: &[String], right: &[String]) -> Option<HostCallDifferenc
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [left, right] = [&self.left, &self.right].map(|side| match side {
-            Value::Null => "nothing".to_owned(),
-            side => text::shorten(&side.to_string(), 200),
+        let [left, right] = [&self.left, &self.right].map(|side| {
+            if side.is_null() {
+                "nothing".to_owned()
+            } else {
+                text::shorten(&side.to_string(), 200)
+            }
         });
         write!(f, "{}: {left} became {right}", self.what)
     }

@@ -77,7 +77,6 @@ fn calls_of_examples() -> Vec<(PathBuf, Vec<Call>)> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "prints what was skipped")]
 fn calls_in_rust_typescript_and_python_replay_to_the_same_result_and_become_cases_that_pass() {
     for (bundle, calls) in calls_of_examples() {
         let built = bundle.join(".toolhost");
