@@ -125,6 +125,9 @@ pub(crate) enum Command {
         override_usage = "toolhost replay [OPTIONS] FILE\n       toolhost replay --diff [OPTIONS] FILE OTHER"
     )]
     Replay(ReplayArgs),
+    /// Undo a call that was a transaction: restore the files that it changed
+    #[command(after_long_help = help::UNDO)]
+    Undo(UndoArgs),
     /// Play a script: agents that call tools and each other, without a model
     #[command(after_long_help = help::PLAY)]
     Play(PlayArgs),
@@ -351,7 +354,7 @@ pub(crate) struct CallerArgs {
     /// The user whose grants of OAuthApps the tool uses
     #[arg(long, value_name = "USER")]
     pub(crate) subject: Option<String>,
-    /// Add the resource usage to the JSON, as `usage`
+    /// Add the resource usage to the JSON, as `usage`, and the files that the call changed, as `changes`
     #[arg(long)]
     pub(crate) usage: bool,
 }
@@ -377,6 +380,28 @@ impl PendingArgs {
             None => (Path::new(BUNDLE), self.first.to_string_lossy()),
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// The call, by the id that --list prints [default: the newest]
+    #[arg(value_name = "ID", conflicts_with = "list")]
+    pub(crate) id: Option<String>,
+    /// The directory that the call changed
+    #[arg(long, value_name = "DIR", required_unless_present = "bundle")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// The bundle of an instance whose workspace the call changed
+    #[arg(long, value_name = "BUNDLE", conflicts_with = "workdir")]
+    pub(crate) bundle: Option<PathBuf>,
+    /// Key of that instance
+    #[arg(long, value_name = "KEY", default_value = "cli")]
+    pub(crate) instance: String,
+    /// List the calls that can be undone, the newest first, and undo none
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ mod replay;
 mod rpc;
 mod serve;
 mod test;
+mod undo;
 mod wit;
 
 pub(crate) use auth::auth;
@@ -42,6 +43,7 @@ pub(crate) use replay::replay;
 pub(crate) use rpc::rpc;
 pub(crate) use serve::serve;
 pub(crate) use test::test;
+pub(crate) use undo::undo;
 pub(crate) use wit::wit;
 
 use toolhost::{Agent, LoadedBundle, manifest::Declares};

@@ -122,6 +122,7 @@ async fn execute(
         Command::Poll(args) => commands::poll(&args, settings).await,
         Command::Cancel(args) => commands::cancel(&args, settings).await,
         Command::Replay(args) => commands::replay(&args, settings).await,
+        Command::Undo(args) => commands::undo(&args, settings).await,
         Command::Play(args) => commands::play(&args, settings).await,
         Command::Rpc(args) => commands::rpc(&args, settings, stop).await,
         Command::Serve(args) => commands::serve(&args, settings, stop).await,

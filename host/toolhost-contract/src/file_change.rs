@@ -55,6 +55,44 @@ pub enum FileChangeKind {
     },
 }
 
+/// The files that a call changed, sorted by path.
+///
+/// ```
+/// use serde_json::json;
+/// use toolhost_contract::{FileChange, FileChangeKind, FileChanges};
+///
+/// let mut changes = FileChanges::default();
+/// changes.files.push(FileChange::new("a.md", FileChangeKind::Created));
+/// assert_eq!(
+///     serde_json::to_value(&changes)?,
+///     json!({"files": [{"path": "a.md", "kind": "created"}], "truncated": false})
+/// );
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FileChanges {
+    /// Each file once.
+    pub files: Vec<FileChange>,
+    /// Whether there are more: the list has a maximum length, and a path that is not UTF-8 is left out.
+    pub truncated: bool,
+}
+
+/// How many files a call changed, by how it changed them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileChangeCounts {
+    /// Files created.
+    pub created: u64,
+    /// Files changed.
+    pub changed: u64,
+    /// Files deleted.
+    pub deleted: u64,
+    /// Files renamed.
+    pub renamed: u64,
+}
+
 /// SHA-256 of a file's bytes. Its text is `sha256:` and 64 hexadecimal digits in lower case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileDigest([u8; 32]);
@@ -81,6 +119,29 @@ impl FileChange {
     pub fn with_digest(mut self, digest: FileDigest) -> Self {
         self.digest = Some(digest);
         self
+    }
+}
+
+impl FileChanges {
+    /// Returns whether nothing was changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && !self.truncated
+    }
+
+    /// Counts the files of the list.
+    #[must_use]
+    pub fn counts(&self) -> FileChangeCounts {
+        let mut counts = FileChangeCounts::default();
+        for file in &self.files {
+            *match file.kind {
+                FileChangeKind::Created => &mut counts.created,
+                FileChangeKind::Changed => &mut counts.changed,
+                FileChangeKind::Deleted => &mut counts.deleted,
+                FileChangeKind::Renamed { .. } => &mut counts.renamed,
+            } += 1;
+        }
+        counts
     }
 }
 

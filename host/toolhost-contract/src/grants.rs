@@ -15,6 +15,34 @@ pub enum WorkdirAccess {
     ReadOnly,
 }
 
+/// When the changes that a call makes in its workdir take effect: `workdir` in a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WorkdirChanges {
+    /// At once, also if the call fails afterwards.
+    #[default]
+    Direct,
+    /// All together when the call has succeeded, and otherwise not at all.
+    Transactional,
+    /// As [`Self::Transactional`], and they are on the disk before the call returns.
+    Durable,
+}
+
+impl WorkdirChanges {
+    /// All values.
+    pub const ALL: [Self; 3] = [Self::Direct, Self::Transactional, Self::Durable];
+
+    /// Returns `direct`, `transactional` or `durable`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Transactional => "transactional",
+            Self::Durable => "durable",
+        }
+    }
+}
+
 /// What the operator's policy grants to one tool.
 ///
 /// Denied by default, and by [`Grants::none`]:

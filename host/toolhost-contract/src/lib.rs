@@ -41,8 +41,10 @@ pub use context::ToolContext;
 pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
 pub use error_limits::{dropped_values, limit_error, limit_handler_error, normalise_error};
-pub use file_change::{FileChange, FileChangeKind, FileDigest, FileDigestError};
-pub use grants::{Grants, WorkdirAccess};
+pub use file_change::{
+    FileChange, FileChangeCounts, FileChangeKind, FileChanges, FileDigest, FileDigestError,
+};
+pub use grants::{Grants, WorkdirAccess, WorkdirChanges};
 pub use handler_spec::HandlerSpec;
 pub use http::{
     AddressBlock, AddressBlockError, HttpCredential, HttpCredentialError, HttpGrant, HttpRule,

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use crate::text::{self, cuts};
-use crate::{Denial, HandlerError, ToolError, ToolResult};
+use crate::{Denial, FileChangeKind, FileChanges, HandlerError, ToolError, ToolResult};
 
 /// Shortest line of a secret that is redacted by itself, in characters. Shorter ones would match
 /// ordinary words.
@@ -252,6 +252,16 @@ impl Redactor {
         for denial in denials {
             if let Denial::HttpRequest(text) | Denial::HttpNetwork { host: text, .. } = denial {
                 self.redact(text);
+            }
+        }
+    }
+
+    /// Redacts the paths of changed files, which a guest chooses.
+    pub fn changes(&self, changes: &mut FileChanges) {
+        for file in &mut changes.files {
+            self.redact(&mut file.path);
+            if let FileChangeKind::Renamed { from } = &mut file.kind {
+                self.redact(from);
             }
         }
     }

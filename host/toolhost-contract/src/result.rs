@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AuthorizationRequired, Denial, ErrorCode, HandlerCode, ToolError, ToolErrorCode, Usage,
+    AuthorizationRequired, Denial, ErrorCode, FileChanges, HandlerCode, ToolError, ToolErrorCode,
+    Usage,
 };
 
 /// Status of a [`ToolResult`].
@@ -268,6 +269,7 @@ struct StoredUsage {
     http_received: u64,
     #[serde(deserialize_with = "known_denials")]
     denials: Vec<Denial>,
+    changes: FileChanges,
 }
 
 fn code<'de, D: Deserializer<'de>>(stored: D) -> Result<ErrorCode, D::Error> {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::Denial;
+use crate::{Denial, FileChanges};
 
 /// Resources used by one call, measured by the host. Also accurate after a trap or a timeout. Zero for a call
 /// that was cancelled: it ends without a report.
@@ -48,6 +49,27 @@ pub struct Usage {
     /// Denied operations, without duplicates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
+    /// Files of the workdir that it changed, also if it failed. None for a failed call in a transaction.
+    ///
+    /// The JSON has the counts that are not zero: `filesCreated`, `filesChanged`, `filesDeleted` and
+    /// `filesRenamed`.
+    #[serde(flatten, serialize_with = "counts")]
+    pub changes: FileChanges,
+}
+
+fn counts<S: Serializer>(changes: &FileChanges, serializer: S) -> Result<S::Ok, S::Error> {
+    let counts = changes.counts();
+    let all = [
+        ("filesCreated", counts.created),
+        ("filesChanged", counts.changed),
+        ("filesDeleted", counts.deleted),
+        ("filesRenamed", counts.renamed),
+    ];
+    let mut map = serializer.serialize_map(None)?;
+    for (name, count) in all.into_iter().filter(|(_, count)| !is_zero(count)) {
+        map.serialize_entry(name, &count)?;
+    }
+    map.end()
 }
 
 fn is_zero(count: &u64) -> bool {

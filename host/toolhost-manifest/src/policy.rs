@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use toolhost_contract::{
     AddressBlock, Grants, Limits, Locale, McpServerResource, OAuthAppResource, Redactor,
-    ResourceName, ToolErrorCode,
+    ResourceName, ToolErrorCode, WorkdirChanges,
 };
 
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
@@ -28,7 +28,6 @@ pub use changesets::ChangesetGrant;
 pub use credentials::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
 };
-use limits::LimitChanges;
 pub use limits::{LimitInfo, parse_bytes};
 pub use mcp_oauth::{McpOAuth, McpOAuthGrant};
 use mcp_servers::McpRule;
@@ -36,7 +35,7 @@ pub use mcp_servers::{McpGrant, McpReach};
 use oauth_apps::OAuthAppRule;
 pub use oauth_apps::{OAuthAppGrant, ToolOAuthGrant};
 pub use read::{PolicyError, read_at};
-use rules::{AgentRules, Rule};
+use rules::{AgentRules, Defaults, Rule};
 pub use variable::{SecretSource, Secrets};
 
 /// What the operator grants. A tool that is not named gets no grants.
@@ -46,6 +45,7 @@ pub use variable::{SecretSource, Secrets};
 /// locale: en                       # or ko: the language of suggestions
 /// defaults:
 ///   limits: {deadlineMs: 30000, memoryBytes: 256MiB}
+///   workdir: direct                # or transactional, or durable: see `WorkdirChanges`
 /// tools:
 ///   bash:
 ///     limits: {diskBytes: 1MiB}
@@ -55,6 +55,7 @@ pub use variable::{SecretSource, Secrets};
 ///       OTHER: {fromEnv: MY_TOKEN} # a secret that the host holds; or {fromFile: token.txt}
 ///     agents: true                 # it may talk to other agents
 ///     readOnly: true               # the workdir may be read, not changed
+///     workdir: transactional       # the changes of a call are kept all together, or not at all
 ///   fetcher:
 ///     http:
 ///       allow:                     # "[METHOD ]scheme://host[:port][/path*]"
@@ -113,7 +114,7 @@ pub use variable::{SecretSource, Secrets};
 pub struct Policy {
     registry_direct_call: bool,
     locale: Locale,
-    defaults: LimitChanges,
+    defaults: Defaults,
     tools: BTreeMap<ResourceName, Rule>,
     agents: BTreeMap<ResourceName, AgentRules>,
     mcp_servers: BTreeMap<ResourceName, McpRule>,
@@ -150,7 +151,7 @@ impl Policy {
     #[must_use]
     pub fn resolve(&self, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
         let mut limits = Limits::default();
-        self.defaults.apply(&mut limits);
+        self.defaults.limits.apply(&mut limits);
         for rule in self.rules(agent, tool) {
             rule.limits.apply(&mut limits);
         }
@@ -165,10 +166,25 @@ impl Policy {
         if let Some(http) = self.last(agent, tool, |rule| rule.http.as_ref()) {
             grants.http = http.grant(self.answered_by);
         }
-        if let Some(workdir) = self.last(agent, tool, |rule| rule.workdir) {
-            grants.workdir = workdir;
+        if let Some(access) = self.last(agent, tool, |rule| rule.access) {
+            grants.workdir = access;
         }
         (grants, limits)
+    }
+
+    /// Returns when the changes that a call of a tool makes in its workdir take effect. Default: at once.
+    #[must_use]
+    pub fn workdir_changes(&self, agent: &str, tool: &ResourceName) -> WorkdirChanges {
+        let of_tool = self.last(agent, tool, |rule| rule.changes);
+        of_tool.or(self.defaults.changes).unwrap_or_default()
+    }
+
+    /// Returns whether the calls of any tool are transactions, which need a state root.
+    #[must_use]
+    pub fn has_transactions(&self) -> bool {
+        let of_tools = self.all_rules().filter_map(|rule| rule.changes);
+        let mut all = of_tools.chain(self.defaults.changes);
+        all.any(|changes| changes != WorkdirChanges::Direct)
     }
 
     /// Returns the secrets that the policy names for a tool that this agent calls.
@@ -303,7 +319,7 @@ impl Policy {
     /// Returns whether the policy sets the deadline of a tool.
     pub fn sets_deadline(&self, agent: &str, tool: &ResourceName) -> bool {
         let mut rules = self.rules(agent, tool);
-        self.defaults.sets_deadline() || rules.any(|rule| rule.limits.sets_deadline())
+        self.defaults.limits.sets_deadline() || rules.any(|rule| rule.limits.sets_deadline())
     }
 
     /// Returns the rules for a tool of an agent. Values in later ones replace those in earlier ones.

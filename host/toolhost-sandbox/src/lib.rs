@@ -50,9 +50,9 @@ pub use recording::options::{
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use workdir::{
-    CommitError, FileIo, FileReplacement, Recovered, ReplaceFilesError, ReplacedFiles,
-    StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone, Unrecovered, Workdir,
-    WorkdirError, WorkdirHandle, WorkdirRules, WriteProtected,
+    CommitError, CommitOptions, Durability, FileIo, FileReplacement, Recovered, ReplaceFilesError,
+    ReplacedFiles, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone,
+    Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle, WorkdirRules, WriteProtected,
 };
 
 pub use toolhost_contract::{

@@ -1,15 +1,14 @@
 //! The directory that a call gets as its `/`, held by handle.
 
 mod changes;
+mod commit;
 mod file_system;
 mod handle;
 mod identity;
 mod open_files;
-#[expect(dead_code, reason = "commits use it")]
 mod overlay;
 mod protected;
 mod replace;
-#[cfg_attr(not(test), expect(dead_code, reason = "transactions use it"))]
 pub(crate) mod staging;
 mod usage;
 
@@ -24,6 +23,7 @@ use cap_std::fs::Dir;
 use toolhost_contract::{FileId, Protected};
 
 pub(crate) use changes::{ChangeGuard, Target};
+pub use commit::WorkdirCommit;
 pub(crate) use file_system::kernel_file_system;
 pub use handle::{FileIo, WorkdirHandle};
 pub(crate) use identity::file_id;
@@ -32,8 +32,8 @@ pub use protected::WriteProtected;
 pub use replace::{FileReplacement, ReplaceFilesError, ReplacedFiles};
 pub(crate) use staging::FileKind;
 pub use staging::{
-    CommitError, Recovered, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone,
-    Unrecovered,
+    CommitError, CommitOptions, Durability, Recovered, StagingError, StagingRoot, UndoError,
+    UndoLimits, UndoRecord, Undone, Unrecovered,
 };
 pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};
 
@@ -213,12 +213,19 @@ impl Workdir {
     }
 
     /// Returns a handle whose calls change nothing in the directory: what they change is kept apart as one
-    /// transaction, which only they see. It is dropped with the last such handle, unless it was committed.
+    /// transaction, which only they see. It is dropped with the last such handle, unless it was
+    /// [committed](Self::commit).
     ///
     /// # Errors
-    /// Those of reading the metadata of the directory. The staging directory is made by the first change.
-    pub fn transactional(&self, staging: &StagingRoot) -> io::Result<Self> {
-        let overlay = Arc::new(Overlay::new(&self.handle, staging)?);
+    /// [`StagingError`] where the changes could not be committed by renaming files. The staging directory is
+    /// made by the first change.
+    pub fn transactional(&self, staging: &StagingRoot) -> Result<Self, StagingError> {
+        staging.check_mount(self)?;
+        let overlay = Overlay::new(&self.handle, staging);
+        let overlay = Arc::new(overlay.map_err(|source| StagingError::Io {
+            path: staging.path().to_owned(),
+            source,
+        })?);
         Ok(Self {
             handle: WorkdirHandle {
                 usage: overlay.usage().clone(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolhost_contract::{ResourceName, ToolName};
+use toolhost_contract::{ResourceName, ToolName, WorkdirChanges};
 use toolhost_manifest::policy::{ChangesetGrant, Policy};
 use toolhost_sandbox::{Grants, Limits};
 
@@ -25,6 +25,8 @@ pub(crate) struct Permit {
     pub(crate) oauth: Arc<[OAuthUse]>,
     /// Whether the policy sets the deadline; otherwise it is the default.
     pub(crate) sets_deadline: bool,
+    /// When changes of the workdir take effect.
+    pub(crate) changes: WorkdirChanges,
 }
 
 impl Permit {
@@ -36,6 +38,7 @@ impl Permit {
             agents: policy.grants_agents(agent, tool),
             oauth: Arc::default(),
             sets_deadline: policy.sets_deadline(agent, tool),
+            changes: policy.workdir_changes(agent, tool),
         }
     }
 }

@@ -14,6 +14,7 @@ mod output_schema;
 mod recorded;
 pub(crate) mod scope;
 mod telemetry;
+mod transaction;
 pub(crate) mod validate;
 pub(crate) mod workdir;
 pub(crate) mod write_protection;

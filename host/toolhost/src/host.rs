@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use toolhost_contract::{Redactor, ResourceName};
 use toolhost_sandbox::{
-    CodeOrigin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
+    CodeOrigin, Sandbox, SandboxConfig, SandboxStartError, StagingError, StagingRoot, Workdir,
+    WorkdirError, WorkdirRules,
 };
 use toolhost_store::make_private;
 
@@ -17,6 +18,7 @@ use crate::events::{EventBus, EventBusConfig};
 use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use crate::recording::recorder::CallRecorder;
+use crate::staging;
 use toolhost_manifest::bundle::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 
@@ -36,6 +38,14 @@ pub enum HostError {
         #[source]
         source: std::io::Error,
     },
+    /// The policy has transactions, and the host no state root for what they stage.
+    #[error(
+        "the policy sets `workdir: transactional` or `workdir: durable`, which needs a state root"
+    )]
+    NoStateRoot,
+    /// The staging directory of transactions in the state root cannot be used.
+    #[error("the changes of transactions cannot be staged")]
+    Staging(#[from] StagingError),
 }
 
 /// Progress of loading a bundle.
@@ -213,7 +223,7 @@ impl HostBuilder {
     ///
     /// # Errors
     /// [`HostError`] if the sandbox cannot start, or the state root cannot be created, belongs to another user
-    /// or can be written by others.
+    /// or can be written by others; if the policy has transactions, and there is no state root.
     pub fn build(self) -> Result<Host, HostError> {
         let sandbox = match self.sandbox {
             Some(sandbox) => sandbox,
@@ -233,6 +243,7 @@ impl HostBuilder {
         for (what, path) in &self.keep_out_of {
             rules.keep_out_of(what, path);
         }
+        let staging = staging::open(self.state_root.as_deref(), &self.policy)?;
         let root = self.state_root.clone();
         let policy = Arc::new(self.policy);
         let (expiry, locale) = (self.pending_expiry.unwrap_or(EXPIRY), policy.locale());
@@ -254,6 +265,7 @@ impl HostBuilder {
             recorder: self.recorder,
             events,
             state_root: self.state_root,
+            staging,
             on_progress: self.on_progress,
         })))
     }
@@ -309,6 +321,8 @@ pub(crate) struct HostInner {
     pub(crate) recorder: Option<CallRecorder>,
     pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
+    /// Where transactions keep their changes. None until a policy has transactions.
+    pub(crate) staging: Option<StagingRoot>,
     on_progress: Option<OnProgress>,
 }
 
@@ -345,12 +359,21 @@ impl Host {
     ///
     /// What this host has loaded keeps its policy. [`Host::reload`] of the new host loads a bundle again
     /// under the new policy. Secrets of both policies are redacted in the results of both hosts; messages
-    /// about pending calls keep the language of the first policy.
+    /// about pending calls keep the language of the first policy. Without a state root, calls that are
+    /// transactions under the new policy fail with `E_TOOL_WORKDIR_STAGING`.
     #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
         policy.add_secrets_to(&self.0.redactor);
+        let staging = self.0.staging.clone().or_else(|| {
+            let opened = staging::open(self.0.state_root.as_deref(), &policy);
+            opened.unwrap_or_else(|error| {
+                tracing::error!(%error, "calls that are transactions will fail");
+                None
+            })
+        });
         Self(Arc::new(HostInner {
             policy: Arc::new(policy),
+            staging,
             ..HostInner::clone(&self.0)
         }))
     }

@@ -71,6 +71,7 @@ pub mod pending;
 pub mod recording;
 mod registry;
 pub mod sandbox;
+mod staging;
 mod step;
 pub mod tool;
 mod tool_access;

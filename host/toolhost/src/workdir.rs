@@ -5,7 +5,10 @@ pub use crate::call::workdir::{
     CallWorkdir, InstanceWorkdir, OpenWorkdir, WorkdirProvider, WorkdirProviderError,
     WorkdirRequest, WorkdirTransaction,
 };
+pub use toolhost_contract::{
+    FileChange, FileChangeCounts, FileChangeKind, FileChanges, FileDigest, WorkdirChanges,
+};
 pub use toolhost_sandbox::{
     CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles, StagingError, StagingRoot,
-    UndoError, WorkdirAccess,
+    UndoError, UndoRecord, Undone, WorkdirAccess,
 };

@@ -162,6 +162,26 @@ Prints the ToolResult of the handle: E_TOOL_CANCELLED, or the result if the call
 Exit codes: 0 cancelled, or already ended · 1 there is no such handle ·
 2 wrong usage, or the bundle does not load";
 
+pub(crate) const UNDO: &str = "\
+Examples:
+  toolhost undo --workdir ./work              undoes the newest call
+  toolhost undo --workdir ./work --list       the calls that can be undone
+  toolhost undo --workdir ./work ID
+  toolhost undo --bundle my-bundle --instance user-1
+
+A call can be undone if its policy had `workdir: transactional` or `workdir: durable`. Pass the same
+--state-root as for the call. The last 16 calls of a workdir are kept, with at most 256 MiB of files that they
+replaced or deleted.
+
+Files, folders and links get the names, the bytes and the modes that they had before the call. If one of them was
+changed since, nothing is undone, and the error names it. An undo cannot be undone.
+
+JSON: {\"undone\": {\"id\", \"call\", \"files\"}} · with --list {\"calls\": [{\"id\", \"call\", \"committed\",
+\"files\", \"bytes\"}]}
+
+Exit codes: 0 undone, or listed · 1 there is nothing to undo, or a file was changed since ·
+2 wrong usage, or the state root cannot be used";
+
 pub(crate) const PLAY: &str = "\
 Examples:
   toolhost play guest-examples/review.yaml

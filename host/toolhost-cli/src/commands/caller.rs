@@ -50,7 +50,7 @@ pub(super) async fn open(
     })
 }
 
-/// Prints a result, with its usage and the path of its recording if `--usage` is set.
+/// Prints a result, with its usage, the files that it changed and the path of its recording if `--usage` is set.
 pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()> {
     let unwritable = "the result cannot be written as JSON";
     let mut answer = serde_json::to_value(result).context(unwritable)?;
@@ -59,6 +59,11 @@ pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()
         stdout::set(&mut answer, "usage", usage);
         if let Some(path) = result.recording() {
             stdout::set(&mut answer, "recording", path.to_string_lossy());
+        }
+        let changes = &result.usage().changes;
+        if !changes.is_empty() {
+            let changes = serde_json::to_value(changes).context(unwritable)?;
+            stdout::set(&mut answer, "changes", changes);
         }
     }
     stdout::json(&answer)
@@ -89,7 +94,7 @@ pub(super) fn workdir(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
     })
 }
 
-fn workspace(
+pub(super) fn workspace(
     bundle: &LoadedBundle,
     instance: &str,
     settings: &Settings,

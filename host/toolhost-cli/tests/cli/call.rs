@@ -130,6 +130,55 @@ fn usage_is_a_member_of_the_result() {
 }
 
 #[test]
+fn the_receipt_lists_what_a_call_created_changed_deleted_and_renamed_with_digests() {
+    let terminal = Terminal::new();
+    let bundle = terminal.bundle("bundle", &[("bash", &["exec"])]);
+    for (path, content) in [("D/changed", "1"), ("D/deleted", "2"), ("D/old", "3")] {
+        terminal.write(path, content);
+    }
+    terminal.write("D/read", "4");
+    let call = |command: &str| {
+        let args = json!({ "command": command }).to_string();
+        let mut call = terminal.toolhost(["call", "--usage", "--workdir", "../D"]);
+        call.arg(&bundle).args(["--args", &args, "bash__exec"]);
+        Ran::of(&mut call).exits(0).json()
+    };
+    let result = call(
+        "cat read; mkdir folder; echo hi > folder/created; echo more >> changed; rm deleted; \
+         mv old new; echo x > temporary; rm temporary; exit 1",
+    );
+    // As `sha256sum` prints them.
+    let appended = "sha256:bcbe88a764e7b704af8b52367d0b5dfa949d482d8732b125a134796d2659a156";
+    let created = "sha256:98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4";
+    let renamed = "sha256:4e07408562bedb8b60ce05c1decfe3ad16b72230967de01f640b7e4729b49fce";
+    assert_eq!(
+        result["changes"],
+        json!({"truncated": false, "files": [
+            {"path": "changed", "kind": "changed", "digest": appended},
+            {"path": "deleted", "kind": "deleted"},
+            {"path": "folder", "kind": "created"},
+            {"path": "folder/created", "kind": "created", "digest": created},
+            {"path": "new", "kind": "renamed", "from": "old", "digest": renamed},
+        ]}),
+        "{result}"
+    );
+    let usage = &result["usage"];
+    let counts = [
+        "filesCreated",
+        "filesChanged",
+        "filesDeleted",
+        "filesRenamed",
+    ];
+    assert_eq!(
+        counts.map(|count| usage[count].as_u64().unwrap()),
+        [2, 1, 1, 1]
+    );
+    let result = call("cat read");
+    assert!(result.get("changes").is_none(), "{result}");
+    assert!(result["usage"].get("filesChanged").is_none(), "{result}");
+}
+
+#[test]
 fn arguments_come_from_a_file_or_from_stdin() {
     let terminal = Terminal::new();
     let args = r#"{"text":"한글 hi"}"#;

@@ -61,6 +61,7 @@ fn every_command_has_examples_and_exit_codes() {
         "poll",
         "cancel",
         "replay",
+        "undo",
         "play",
         "rpc",
         "serve",

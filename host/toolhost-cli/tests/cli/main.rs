@@ -40,4 +40,5 @@ mod strangers;
 mod streams;
 mod terminal;
 mod test;
+mod transactions;
 mod workdir;

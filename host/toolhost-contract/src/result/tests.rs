@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::Locale;
+use crate::{FileChange, FileChangeKind, Locale};
 
 fn error(code: ErrorCode) -> ToolError {
     ToolError {
@@ -35,6 +35,10 @@ fn usage() -> Usage {
             Denial::HttpRequest("GET https://a.example/x".to_owned()),
             Denial::NetworkUdp,
         ],
+        changes: FileChanges {
+            files: vec![FileChange::new("a", FileChangeKind::Created)],
+            truncated: true,
+        },
     }
 }
 

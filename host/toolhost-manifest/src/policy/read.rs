@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess};
+use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess, WorkdirChanges};
 
 use super::limits::{KEYS, LimitChanges, LimitInfo, Unit, parse_bytes};
 use super::mcp_servers::{self, McpRule};
 use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
-use super::rules::{AgentRules, Rule};
+use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
 use super::{Policy, changesets, http};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings, Unread};
+use crate::suggest::closest;
 use crate::yaml::{Value, YamlSource};
 
 /// Maximum size of a policy, in bytes.
@@ -82,10 +83,12 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
     let direct = fields.optional("registryDirectCall", findings, Cursor::boolean);
     let locale = fields.optional("locale", findings, read_locale);
     let defaults = fields.optional("defaults", findings, |at, findings| {
-        Some(read_limits(
-            &at.known_fields(&["limits"], findings)?,
-            findings,
-        ))
+        let fields = at.known_fields(&["limits", "workdir"], findings)?;
+        let changes = fields.optional("workdir", findings, read_changes);
+        Some(Defaults {
+            limits: read_limits(&fields, findings),
+            changes: changes.flatten(),
+        })
     });
     Some(Policy {
         registry_direct_call: direct.flatten().unwrap_or(false),
@@ -109,6 +112,22 @@ fn read_locale(at: &Cursor<'_>, findings: &mut Findings) -> Option<Locale> {
             at.refused(message, findings)
         }
     }
+}
+
+fn read_changes(at: &Cursor<'_>, findings: &mut Findings) -> Option<WorkdirChanges> {
+    let text = at.text(findings)?;
+    let mut all = WorkdirChanges::ALL.into_iter();
+    if let Some(changes) = all.find(|changes| changes.as_str() == text) {
+        return Some(changes);
+    }
+    let known = WorkdirChanges::ALL.map(WorkdirChanges::as_str);
+    let help = closest(text, &known).map(|close| format!("; did you mean '{close}'?"));
+    let message = format!(
+        "workdir must be 'direct', 'transactional' or 'durable', not '{}'{}",
+        short(text),
+        help.unwrap_or_default()
+    );
+    at.refused(message, findings)
 }
 
 fn read_agents(
@@ -163,9 +182,12 @@ fn read_tools(
     findings: &mut Findings,
 ) -> BTreeMap<ResourceName, Rule> {
     named(above, "tools", findings, |fields, place, findings| {
-        let known = ["limits", "env", "readOnly", "http", "agents", "oauth"];
+        let known = [
+            "limits", "env", "readOnly", "workdir", "http", "agents", "oauth",
+        ];
         fields.refuse_unknown(&known, findings);
         let read_only = fields.optional("readOnly", findings, Cursor::boolean);
+        let changes = fields.optional("workdir", findings, read_changes);
         let agents = fields.optional("agents", findings, Cursor::boolean);
         let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
         let http = |at: &Cursor<'_>, findings: &mut Findings| http::read(at, secrets, findings);
@@ -174,10 +196,11 @@ fn read_tools(
             limits: read_limits(fields, findings),
             env: fields.optional("env", findings, env).flatten(),
             http: fields.optional("http", findings, http).flatten(),
-            workdir: read_only.flatten().map(|read_only| match read_only {
+            access: read_only.flatten().map(|read_only| match read_only {
                 true => WorkdirAccess::ReadOnly,
                 false => WorkdirAccess::ReadWrite,
             }),
+            changes: changes.flatten(),
             agents: agents.flatten(),
             oauth: fields
                 .get("oauth")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolhost_contract::{ResourceName, WorkdirAccess};
+use toolhost_contract::{ResourceName, WorkdirAccess, WorkdirChanges};
 
 use super::changesets::ChangesetGrant;
 use super::credentials::Credentials;
@@ -19,11 +19,19 @@ pub(super) struct Rule {
     pub(super) limits: LimitChanges,
     pub(super) env: Option<Environment>,
     pub(super) http: Option<HttpRules>,
-    pub(super) workdir: Option<WorkdirAccess>,
+    pub(super) access: Option<WorkdirAccess>,
+    pub(super) changes: Option<WorkdirChanges>,
     /// Whether the tool may send messages to other agents.
     pub(super) agents: Option<bool>,
     /// The OAuthApps that the tool may use.
     pub(super) oauth: Option<BTreeMap<ResourceName, ToolOAuthRule>>,
+}
+
+/// The rules for all tools.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Defaults {
+    pub(super) limits: LimitChanges,
+    pub(super) changes: Option<WorkdirChanges>,
 }
 
 /// The rules for an agent.

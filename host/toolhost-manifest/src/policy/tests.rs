@@ -220,6 +220,39 @@ agents:
 }
 
 #[test]
+fn a_rule_sets_when_changes_of_the_workdir_take_effect() {
+    let policy = parse(
+        "
+defaults: {workdir: transactional}
+tools: {bash: {workdir: direct}}
+agents: {coder: {tools: {bash: {workdir: durable}}}}
+",
+    );
+    let changes = |agent, tool| policy.workdir_changes(agent, &name(tool)).as_str();
+    assert_eq!(changes("coder", "bash"), "durable");
+    assert_eq!(changes("other", "bash"), "direct");
+    assert_eq!(changes("coder", "text"), "transactional");
+    assert!(policy.has_transactions());
+    let direct = parse("{defaults: {workdir: direct}, tools: {bash: {readOnly: true}}}");
+    assert!(!direct.has_transactions());
+    assert_eq!(
+        direct.workdir_changes("a", &name("bash")).as_str(),
+        "direct"
+    );
+    assert_eq!(
+        found("tools: {bash: {workdir: transactionel}}"),
+        [
+            "1:25: error[E_CONFIG_SCHEMA_INVALID] tools.bash.workdir: workdir must be 'direct', \
+          'transactional' or 'durable', not 'transactionel'; did you mean 'transactional'?"
+        ]
+    );
+    assert_eq!(
+        found("defaults: {workDir: direct}"),
+        ["1:12: error[E_CONFIG_SCHEMA_INVALID] defaults.workDir: unknown key 'workDir'"]
+    );
+}
+
+#[test]
 fn secrets_are_read_from_variables_and_files() {
     let text = "tools: {t: {env: {A: {fromEnv: TOKEN}, B: {fromFile: token.txt}}}}";
     let secrets = |source: SecretSource<'_>| match source {

@@ -145,6 +145,10 @@ pub(super) fn to_json(result: &ToolResult, usage: bool) -> Value {
         if let Some(path) = result.recording() {
             members.insert("recording".to_owned(), path.to_string_lossy().into());
         }
+        let changes = &result.usage().changes;
+        if !changes.is_empty() {
+            members.insert("changes".to_owned(), json!(changes));
+        }
     }
     json
 }

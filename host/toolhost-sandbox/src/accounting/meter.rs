@@ -9,6 +9,7 @@ use std::time::Duration;
 use toolhost_contract::{Denial, Usage};
 
 use crate::accounting::failed_operation::FailedOperation;
+use crate::accounting::file_changes::FileChangeBook;
 use crate::accounting::host_calls::HostCallLog;
 use crate::accounting::output::{HeadTail, LiveLog, LogBook, LogSink};
 use crate::accounting::quota::Quota;
@@ -51,6 +52,8 @@ pub(crate) struct Meter {
     pub(crate) log: Mutex<LogBook>,
     /// Forwards the log while the call runs; none if nobody listens.
     pub(crate) live_log: Option<Box<LiveLog>>,
+    /// The files that it changes in place.
+    pub(crate) file_changes: FileChangeBook,
     denials: Mutex<BTreeSet<Denial>>,
     /// The last host calls, for the report of a call that fails.
     pub(crate) host_calls: HostCallLog,
@@ -88,6 +91,7 @@ impl Meter {
             stderr: Mutex::new(HeadTail::new(limits.stdio_bytes)),
             log: Mutex::new(LogBook::new(limits.log_records, limits.log_record_bytes)),
             live_log: None,
+            file_changes: FileChangeBook::default(),
             denials: Mutex::new(BTreeSet::new()),
             host_calls: HostCallLog::default(),
             steps: AtomicU64::new(0),
@@ -206,6 +210,7 @@ impl Meter {
         usage.http_sent = self.http_sent.load(Relaxed);
         usage.http_received = self.http_received.load(Relaxed);
         usage.denials = self.denials();
+        usage.changes = self.file_changes.list();
         usage
     }
 }

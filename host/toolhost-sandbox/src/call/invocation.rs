@@ -137,7 +137,8 @@ impl Drop for CancelLog {
         let mut usage = meter.usage(Duration::ZERO, self.started.elapsed());
         // Denials hold texts of the guest, which may be secret.
         let denials = std::mem::take(&mut usage.denials).len();
+        let files_changed = std::mem::take(&mut usage.changes).files.len();
         let handler = self.operation.as_str();
-        tracing::info!(target: "toolhost::audit", handler, denials, ?usage, "a call was dropped before it ended");
+        tracing::info!(target: "toolhost::audit", handler, denials, files_changed, ?usage, "a call was dropped before it ended");
     }
 }

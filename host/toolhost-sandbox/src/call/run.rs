@@ -16,6 +16,7 @@ use crate::call::task::CallTask;
 use crate::call::trap::{ExportDiffers, GuestCallContext, classify_trap};
 use crate::host::agents::GrantedAgents;
 use crate::host::bindings::handlers;
+use crate::host::filesystem::digest_changes;
 use crate::recording::call_imports::CallImports;
 use crate::recording::start;
 use crate::scheduler::call_slot::CallSlot;
@@ -84,12 +85,19 @@ impl CallTask {
         let deadline = self.meter.limits.deadline;
         let meter = Arc::clone(&self.meter);
         let clock = self.sandbox.executor.clock.clone();
+        let workdir = self
+            .workdir
+            .as_ref()
+            .map(|workdir| Arc::clone(&workdir.dir));
         let call = self.call_export(request, &slot, caller);
         let response = match clock.within(deadline, call).await {
             Some(Ok(raw)) => raw.check(&meter),
             Some(Err(error)) => Err(classify_trap(error, &meter)),
             None => Err(SandboxError::Timeout { deadline }),
         };
+        if let Some(workdir) = workdir {
+            digest_changes(&workdir, &meter).await;
+        }
         // Last: the instance is gone by now, and its memories are reset.
         drop(slot);
         response

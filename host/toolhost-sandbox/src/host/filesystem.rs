@@ -16,6 +16,7 @@ mod budget;
 mod context;
 mod descriptor;
 mod descriptor_methods;
+mod digest;
 mod dir_entry;
 mod error;
 mod file;
@@ -29,6 +30,7 @@ mod transaction_tests;
 mod view;
 
 pub(crate) use context::Filesystem;
+pub(crate) use digest::digest_changes;
 pub(crate) use error::FsError;
 pub(crate) use noted::{HasFilesystem, NotedFilesystem};
 pub(crate) use view::FilesystemView;

@@ -22,8 +22,9 @@ mod tree;
 mod undo;
 
 pub(crate) use change_set::{ChangeSet, RenameOp};
-#[cfg_attr(not(test), expect(unused_imports, reason = "calls use them"))]
-pub(crate) use commit::{CommitOptions, Committed, Durability};
+#[cfg_attr(not(test), expect(unused_imports, reason = "tests use it"))]
+pub(crate) use commit::Committed;
+pub use commit::{CommitOptions, Durability};
 pub use error::{CommitError, StagingError, UndoError};
 pub use records::{UndoLimits, UndoRecord};
 pub use recovery::{Recovered, Unrecovered};

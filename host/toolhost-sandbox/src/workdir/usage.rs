@@ -117,7 +117,6 @@ impl WorkdirUsage {
     }
 
     /// Keeps what the transaction has added.
-    #[expect(dead_code, reason = "commits use it")]
     pub(crate) fn committed(&self) {
         if let Some(transaction) = &self.0.transaction {
             transaction.is_committed.store(true, Relaxed);

@@ -11,6 +11,7 @@ use super::failure::answer_of;
 use super::outcome::Answer;
 use super::recorded::{Ended, RunRecord};
 use super::scope::TurnScope;
+use super::transaction::{CallTransaction, TransactionCall};
 use super::workdir::CallWorkdir;
 use super::{access_tokens, output_schema, telemetry, workdir};
 use crate::agent::Permit;
@@ -45,8 +46,8 @@ impl ComponentRun<'_> {
     /// Runs the component in a fresh sandbox.
     pub(crate) async fn run(mut self, operation: Operation) -> ComponentResult {
         let (turn, tool) = (self.turn, self.tool);
-        let directory = match self.prepare().await {
-            Ok(directory) => directory,
+        let (directory, own) = match self.prepare().await {
+            Ok(prepared) => prepared,
             Err(error) => {
                 return ComponentResult {
                     answer: Err(error),
@@ -76,9 +77,18 @@ impl ComponentRun<'_> {
         let has_answered = report.outcome.is_ok();
         let recorded = report.recording.take();
         let host_calls = std::mem::take(&mut report.host_calls);
-        let (answer, usage) = answer_of(report, tool, redactor, turn.locale());
+        let (answer, mut usage) = answer_of(report, tool, redactor, turn.locale());
         // Before the transaction ends: an output that does not fit is a failed call.
         let answer = output_schema::checked(turn, tool, answer).await;
+        let answer = match own {
+            Some(own) => {
+                let sandbox = &turn.agent().host.sandbox;
+                let ended = own.end(answer, &mut usage, sandbox).await;
+                redactor.changes(&mut usage.changes);
+                ended
+            }
+            None => answer,
+        };
         let answer = workdir::end_call(answer, directory.transaction, turn.locale()).await;
         let recording = match record {
             Some(record) if answer.is_err() || recorded.is_some() => {
@@ -104,8 +114,8 @@ impl ComponentRun<'_> {
         }
     }
 
-    /// Adds the credentials of the call to its grants, and opens its directory.
-    async fn prepare(&mut self) -> Result<CallWorkdir, ToolError> {
+    /// Adds the credentials of the call to its grants, opens its directory, and begins its transaction.
+    async fn prepare(&mut self) -> Result<(CallWorkdir, Option<CallTransaction>), ToolError> {
         let (turn, tool) = (self.turn, self.tool);
         let credentials = turn.credentials(tool.item.name.resource()).await?;
         credentials.add_to(&mut self.permit.grants);
@@ -114,7 +124,17 @@ impl ComponentRun<'_> {
             let name = tool.item.name.resource();
             access_tokens::add_to(&mut self.permit.grants, &uses, name, turn).await?;
         }
-        turn.open_workdir(self.step_id, self.call_id, tool).await
+        let directory = turn.open_workdir(self.step_id, self.call_id, tool);
+        let mut directory = directory.await?;
+        let call = TransactionCall {
+            tool: &tool.item.name,
+            call_id: self.call_id,
+            protected: &self.protected,
+            locale: turn.locale(),
+        };
+        let (changes, staging) = (self.permit.changes, turn.agent().host.staging.as_ref());
+        let own = CallTransaction::begin(changes, staging, &mut directory.workdir, call)?;
+        Ok((directory, own))
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) fn answer_of(
 ) -> (Result<Answer, ToolError>, Usage) {
     let name = &tool.item.name;
     redactor.denials(&mut report.usage.denials);
+    redactor.changes(&mut report.usage.changes);
     let error = match report.outcome {
         Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
         Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),

@@ -161,7 +161,11 @@ pub(super) const POLLED: [&str; 5] = [
 ];
 
 /// Beginnings of codes that no call of this table can get, and why.
-pub(super) const ELSEWHERE: [(&str, &str); 9] = [
+pub(super) const ELSEWHERE: [(&str, &str); 10] = [
+    (
+        "E_TOOL_WORKDIR_",
+        "needs a policy with transactions, and another call or file system: `cli transactions`",
+    ),
     (
         "E_TOOL_UNLOADED",
         "no front end unloads a bundle while it is called: `it reload::unload`",

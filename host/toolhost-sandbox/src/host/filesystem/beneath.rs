@@ -1,6 +1,7 @@
 //! Opens paths beneath a directory with the kernel's path resolution.
 
 use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
@@ -54,6 +55,22 @@ fn resolve_beneath(
         }
     }
     Err(Errno::AGAIN)
+}
+
+/// Returns the path from a directory to an open file or directory beneath it, as the kernel knows it: without
+/// symlinks, and empty for the directory itself. None if it was removed, is not beneath, or is not UTF-8.
+pub(super) fn path_beneath(root: &Dir, file: BorrowedFd<'_>) -> Option<String> {
+    let of = |fd: BorrowedFd<'_>| {
+        let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        let path = rustix::fs::readlink(link, Vec::new()).ok()?;
+        path.into_string().ok()
+    };
+    let (root, path) = (of(root.as_fd())?, of(file)?);
+    let beneath = path.strip_prefix(&root)?;
+    match beneath.strip_prefix('/') {
+        Some(beneath) => Some(beneath.to_owned()),
+        None => beneath.is_empty().then(String::new),
+    }
 }
 
 /// Refuses a file of a file system of the kernel.

@@ -1,6 +1,7 @@
 //! The filesystem of one call: its root, and what the call may change.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata, MetadataExt};
@@ -8,11 +9,12 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use toolhost_contract::{Denial, FileId, NameChange, WorkdirAccess};
 
-use super::beneath::open_path;
+use super::beneath::{open_path, path_beneath};
 use super::budget::Budget;
 use super::dir_entry::{DirEntryRef, OpenEntry, last_name};
 use super::error::{FsError, FsResult};
 use super::found::{Found, find};
+use crate::accounting::file_changes::FileChangeBook;
 use crate::accounting::meter::Meter;
 use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::{Overlay, Workdir, WriteProtected, file_id};
@@ -198,6 +200,46 @@ impl Filesystem {
         }
         self.check_name(entry, change)?;
         Ok(opened)
+    }
+
+    /// Where changes in place are recorded, and the workdir. None for a transaction, whose commit lists them.
+    fn changes_in_place(&self) -> Option<(&FileChangeBook, &Dir)> {
+        let root = self.root.as_ref()?;
+        let changes = &self.budget.meter.file_changes;
+        root.overlay.is_none().then_some((changes, &*root.dir))
+    }
+
+    /// Records that an entry was created.
+    pub(super) fn record_created(&self, entry: &DirEntryRef<'_>) {
+        if let Some((changes, root)) = self.changes_in_place() {
+            changes.created(entry.path_in(root));
+        }
+    }
+
+    /// Records that an entry was removed.
+    pub(super) fn record_removed(&self, entry: &DirEntryRef<'_>) {
+        if let Some((changes, root)) = self.changes_in_place() {
+            changes.removed(entry.path_in(root));
+        }
+    }
+
+    /// Records that an entry was moved. `replaced`: the new name existed.
+    pub(super) fn record_moved(
+        &self,
+        from: &DirEntryRef<'_>,
+        to: &DirEntryRef<'_>,
+        replaced: bool,
+    ) {
+        if let Some((changes, root)) = self.changes_in_place() {
+            changes.renamed(from.path_in(root), to.path_in(root), replaced);
+        }
+    }
+
+    /// Records that an existing file was opened for writing.
+    pub(super) fn record_opened(&self, file: &File) {
+        if let Some((changes, root)) = self.changes_in_place() {
+            changes.changed(path_beneath(root, file.as_fd()));
+        }
     }
 
     fn deny_if(&self, is_protected: bool) -> FsResult<()> {

@@ -65,7 +65,9 @@ impl FilesystemView<'_> {
         create: impl FnOnce() -> Result<(), Errno>,
     ) -> FsResult<()> {
         self.fs.check_name(entry, change)?;
-        Ok(self.fs.budget.create(create)?)
+        self.fs.budget.create(create)?;
+        self.fs.record_created(entry);
+        Ok(())
     }
 
     fn push_writer(
@@ -351,6 +353,7 @@ impl HostDescriptor for FilesystemView<'_> {
             let _name = self.fs.budget.usage.lock([entry.target()?]);
             self.fs.open_unprotected(&entry, NameChange::Remove)?;
             entry.remove_dir()?;
+            self.fs.record_removed(&entry);
             self.fs.budget.removed(FreedSpace::default());
             Ok(())
         };
@@ -375,10 +378,15 @@ impl HostDescriptor for FilesystemView<'_> {
             let replaced = self.fs.open_unprotected(&to, change)?;
             // The system keeps both names if they are of one file.
             let moved = moved.map(|moved| moved.id());
+            let was_there = replaced.is_some();
             let mut replaced = replaced.filter(|replaced| moved != Some(replaced.id()));
+            let is_one = was_there && replaced.is_none();
             let lock = |replaced: &mut OpenEntry<'_>| replaced.lock_size(usage);
             let _size = replaced.as_mut().map(lock).transpose()?;
             from.rename(&to)?;
+            if !is_one {
+                self.fs.record_moved(&from, &to, was_there);
+            }
             if let Some(replaced) = replaced {
                 self.fs.budget.removed(replaced.freed(usage));
             }
@@ -411,6 +419,7 @@ impl HostDescriptor for FilesystemView<'_> {
             let lock = |removed: &mut OpenEntry<'_>| removed.lock_size(usage);
             let _size = removed.as_mut().map(lock).transpose()?;
             entry.remove_file()?;
+            self.fs.record_removed(&entry);
             let freed = removed.as_ref().map(|removed| removed.freed(usage));
             self.fs.budget.removed(freed.unwrap_or_default());
             Ok(())

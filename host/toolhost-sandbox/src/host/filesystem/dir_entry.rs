@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use toolhost_contract::FileId;
 
-use super::beneath::{open_beneath, open_path};
+use super::beneath::{open_beneath, open_path, path_beneath};
 use super::error::{FsError, FsResult};
 use crate::workdir::{ChangeGuard, FreedSpace, Overlay, Target, WorkdirUsage, file_id};
 
@@ -89,6 +89,15 @@ impl<'a> DirEntryRef<'a> {
     /// The name without the slashes behind it.
     pub(super) fn name(&self) -> &str {
         self.name.trim_end_matches('/')
+    }
+
+    /// Returns the path of the entry in the workdir, as the kernel knows it.
+    pub(super) fn path_in(&self, root: &Dir) -> Option<String> {
+        let above = path_beneath(root, self.fd())?;
+        match above.as_str() {
+            "" => Some(self.name().to_owned()),
+            _ => Some(format!("{above}/{}", self.name())),
+        }
     }
 
     /// Returns the path from the same start to the target of a symlink of this name.

@@ -147,6 +147,9 @@ impl Filesystem {
             self.check_path_unprotected(request.path, &found)?;
         }
         let file = self.reopen(dir, request, &found)?;
+        if request.access.write {
+            self.record_opened(&found.handle);
+        }
         let file = self.open_file(file, request.access, slot)?;
         if request.how.contains(OpenFlags::TRUNCATE) && metadata.len() > 0 {
             file.set_size(0)?;
@@ -174,7 +177,11 @@ impl Filesystem {
                         _ => return Ok(None),
                     }
                 }
-                created => return Ok(Some(created?)),
+                created => {
+                    let created = created?;
+                    self.record_created(&entry);
+                    return Ok(Some(created));
+                }
             }
         }
         Err(Errno::LOOP.into())

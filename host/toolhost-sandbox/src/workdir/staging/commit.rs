@@ -28,20 +28,22 @@ const BLOCK_BYTES: u64 = 512;
 
 /// How a transaction is committed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct CommitOptions {
+#[non_exhaustive]
+pub struct CommitOptions {
     /// What may not be changed, looked up again at the commit.
-    pub(crate) protected: WriteProtected,
+    pub protected: WriteProtected,
     /// Whether the commit waits for the disk.
-    pub(crate) durability: Durability,
+    pub durability: Durability,
     /// What is kept to undo commits to this workdir.
-    pub(crate) undo: UndoLimits,
+    pub undo: UndoLimits,
     /// Names the call in the undo record.
-    pub(crate) label: String,
+    pub label: String,
 }
 
 /// What a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Durability {
+#[non_exhaustive]
+pub enum Durability {
     /// The end of the process. After a loss of power, a commit of the last seconds may be there in part.
     #[default]
     Process,

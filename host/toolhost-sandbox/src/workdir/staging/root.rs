@@ -86,15 +86,21 @@ impl StagingRoot {
         }
     }
 
+    /// Checks that files can be renamed between this directory and a workdir.
+    pub(crate) fn check_mount(&self, workdir: &WorkdirHandle) -> Result<(), StagingError> {
+        let of = |dir: &Dir| mount_of(dir).map_err(|error| self.failed(error));
+        if of(&self.0.dir)? == of(&workdir.dir)? {
+            return Ok(());
+        }
+        Err(StagingError::OtherFileSystem {
+            workdir: workdir.path().into(),
+            staging: self.0.path.clone(),
+        })
+    }
+
     /// Makes and locks a directory for a transaction on this workdir, and returns its name.
     pub(super) fn make_dir(&self, workdir: &WorkdirHandle) -> Result<(String, Dir), StagingError> {
-        let of = |dir: &Dir| mount_of(dir).map_err(|error| self.failed(error));
-        if of(&self.0.dir)? != of(&workdir.dir)? {
-            return Err(StagingError::OtherFileSystem {
-                workdir: workdir.path().into(),
-                staging: self.0.path.clone(),
-            });
-        }
+        self.check_mount(workdir)?;
         let inode = workdir
             .dir
             .dir_metadata()

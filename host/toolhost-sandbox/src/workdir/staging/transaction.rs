@@ -48,6 +48,10 @@ impl Staging {
     /// # Errors
     /// [`StagingError::Unknown`] where there is none of this id for this workdir, or another process has it
     /// open; the others as [`create`](Self::create).
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "transactions that span calls use it")
+    )]
     pub(crate) fn reopen(
         root: &StagingRoot,
         id: &str,
@@ -107,6 +111,10 @@ impl Staging {
     ///
     /// # Errors
     /// [`StagingError::Io`] where that cannot be noted in the directory.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "transactions that span calls use it")
+    )]
     pub(crate) fn keep(&mut self) -> Result<(), StagingError> {
         self.root.mark_kept(&self.dir)?;
         self.is_kept = true;
@@ -114,6 +122,10 @@ impl Staging {
     }
 
     /// Removes the directory, whether or not it is kept.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "transactions that span calls use it")
+    )]
     pub(crate) fn discard(mut self) {
         self.is_kept = false;
     }

@@ -2,7 +2,7 @@
 
 use regex::Regex;
 use serde_json::Value as Json;
-use toolhost_contract::{Denial, ToolStatus, Usage, text};
+use toolhost_contract::{Denial, FileChange, FileChangeKind, ToolStatus, Usage, text};
 use toolhost_manifest::closest;
 use toolhost_manifest::policy::parse_bytes;
 use toolhost_manifest::reader::{Cursor, Fields, Findings};
@@ -186,9 +186,18 @@ fn level(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
 
 /// Returns the keys of the numbers that `toolhost call --usage` prints.
 fn usage_keys() -> Vec<String> {
-    // HTTP numbers are left out if they are zero.
+    // Numbers of HTTP and of changed files are left out if they are zero.
     let mut usage = Usage::default();
     (usage.http_requests, usage.http_sent, usage.http_received) = (1, 1, 1);
+    let from = String::new();
+    let kinds = [
+        FileChangeKind::Created,
+        FileChangeKind::Changed,
+        FileChangeKind::Deleted,
+        FileChangeKind::Renamed { from },
+    ];
+    let changes = kinds.map(|kind| FileChange::new("", kind));
+    usage.changes.files.extend(changes);
     let Ok(Json::Object(usage)) = serde_json::to_value(usage) else {
         return Vec::new();
     };

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use toolhost_contract::{
-    Denial, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolStatus, Usage,
+    Denial, FileChange, FileChangeKind, FileDigest, JsonObject, Locale, ToolCall, ToolError,
+    ToolErrorCode, ToolStatus, Usage,
 };
 
 use self::second_process::{SecondProcess, given_state_root, report};

@@ -137,6 +137,10 @@ async fn stored_results_are_complete() {
     let mut usage = Usage::default();
     usage.wall = Duration::from_nanos(1_234_567);
     usage.denials = vec![Denial::NetworkTcp];
+    let from = "a".to_owned();
+    let renamed = FileChange::new("b", FileChangeKind::Renamed { from });
+    let digest = FileDigest::from_sha256([7; 32]);
+    usage.changes.files = vec![renamed.with_digest(digest)];
     let error = ToolError::host(ToolErrorCode::Timeout, "too slow", Locale::Ko);
     for result in [
         ok(json!(null)),

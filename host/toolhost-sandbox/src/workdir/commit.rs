@@ -1,0 +1,69 @@
+//! Ends the transaction of a workdir handle.
+
+use std::io;
+
+use rustix::io::Errno;
+use toolhost_contract::FileChanges;
+
+use super::Workdir;
+use super::staging::{CommitError, CommitOptions, StagingError};
+use crate::accounting::file_changes::FILES_MAX;
+
+/// What a transaction changed in its workdir.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkdirCommit {
+    /// The files, with the digests of those that were created or changed. At most 1,000.
+    pub changes: FileChanges,
+    /// The id of the undo record, which [`StagingRoot::undo`](super::StagingRoot::undo) takes. None if nothing was changed, or the limits
+    /// allow no record of its size.
+    pub undo: Option<String>,
+}
+
+impl Workdir {
+    /// Makes the changes of a [transaction](Self::transactional) in the directory: all of them, or none. Calls
+    /// that have a handle of it can change nothing afterwards. Does nothing for other handles. Blocks for as
+    /// long as reading the changed files and the renames take.
+    ///
+    /// A transaction that changed nothing conflicts with nothing, whatever it read.
+    ///
+    /// # Errors
+    /// [`CommitError`]. The changes are dropped.
+    pub fn commit(&self, options: &CommitOptions) -> Result<WorkdirCommit, CommitError> {
+        let Some(overlay) = &self.overlay else {
+            return Ok(WorkdirCommit::default());
+        };
+        let failed = |errno: Errno| CommitError::Failed {
+            step: "reading the changes".to_owned(),
+            source: io::Error::from(errno),
+        };
+        let set = overlay.change_set().map_err(failed)?;
+        let mut files = match set.ops.is_empty() {
+            true => Vec::new(),
+            false => overlay.changes().map_err(failed)?,
+        };
+        let Some(staging) = overlay.take_staging() else {
+            return Ok(WorkdirCommit::default());
+        };
+        if set.ops.is_empty() {
+            return Ok(WorkdirCommit::default());
+        }
+        let committed = staging.commit(self, &set, options)?;
+        overlay.usage().committed();
+        let mut changes = FileChanges::default();
+        changes.truncated = files.len() > FILES_MAX;
+        files.truncate(FILES_MAX);
+        changes.files = files;
+        Ok(WorkdirCommit {
+            changes,
+            undo: committed.undo,
+        })
+    }
+
+    /// Returns why the changes of a [transaction](Self::transactional) could not be kept apart, if so: its calls
+    /// got an error number only.
+    #[must_use]
+    pub fn transaction_failure(&self) -> Option<StagingError> {
+        self.overlay.as_ref()?.take_failure()
+    }
+}

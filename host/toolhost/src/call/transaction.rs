@@ -1,0 +1,127 @@
+//! The transaction of a call whose policy says `workdir: transactional` or `durable`.
+
+use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, WorkdirChanges};
+use toolhost_sandbox::{
+    CommitError, CommitOptions, Durability, Sandbox, StagingError, StagingRoot, Workdir,
+    WriteProtected,
+};
+
+/// Keeps what a call changes apart from its workdir. Dropping it drops the changes.
+pub(super) struct CallTransaction {
+    workdir: Workdir,
+    options: CommitOptions,
+    tool: ToolName,
+    locale: Locale,
+}
+
+/// What a transaction needs of its call.
+pub(super) struct TransactionCall<'a> {
+    pub(super) tool: &'a ToolName,
+    pub(super) call_id: &'a str,
+    pub(super) protected: &'a WriteProtected,
+    pub(super) locale: Locale,
+}
+
+impl CallTransaction {
+    /// Begins the transaction of a call, whose `workdir` becomes one that only the call changes. None if the
+    /// changes take effect at once.
+    ///
+    /// # Errors
+    /// `E_TOOL_WORKDIR_STAGING` where the changes could not be committed.
+    pub(super) fn begin(
+        changes: WorkdirChanges,
+        staging: Option<&StagingRoot>,
+        workdir: &mut Workdir,
+        call: TransactionCall<'_>,
+    ) -> Result<Option<Self>, ToolError> {
+        let durability = match changes {
+            WorkdirChanges::Direct => return Ok(None),
+            WorkdirChanges::Durable => Durability::Power,
+            // The contract's enum may grow.
+            WorkdirChanges::Transactional | _ => Durability::Process,
+        };
+        let staging = staging.ok_or_else(|| {
+            let why = "`workdir: transactional` needs a state root, which the host does not have";
+            staging_error(call.tool, why, call.locale)
+        })?;
+        let begun = workdir.transactional(staging);
+        *workdir = begun.map_err(|error| refused(call.tool, &error, call.locale))?;
+        let mut options = CommitOptions::default();
+        options.protected = call.protected.clone();
+        options.durability = durability;
+        options.label = format!("{} {}", call.tool, call.call_id);
+        Ok(Some(Self {
+            workdir: workdir.clone(),
+            options,
+            tool: call.tool.clone(),
+            locale: call.locale,
+        }))
+    }
+
+    /// Commits the changes of a call that succeeded, and adds them to its usage. Drops those of another.
+    pub(super) async fn end<T>(
+        self,
+        answer: Result<T, ToolError>,
+        usage: &mut Usage,
+        sandbox: &Sandbox,
+    ) -> Result<T, ToolError> {
+        if let Some(error) = self.workdir.transaction_failure() {
+            return Err(refused(&self.tool, &error, self.locale));
+        }
+        let answer = answer?;
+        let (workdir, options) = (self.workdir, self.options);
+        // On a thread of its own: a call that is dropped meanwhile is committed all the same, or not at all.
+        let committed = sandbox.compute(move || workdir.commit(&options)).await;
+        match committed {
+            Ok(Ok(committed)) => {
+                usage.changes = committed.changes;
+                Ok(answer)
+            }
+            Ok(Err(error)) => Err(not_committed(&self.tool, &error, self.locale)),
+            Err(error) => Err(super::failure::failure(&self.tool, &error, self.locale)),
+        }
+    }
+}
+
+/// Returns the error of a call that could not begin, or not keep its changes apart.
+fn refused(tool: &ToolName, error: &StagingError, locale: Locale) -> ToolError {
+    tracing::error!(%tool, %error, "the changes of a call cannot be staged");
+    // Without the paths, which are the operator's.
+    let why = match error {
+        StagingError::OtherFileSystem { .. } => {
+            "the workdir and the state root are not on one file system"
+        }
+        StagingError::NoExchange { .. } => {
+            "the file system of the state root cannot exchange files"
+        }
+        StagingError::NotPrivate { .. } | StagingError::Io { .. } | _ => {
+            "the staging directory in the state root cannot be used"
+        }
+    };
+    staging_error(tool, why, locale)
+}
+
+fn staging_error(tool: &ToolName, why: &str, locale: Locale) -> ToolError {
+    let message = format!("Tool '{tool}' failed: its changes cannot be staged, as {why}.");
+    ToolError::host(ToolErrorCode::WorkdirStaging, message, locale)
+}
+
+/// Returns the error of a call whose changes were not committed.
+fn not_committed(tool: &ToolName, error: &CommitError, locale: Locale) -> ToolError {
+    let code = match error {
+        CommitError::Conflict { .. } => ToolErrorCode::WorkdirConflict,
+        CommitError::WriteProtected { .. } => ToolErrorCode::Denied,
+        CommitError::Busy { .. } => ToolErrorCode::Busy,
+        CommitError::Failed { .. } | CommitError::HalfDone { .. } | _ => {
+            tracing::error!(%tool, %error, ?error, "the changes of a call were not committed");
+            let message = match error {
+                CommitError::HalfDone { .. } => {
+                    "The changes of the call were committed in part: the log of the host names the files."
+                }
+                CommitError::Failed { .. } | _ => "The changes of the call could not be committed.",
+            };
+            return ToolError::host(ToolErrorCode::Host, message, locale);
+        }
+    };
+    ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale)
+}
