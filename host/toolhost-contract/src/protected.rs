@@ -216,6 +216,30 @@ impl Protected {
             || self.contains_name(dir, &name)
     }
 
+    /// Returns whether a change of a name is forbidden in a directory that is about to be made at the path `made`
+    /// beneath the directory `dir`, such as one that a transaction keeps apart.
+    #[must_use]
+    pub fn forbids_beneath(
+        &self,
+        dir: FileId,
+        made: &[String],
+        name: &str,
+        change: NameChange,
+    ) -> bool {
+        let cases = &self.cases;
+        let is_cases = |name: &String| folded(name) == CASES_FOLDER;
+        // How deep beneath the folder of cases the directory lies.
+        let depth = if cases.tops.contains(&dir) {
+            Some(made.len())
+        } else if cases.bundles.contains(&dir) && made.first().is_some_and(is_cases) {
+            Some(made.len() - 1)
+        } else {
+            None
+        };
+        let brings_cases = change == NameChange::FolderOrLink;
+        depth.is_some_and(|depth| is_yaml(&folded(name)) || (depth == 0 && brings_cases))
+    }
+
     /// Returns whether a change of a name is forbidden in some directory, because case files lie there. Which
     /// directories these are may have changed since.
     #[must_use]
@@ -320,7 +344,37 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use super::Protected;
+    use super::{FileId, NameChange, Protected};
+
+    #[test]
+    fn folders_that_are_to_be_made_are_protected_as_those_that_exist() {
+        let id = |inode| FileId { device: 1, inode };
+        let mut protected = Protected::default();
+        protected.add_bundle_dir(id(1));
+        protected.add_cases(id(2));
+        let forbids = |dir, made: &[&str], name, change| {
+            let made: Vec<String> = made.iter().map(|name| (*name).to_owned()).collect();
+            protected.forbids_beneath(id(dir), &made, name, change)
+        };
+        use NameChange::{File, FolderOrLink, NewFolder};
+        for (dir, made, name, change) in [
+            (1, &["tests"][..], "a.yaml", File),
+            (1, &["Tests"], "a", FolderOrLink),
+            (1, &["tests", "more"], "a.YML", File),
+            (2, &["more"], "a.yaml", File),
+        ] {
+            assert!(forbids(dir, made, name, change), "{made:?} {name}");
+        }
+        for (dir, made, name, change) in [
+            (1, &["other"][..], "a.yaml", File),
+            (1, &["tests"], "a", File),
+            (1, &["tests"], "more", NewFolder),
+            (2, &["more"], "a", FolderOrLink),
+            (3, &["tests"], "a.yaml", File),
+        ] {
+            assert!(!forbids(dir, made, name, change), "{made:?} {name}");
+        }
+    }
 
     #[test]
     fn paths_that_are_added_together_protect_as_much_as_each_alone() {

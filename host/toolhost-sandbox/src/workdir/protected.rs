@@ -55,6 +55,17 @@ impl ProtectedSet {
     pub(crate) fn forbids(&self, parent: FileId, name: &str, change: NameChange) -> bool {
         self.any(|listed| listed.forbids(parent, name, change))
     }
+
+    /// See [`Protected::forbids_beneath`].
+    pub(crate) fn forbids_beneath(
+        &self,
+        dir: FileId,
+        made: &[String],
+        name: &str,
+        change: NameChange,
+    ) -> bool {
+        self.any(|listed| listed.forbids_beneath(dir, made, name, change))
+    }
 }
 
 impl fmt::Debug for WriteProtected {

@@ -184,7 +184,15 @@ impl Filesystem {
         if !may_be_protected && !protected.is_closed(parent) {
             return Ok(());
         }
-        self.deny_if(protected.current().forbids(parent, name, change))
+        let current = protected.current();
+        let made = self
+            .merged()
+            .and_then(|overlay| overlay.made_beneath(parent));
+        self.deny_if(match made {
+            None => current.forbids(parent, name, change),
+            // It is not in the workdir yet.
+            Some((dir, made)) => current.forbids_beneath(dir, &made, name, change),
+        })
     }
 
     /// Opens an entry that is about to be moved, removed or replaced, if it exists and is not

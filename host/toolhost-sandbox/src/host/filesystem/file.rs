@@ -111,8 +111,9 @@ impl OpenFile {
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
         let _size = self.lock_size();
-        self.copy_up(size)?;
+        // Of the file that a transaction copies, too: what it cuts is freed.
         let before = self.extent()?;
+        self.copy_up(size)?;
         let growth = size.saturating_sub(before.size);
         self.budget.charge(growth, before.in_workdir(growth))?;
         if let Err(error) = self.file.get().set_len(size) {

@@ -1,6 +1,7 @@
 //! Random sessions in a transaction, beside system calls of the host in a twin directory: each step must have the
 //! same result, the workdir must be untouched meanwhile, and the renames of the commit must make it the twin.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
@@ -14,7 +15,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use tempfile::TempDir;
-use toolhost_contract::WorkdirAccess;
+use toolhost_contract::{NameChange, Protected, WorkdirAccess};
 
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
@@ -27,16 +28,19 @@ use crate::component_id::ComponentId;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
 use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::staging::{ChangeSet, RenameOp, StagingRoot};
-use crate::workdir::{FileKind, Workdir, WorkdirUsages, WriteProtected};
+use crate::workdir::{
+    FileKind, FreedSpace, Workdir, WorkdirUsage, WorkdirUsages, WriteProtected, file_id,
+};
 
 /// A workdir, a transaction on it, and a twin of the workdir.
 struct Session {
     top: TempDir,
+    direct: Workdir,
     fs: Filesystem,
     root: Arc<Dir>,
     /// Files and directories that stay open, with those of the twin.
     held: [Option<(Descriptor, File)>; 2],
-    _threads: tokio::runtime::Runtime,
+    threads: tokio::runtime::Runtime,
 }
 
 /// Files, folders and links that are there at first.
@@ -66,35 +70,42 @@ impl Session {
         let usages = WorkdirUsages::default();
         let direct = Workdir::open_own(&top.path().join("work"), &usages).unwrap();
         let workdir = direct.transactional(&staging).unwrap();
-        let limits = Limits {
-            open_files: 10_000,
-            ..Limits::default()
-        };
-        let files = Arc::new(Quota::new(10_000, 3));
-        let meter = Arc::new(Meter::new(limits, ComponentId(1), files));
         let threads = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        let root = Arc::clone(&workdir.dir);
-        let fs = Filesystem::new(
-            Some(workdir),
-            WorkdirAccess::ReadWrite,
-            WriteProtected::default(),
-            meter,
-            BlockingPool::new(threads.handle().clone()),
-        );
         Self {
             top,
-            fs,
-            root,
+            root: Arc::clone(&workdir.dir),
+            fs: filesystem(workdir, WriteProtected::default(), &threads),
+            direct,
             held: [None, None],
-            _threads: threads,
+            threads,
         }
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.top.path().join(name)
     }
+}
+
+fn filesystem(
+    workdir: Workdir,
+    protected: WriteProtected,
+    threads: &tokio::runtime::Runtime,
+) -> Filesystem {
+    let limits = Limits {
+        open_files: 10_000,
+        ..Limits::default()
+    };
+    let files = Arc::new(Quota::new(10_000, 3));
+    let meter = Arc::new(Meter::new(limits, ComponentId(1), files));
+    Filesystem::new(
+        Some(workdir),
+        WorkdirAccess::ReadWrite,
+        protected,
+        meter,
+        BlockingPool::new(threads.handle().clone()),
+    )
 }
 
 /// Few names, so that the steps of a session use the same files.
@@ -510,12 +521,13 @@ fn tree(top: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-fn check(session: &[Op]) -> Result<(), TestCaseError> {
+fn check(session: &[Op], succeeded: &Cell<usize>) -> Result<(), TestCaseError> {
     let mut all = Session::new();
     let before = tree(&all.path("work"));
     for op in session {
         let twin = all.run_twin(op);
         let result = all.run(op);
+        succeeded.set(succeeded.get() + usize::from(result.is_ok()));
         match (&result, &twin) {
             (Err(_), Err(_)) => {}
             _ => prop_assert_eq!(&result, &twin, "{:?}", op),
@@ -548,7 +560,87 @@ fn a_transaction_gives_the_results_of_the_host_and_its_commit_the_files() {
     let chosen = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, chosen);
     let sessions = proptest::collection::vec(op(), 1..40);
-    runner.run(&sessions, |session| check(&session)).unwrap();
+    let succeeded = Cell::new(0);
+    let checked = runner.run(&sessions, |session| check(&session, &succeeded));
+    checked.unwrap();
+    // Not only refusals were compared.
+    assert!(succeeded.get() > 800, "{}", succeeded.get());
+}
+
+/// Whether the workdir has grown by exactly these bytes.
+fn has_grown(all: &Session, bytes: u64) -> bool {
+    let usage = &all.fs.budget.usage;
+    !usage.grow(1, bytes) && usage.grow(0, bytes) && {
+        let could = usage.grow(1, bytes + 1);
+        usage.shrink(FreedSpace {
+            bytes: 1,
+            on_disk: 1,
+        });
+        could
+    }
+}
+
+#[test]
+fn what_a_transaction_cuts_and_writes_counts_as_in_a_direct_call() {
+    let mut all = Session::new();
+    // The file has 5 bytes.
+    all.run(&Op::Write("a", OFlags::empty(), true, 16)).unwrap();
+    assert!(has_grown(&all, 15));
+    all.run(&Op::Cut("a", 5)).unwrap();
+    all.run(&Op::Write("b", OFlags::CREATE, true, 96)).unwrap();
+    assert!(has_grown(&all, 4_096 + 100));
+    // This file has 39 bytes. It is cut as its first change.
+    all.run(&Op::Cut("d/a", 9)).unwrap();
+    assert!(has_grown(&all, 4_096 + 100 - 30));
+}
+
+#[test]
+fn what_a_dropped_transaction_has_added_is_given_back() {
+    let mut all = Session::new();
+    all.run(&Op::Write("b", OFlags::CREATE, true, 96)).unwrap();
+    all.run(&Op::Unlink("d/a")).unwrap();
+    let before = tree(&all.path("work"));
+    let direct = all.direct.clone();
+    all.held = [None, None];
+    all.fs.root = None;
+    all.fs.budget.usage = WorkdirUsage::default();
+    assert_eq!(tree(&all.path("work")), before, "the workdir is untouched");
+    assert!(!direct.usage.grow(1, 0) && direct.usage.grow(1, 1));
+    let staged = fs::read_dir(all.path("staging")).unwrap();
+    assert_eq!(
+        staged.count(),
+        0,
+        "nothing is left in the staging directory"
+    );
+}
+
+#[test]
+fn a_case_file_cannot_be_made_in_a_folder_that_the_transaction_has_made() {
+    let mut all = Session::new();
+    let bundle = file_id(&all.root.dir_metadata().unwrap());
+    let mut protected = Protected::default();
+    protected.add_bundle_dir(bundle);
+    let workdir = all.fs.root.take().unwrap();
+    let protected = WriteProtected::refreshed_by(move || Some(vec![Arc::new(protected.clone())]));
+    all.fs = filesystem(workdir, protected, &all.threads);
+    let change = |all: &Session, path: &str, change| {
+        let entry = all.fs.entry_to_change(&all.root, path).unwrap();
+        all.fs.check_name(&entry, change).map_err(errno)
+    };
+    change(&all, "tests", NameChange::NewFolder).unwrap();
+    for folder in ["tests", "tests/more", "other"] {
+        let entry = all.fs.entry_to_change(&all.root, folder).unwrap();
+        entry.create_dir().unwrap();
+    }
+    for path in ["tests/a.yaml", "tests/more/a.yml"] {
+        let made = change(&all, path, NameChange::File);
+        assert_eq!(made, Err(Errno::PERM), "{path}");
+    }
+    let moved = change(&all, "tests/moved", NameChange::FolderOrLink);
+    assert_eq!(moved, Err(Errno::PERM));
+    for path in ["tests/a", "other/a.yaml", "tests/more/a"] {
+        change(&all, path, NameChange::File).unwrap();
+    }
 }
 
 #[test]

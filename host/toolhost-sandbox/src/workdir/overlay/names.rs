@@ -329,6 +329,19 @@ impl Overlay {
         Ok(())
     }
 
+    /// Returns where a directory that the call made lies: the directory of the lower layer above it, and the
+    /// names from there. None of a directory of the lower layer.
+    pub(crate) fn made_beneath(&self, dir: FileId) -> Option<(FileId, Vec<String>)> {
+        let state = self.lock();
+        let (mut here, mut names) = (dir, Vec::new());
+        while let Some(DirPlace::Staged(at)) = state.dirs.get(&here).map(|node| &node.place) {
+            names.push(at.name.clone());
+            here = at.dir;
+        }
+        names.reverse();
+        (!names.is_empty()).then_some((here, names))
+    }
+
     /// Returns how many names a file, or a directory, has in the merged view.
     pub(crate) fn links(&self, metadata: &Metadata) -> u64 {
         let links = metadata.nlink();
