@@ -13,4 +13,5 @@ mod protection;
 mod races;
 pub(crate) mod snapshot;
 mod times;
+mod transactional;
 mod versions;

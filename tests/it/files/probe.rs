@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolhost_sandbox::{CallReport, Invocation, Workdir};
+use toolhost_sandbox::{CallReport, CommitOptions, Invocation, Workdir};
 pub(crate) use toolhost_tests::output;
-use toolhost_tests::{Work, invocation, prepared};
+use toolhost_tests::{Work, invocation, prepared, transactional_staging};
+
+use super::snapshot::{Tree, tree};
 
 /// The results of a script.
 pub(crate) struct Ran {
@@ -43,9 +46,42 @@ pub(crate) async fn call(
     change: impl FnOnce(&mut Invocation),
 ) -> CallReport {
     let mut request = invocation(handler, &input, None);
-    request.workdir = Some(workdir.clone());
+    let transaction = Transaction::begin(workdir);
+    let used = transaction.as_ref().map(|begun| begun.workdir.clone());
+    request.workdir = Some(used.unwrap_or_else(|| workdir.clone()));
     change(&mut request);
-    prepared(guest).await.call(request).await
+    let report = prepared(guest).await.call(request).await;
+    if let Some(transaction) = transaction {
+        transaction.end(&report);
+    }
+    report
+}
+
+/// A transaction of one call, if the tests run with transactional workdirs.
+struct Transaction {
+    workdir: Workdir,
+    path: PathBuf,
+    before: Tree,
+}
+
+impl Transaction {
+    fn begin(workdir: &Workdir) -> Option<Self> {
+        let staging = transactional_staging()?;
+        let path = workdir.real_path().unwrap();
+        Some(Self {
+            workdir: workdir.transactional(staging).unwrap(),
+            before: tree(&path, None),
+            path,
+        })
+    }
+
+    /// Commits what a call has changed, if it succeeded. Until then the workdir is untouched.
+    fn end(self, report: &CallReport) {
+        assert_eq!(tree(&self.path, None), self.before, "before the commit");
+        if report.outcome.is_ok() {
+            self.workdir.commit(&CommitOptions::default()).unwrap();
+        }
+    }
 }
 
 /// Runs a script; `change` modifies the invocation.
