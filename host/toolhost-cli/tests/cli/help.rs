@@ -20,6 +20,7 @@ Commands:
   poll         Poll a pending call for its result
   cancel       Cancel a pending call
   replay       Replay a recorded call, or compare two recordings
+  undo         Undo a call that was a transaction: restore the files that it changed
   play         Play a script: agents that call tools and each other, without a model
   rpc          Serve the tools to a program in another language: JSON-RPC over stdio or a Unix
                socket
