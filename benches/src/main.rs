@@ -17,6 +17,7 @@ mod reset;
 mod spares;
 mod starts;
 mod tiers;
+mod transactions;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -306,6 +307,9 @@ const STARTS: &str = "starts";
 /// The argument after which only what optimised code costs and gains is measured.
 const TIERS: &str = "tiers";
 
+/// The argument after which only transactional calls are measured, beside direct ones.
+const TRANSACTIONS: &str = "transactions";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match measure(&arguments) {
@@ -358,6 +362,10 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         tiers::print(&runtime(), work.path());
         return Ok(());
     }
+    if has(TRANSACTIONS) {
+        transactions::print(&runtime());
+        return Ok(());
+    }
     if has(STARTS) {
         let word = |index: usize| after(STARTS).get(index).map(String::as_str);
         starts::print(&runtime(), word(0), word(1));
@@ -397,6 +405,7 @@ fn measure_all() {
     measure_spares(&bench, None);
     reset::print(&bench.runtime, bench.work.path());
     starts::print(&bench.runtime, None, None);
+    transactions::print(&bench.runtime);
     println!("latency");
     println!(
         "  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others",
