@@ -14,6 +14,8 @@ from ._types import (
     AgentInfo,
     Diagnostic,
     ExecutedMessage,
+    FileChange,
+    FileChanges,
     HostEvent,
     HostInfo,
     Instance,
@@ -23,6 +25,8 @@ from ._types import (
     ToolError,
     ToolResult,
     TurnStatus,
+    Undone,
+    UndoRecord,
 )
 
 __all__ = [
@@ -31,6 +35,8 @@ __all__ = [
     "ConnectionLost",
     "Diagnostic",
     "ExecutedMessage",
+    "FileChange",
+    "FileChanges",
     "HostEvent",
     "HostInfo",
     "Instance",
@@ -44,4 +50,6 @@ __all__ = [
     "Toolhost",
     "Turn",
     "TurnStatus",
+    "UndoRecord",
+    "Undone",
 ]

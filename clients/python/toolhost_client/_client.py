@@ -10,7 +10,19 @@ from typing import Any
 from ._connection import LINE_BYTES_MAX, Connection
 from ._errors import ConnectionLost
 from ._turn import Turn, given
-from ._types import AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult
+from ._types import (
+    AgentInfo,
+    CatalogFormat,
+    HostEvent,
+    HostInfo,
+    Instance,
+    Json,
+    LoadedBundle,
+    ToolCall,
+    ToolResult,
+    Undone,
+    UndoRecord,
+)
 
 #: How long the server has to end before it is killed, in seconds.
 SHUTDOWN_SECONDS = 5.0
@@ -160,6 +172,17 @@ class Toolhost:
         params = given(handle=handle, instance=_located(instance))
         result: ToolResult = await self.request("call/cancel", params)
         return result
+
+    async def undo_list(self, *, instance: Instance | None = None) -> list[UndoRecord]:
+        """Lists the calls in an instance's workdir that can be undone, the newest first."""
+        calls: list[UndoRecord] = (await self.request("undo/list", given(instance=_located(instance))))["calls"]
+        return calls
+
+    async def undo(self, id: str | None = None, *, instance: Instance | None = None) -> Undone:
+        """Undoes the newest call in an instance's workdir, or the one with this id."""
+        params = given(id=id, instance=_located(instance))
+        undone: Undone = (await self.request("undo/run", params))["undone"]
+        return undone
 
     async def events(self, *, agent: str | None = None, key: str | None = None) -> AsyncIterator[HostEvent]:
         """Subscribes to events, in place of an earlier subscription. Iterate over what it returns."""

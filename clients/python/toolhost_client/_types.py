@@ -36,6 +36,35 @@ class ToolError(_ToolErrorRequired, total=False):
     helpUrl: str
 
 
+#: A file of the workdir that a call changed. `from` is its path before the call, if it was renamed.
+FileChange = TypedDict("FileChange", {"path": str, "kind": str, "from": str, "digest": str}, total=False)
+
+
+class FileChanges(TypedDict):
+    """The files of the workdir that a call changed."""
+
+    files: list[FileChange]
+    truncated: bool
+
+
+class UndoRecord(TypedDict):
+    """A call that can be undone. `bytes` are those of the files that it replaced or deleted."""
+
+    id: str
+    call: str
+    committed: str
+    files: list[str]
+    bytes: int
+
+
+class Undone(TypedDict):
+    """A call that was undone, and the files that are as they were before it."""
+
+    id: str
+    call: str
+    files: list[str]
+
+
 class _ToolResultRequired(TypedDict):
     toolCallId: str
     toolName: str
@@ -43,12 +72,16 @@ class _ToolResultRequired(TypedDict):
 
 
 class ToolResult(_ToolResultRequired, total=False):
-    """What a call returns: an `output`, an `error` or a `handle`, by its `status`."""
+    """What a call returns: an `output`, an `error` or a `handle`, by its `status`.
+
+    With `usage`, also the resources and the files that the call changed, if any.
+    """
 
     output: Json
     error: ToolError
     handle: str
     usage: dict[str, Json]
+    changes: FileChanges
 
 
 class ExecutedMessage(TypedDict):

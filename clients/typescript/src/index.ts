@@ -10,6 +10,7 @@ import { EventQueue } from './events.js';
 import { type CallOptions, split, Turn } from './turn.js';
 import type {
   AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult,
+  Undone, UndoRecord,
 } from './types.js';
 
 export * from './errors.js';
@@ -149,6 +150,16 @@ export class Toolhost {
   /** Cancels a pending call. */
   async cancel(handle: string, instance?: Instance): Promise<ToolResult> {
     return (await this.request('call/cancel', { handle, instance: located(instance) })) as ToolResult;
+  }
+
+  /** Lists the calls in an instance's workdir that can be undone, the newest first. */
+  async undoList(instance?: Instance): Promise<UndoRecord[]> {
+    return ((await this.request('undo/list', { instance: located(instance) })) as { calls: UndoRecord[] }).calls;
+  }
+
+  /** Undoes the newest call in an instance's workdir, or the one with this id. */
+  async undo(id?: string, instance?: Instance): Promise<Undone> {
+    return ((await this.request('undo/run', { id, instance: located(instance) })) as { undone: Undone }).undone;
   }
 
   /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */

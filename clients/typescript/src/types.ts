@@ -27,6 +27,8 @@ export type ToolResult = {
   toolName: string;
   /** The resources that the call used, if they were asked for. */
   usage?: { [key: string]: Json };
+  /** The files that the call changed in its workdir, with `usage`. */
+  changes?: { files: FileChange[]; truncated: boolean };
   /** Path of the recording of a failed call, with `usage`. */
   recording?: string;
 } & (
@@ -34,6 +36,35 @@ export type ToolResult = {
   | { status: 'pending'; handle: string }
   | { status: 'error'; error: ToolError }
 );
+
+/** A file of the workdir that a call changed. */
+export interface FileChange {
+  path: string;
+  kind: 'created' | 'changed' | 'deleted' | 'renamed';
+  /** The path before the call, if the file was renamed. */
+  from?: string;
+  /** `sha256:` and the digest of its bytes after the call. */
+  digest?: string;
+}
+
+/** A call that can be undone. */
+export interface UndoRecord {
+  id: string;
+  /** Name of the tool and id of the call. */
+  call: string;
+  /** When its changes were committed. */
+  committed: string;
+  files: string[];
+  /** Bytes on disk of the files that it replaced or deleted. */
+  bytes: number;
+}
+
+/** A call that was undone, and the files that are as they were before it. */
+export interface Undone {
+  id: string;
+  call: string;
+  files: string[];
+}
 
 /** The results of a message's calls, and the answers for the model, both in the order of the calls. */
 export interface ExecutedMessage {

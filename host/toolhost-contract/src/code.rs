@@ -111,8 +111,8 @@ codes! {
         "Read the named files again, then repeat the call: none of its changes were kept.",
         "메시지에 나온 파일을 다시 읽은 뒤 호출을 반복하세요. 이번 호출의 변경 사항은 반영되지 않았습니다.";
     WorkdirStaging = "E_TOOL_WORKDIR_STAGING", "ToolWorkdirStagingError",
-        "The tool did not run: have the operator put the state root on the workdir's file system, or set workdir: direct.",
-        "도구가 실행되지 않았습니다. 운영자에게 상태 디렉터리를 작업 디렉터리와 같은 파일 시스템에 두거나 workdir: direct로 설정해 달라고 하세요.";
+        "Nothing was changed: have the operator put the state root on the workdir's file system, or set workdir: direct.",
+        "변경된 것이 없습니다. 운영자에게 상태 디렉터리를 작업 디렉터리와 같은 파일 시스템에 두거나 workdir: direct로 설정해 달라고 하세요.";
     Host = "E_HOST", "ToolHostError",
         "The host failed, not the tool: try again, and tell the operator.",
         "도구가 아니라 호스트에서 오류가 발생했습니다. 다시 시도하고 운영자에게 알리세요.";

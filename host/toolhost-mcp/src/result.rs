@@ -9,6 +9,9 @@ use crate::tool::POLL;
 /// Key of `_meta` under which the whole ToolResult is, but for an output, which `structuredContent` holds.
 const RESULT_KEY: &str = "toolhost/result";
 
+/// Key of `_meta` under which the files are that the call changed in its workdir, if any.
+const CHANGES_KEY: &str = "toolhost/changes";
+
 /// The revisions of the protocol that differ in what a result may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Revision {
@@ -64,11 +67,43 @@ fn pending(handle: &str) -> CallToolResult {
 }
 
 fn meta(result: &ToolResult) -> MetaObject {
+    let changes = &result.usage().changes;
     let mut result = serde_json::to_value(result).unwrap_or_default();
     if let Some(fields) = result.as_object_mut() {
         fields.remove("output");
     }
     let mut meta = MetaObject::new();
     meta.insert(RESULT_KEY.to_owned(), result);
+    if !changes.is_empty() {
+        let changes = serde_json::to_value(changes).unwrap_or_default();
+        meta.insert(CHANGES_KEY.to_owned(), changes);
+    }
     meta
+}
+
+#[cfg(test)]
+mod tests {
+    use toolhost::Usage;
+    use toolhost::workdir::{FileChange, FileChangeKind};
+
+    use super::*;
+
+    #[test]
+    fn the_metadata_of_a_result_lists_the_files_that_its_call_changed() {
+        let mut usage = Usage::default();
+        let created = FileChange::new("a.md", FileChangeKind::Created);
+        usage.changes.files.push(created);
+        let result = ToolResult::ok("call_1", "a__b", json!({"n": 1}));
+        let meta = |result: &ToolResult| {
+            let converted = to_mcp(result, Vec::new(), Revision::Stateless);
+            serde_json::to_value(converted).unwrap()["_meta"].take()
+        };
+        assert!(meta(&result).get(CHANGES_KEY).is_none());
+        let meta = meta(&result.with_usage(usage));
+        assert_eq!(
+            meta[CHANGES_KEY],
+            json!({"files": [{"path": "a.md", "kind": "created"}], "truncated": false})
+        );
+        assert_eq!(meta[RESULT_KEY]["status"], "ok");
+    }
 }

@@ -7,6 +7,7 @@ mod info;
 mod message;
 mod oauth;
 mod turn;
+mod undo;
 
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub(crate) async fn call(
         "call/submit" => call::submit(session, parse(params)?).await,
         "call/poll" => call::poll(session, parse(params)?).await,
         "call/cancel" => call::cancel(session, parse(params)?).await,
+        "undo/list" => undo::list(session, parse(params)?).await,
+        "undo/run" => undo::run(session, parse(params)?).await,
         "oauth/callback" => oauth::callback(session, parse(params)?).await,
         "events/subscribe" => event::subscribe(session, parse(params)?),
         "events/unsubscribe" => event::unsubscribe(session, parse(params)?),

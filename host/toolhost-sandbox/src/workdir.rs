@@ -207,6 +207,7 @@ impl Workdir {
                 usage: usages.of(&dir),
                 dir: Arc::new(dir),
                 file_io: FileIo::default(),
+                mount: Arc::default(),
             },
             overlay: None,
         }

@@ -1,5 +1,6 @@
 //! Executes one tool call: admission, validation, the run, and the limits and redaction of its result.
 
+mod acceptance;
 mod access_tokens;
 pub(crate) mod cancellation;
 pub(crate) mod component;

@@ -224,7 +224,8 @@ impl Step {
     }
 
     /// Executes a call until `stop` ends; then the call ends as [`Self::execute`] does when its future is
-    /// dropped, and the result is `E_TOOL_CANCELLED`.
+    /// dropped, and the result is `E_TOOL_CANCELLED`. A call that commits its changes by then
+    /// (`workdir: transactional`) is not stopped any more.
     ///
     /// ```
     /// # use toolhost::{AssistantMessage, Step, ToolCall, ToolResult};

@@ -124,7 +124,8 @@ Examples:
   toolhost call my-bundle notes__count --args '{\"path\": \"a.txt\"}' --record count.call
 
 Only the ToolResult is printed on stdout: {\"toolCallId\", \"toolName\", \"status\": \"ok\" | \"error\" |
-\"pending\", \"output\"?, \"handle\"?, \"error\"?}. What the tool logs goes to stderr.
+\"pending\", \"output\"?, \"handle\"?, \"error\"?}. What the tool logs goes to stderr; with -v also the
+files that the call changed, which --usage adds to the ToolResult as `changes`.
 
 The tool sees one directory, as `/`: --workdir, or else the workspace of the instance beneath the
 state root. It is never the current directory by default, and may not be `/`, your home directory, or a

@@ -54,7 +54,7 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
         let _phase = progress.calling(&tool);
         step.execute_without_message(call).await
     };
-    caller::print(&result, &args.caller)?;
+    caller::print(&result, &args.caller, settings)?;
     match &file {
         Some(file) => write(file, recorded.take(), bundle, settings)?,
         None => note_failed_call(&result, args.caller.usage, settings),
@@ -146,7 +146,7 @@ pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit
         let _phase = progress.waiting("polling");
         caller.instance.poll(&handle).await
     };
-    caller::print(&result, &args.caller)?;
+    caller::print(&result, &args.caller, settings)?;
     note_failed_call(&result, args.caller.usage, settings);
     Ok(caller::exit(&result))
 }
@@ -155,7 +155,7 @@ pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Ex
     let (bundle, handle) = args.target();
     let caller = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
     let result = caller.instance.cancel(&handle).await;
-    caller::print(&result, &args.caller)?;
+    caller::print(&result, &args.caller, settings)?;
     Ok(match host_code(&result) {
         Some(ToolErrorCode::UnknownHandle | ToolErrorCode::Host) => Exit::Refused,
         _ => Exit::Done,

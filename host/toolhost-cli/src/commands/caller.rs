@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Context;
+use toolhost::workdir::{FileChangeKind, FileChanges};
 use toolhost::{Host, Instance, LoadedBundle, ToolResult, ToolStatus, Workdir, WorkdirError};
 
 use super::agent;
@@ -12,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
-use crate::terminal::stdout;
+use crate::terminal::{Verbosity, stdout};
 
 /// An instance, and its bundle.
 pub(super) struct Caller {
@@ -51,7 +52,15 @@ pub(super) async fn open(
 }
 
 /// Prints a result, with its usage, the files that it changed and the path of its recording if `--usage` is set.
-pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()> {
+/// With `--verbose`, the files are listed on stderr too.
+pub(super) fn print(
+    result: &ToolResult,
+    args: &CallerArgs,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    if settings.verbosity >= Verbosity::Verbose {
+        note_changes(&result.usage().changes, settings);
+    }
     let unwritable = "the result cannot be written as JSON";
     let mut answer = serde_json::to_value(result).context(unwritable)?;
     if args.usage {
@@ -67,6 +76,22 @@ pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()
         }
     }
     stdout::json(&answer)
+}
+
+/// Lists the files that a call changed, a line each.
+fn note_changes(changes: &FileChanges, settings: &Settings) {
+    for file in &changes.files {
+        let (kind, path) = (file.kind.as_str(), &file.path);
+        settings.note(&match &file.kind {
+            FileChangeKind::Renamed { from } => format!("{kind} {from} to {path}"),
+            FileChangeKind::Created | FileChangeKind::Changed | FileChangeKind::Deleted => {
+                format!("{kind} {path}")
+            }
+        });
+    }
+    if changes.truncated {
+        settings.note("the call changed more files than are listed");
+    }
 }
 
 pub(super) fn exit(result: &ToolResult) -> Exit {

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use tempfile::TempDir;
+use toolhost::Policy;
 use toolhost::manifest::{Diagnostic, YamlSource};
 use toolhost::text::shell_word;
 use toolhost_testing::{
@@ -200,9 +201,17 @@ impl Tests<'_> {
         let factory = Arc::new(HostFactory::start(settings, &policy)?);
         let PolicyFile { policy, source, .. } = policy;
         let policy = source.is_some().then_some(policy);
+        // Transactions are staged beside the workdirs of the cases, and not in the user's state root.
+        let state = tempfile::Builder::new()
+            .prefix("toolhost-test-state-")
+            .tempdir()
+            .context("a temporary directory cannot be made")?;
         let make_host = {
             let factory = Arc::clone(&factory);
-            move |policy| factory.builder(policy).build()
+            move |policy: Policy| match policy.has_transactions() {
+                true => factory.builder(policy).state_root(state.path()).build(),
+                false => factory.builder(policy).build(),
+            }
         };
         let runner = Runner::open(&self.bundle, policy, make_host).await;
         factory.progress.idle();

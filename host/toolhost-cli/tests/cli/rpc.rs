@@ -284,3 +284,61 @@ fn wrong_options_are_refused_before_anything_is_served() {
     run(&[bundle, "--agent", "nobody"]).fails(2, "has no agent 'nobody'");
     run(&["--socket", "none/rpc.sock"]).fails(2, "none/rpc.sock cannot be created");
 }
+
+#[test]
+fn clients_list_and_undo_the_calls_of_an_instance() {
+    let terminal = Terminal::new();
+    let bundle = writer(&terminal);
+    terminal.write("policy.yaml", "defaults: {workdir: transactional}");
+    let mut command = terminal.toolhost(["rpc", "--quiet", "--workdir", "../D"]);
+    command.args(["--policy", "../policy.yaml", "--state-root", "../state"]);
+    command.arg(bundle).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let (stdout, stdin) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let mut client = Client::new(stdout, stdin);
+    let mut undo = |method: &str, params: &Value| {
+        client.send(1, method, params);
+        client.answer()
+    };
+    let nothing = undo("undo/run", &json!({}));
+    assert_eq!(nothing["error"]["code"], -32001, "{nothing}");
+    assert_eq!(
+        undo("undo/list", &json!({}))["result"],
+        json!({"calls": []})
+    );
+    for bytes in [3, 5] {
+        let mut params = call("write_bytes__run", &json!({"path": "/f", "bytes": bytes}));
+        params["usage"] = true.into();
+        let result = &undo("call/execute", &params)["result"];
+        assert_eq!(result["changes"]["files"][0]["path"], "f", "{result}");
+    }
+    let size = || {
+        fs::metadata(terminal.path("D/f"))
+            .map(|found| found.len())
+            .ok()
+    };
+    assert_eq!(size(), Some(5));
+    let listed = undo("undo/list", &json!({"instance": {}}))["result"].take();
+    let calls = listed["calls"].as_array().unwrap();
+    assert_eq!(calls.len(), 2, "{listed}");
+    assert_eq!(calls[0]["call"], "write_bytes__run call_1");
+    let undone = undo("undo/run", &json!({"id": calls[0]["id"]}))["result"].take();
+    assert_eq!(
+        undone,
+        json!({"undone": {"id": calls[0]["id"], "call": calls[0]["call"], "files": ["f"]}})
+    );
+    assert_eq!(size(), Some(3));
+    terminal.write("D/f", "mine");
+    let refused = undo("undo/run", &json!({}))["error"].take();
+    assert_eq!(
+        refused["data"]["code"], "E_TOOL_WORKDIR_CONFLICT",
+        "{refused}"
+    );
+    assert!(
+        refused["message"].as_str().unwrap().contains("`f`"),
+        "{refused}"
+    );
+    assert_eq!(size(), Some(4));
+    drop(client);
+    assert_eq!(exit_code(child), Some(0));
+}

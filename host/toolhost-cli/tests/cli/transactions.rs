@@ -1,5 +1,7 @@
 //! Calls with `workdir: transactional`: what they change is kept whole or not at all, and can be undone.
 
+mod library;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -84,10 +86,14 @@ impl Setup {
 
 /// The staging directories of a workdir's transactions, and its undo records.
 fn staged(workdir: &Path) -> Vec<PathBuf> {
+    let shared = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    staged_beneath(&shared.join("cli-state/toolhost/staging"), workdir)
+}
+
+fn staged_beneath(staging: &Path, workdir: &Path) -> Vec<PathBuf> {
     use std::os::unix::fs::MetadataExt;
     let inode = format!("{:016x}-", fs::metadata(workdir).unwrap().ino());
-    let shared = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let Ok(entries) = fs::read_dir(shared.join("cli-state/toolhost/staging")) else {
+    let Ok(entries) = fs::read_dir(staging) else {
         return Vec::new();
     };
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -383,4 +389,124 @@ fn a_workdir_on_another_file_system_than_the_state_root_is_refused_before_the_ca
         "{ran:?}"
     );
     assert_eq!(setup.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_host_that_is_killed_in_a_commit_leaves_all_files_old_or_all_new() {
+    let setup = Setup::new(TRANSACTIONAL);
+    let states = || {
+        let names = setup.names();
+        let contents = names.iter().map(|name| setup.read(name).unwrap());
+        contents.collect::<std::collections::BTreeSet<_>>()
+    };
+    for round in 0..6 {
+        for number in 0..200 {
+            setup.write(&number.to_string(), "old\n");
+        }
+        let mut command = setup.bash("for file in *; do echo new > $file; done");
+        let mut running = command.stdout(Stdio::null()).spawn().unwrap();
+        // The commit has begun, or has ended already.
+        let has_journal = || {
+            let staged = staged(setup.work.path());
+            staged.iter().any(|dir| dir.join("journal").exists())
+        };
+        let started = Instant::now();
+        while !has_journal() && running.try_wait().unwrap().is_none() {
+            assert!(started.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_micros(200));
+        }
+        thread::sleep(Duration::from_micros(500 * round));
+        let _ = running.kill();
+        running.wait().unwrap();
+        // The next host takes back what was begun, and its calls work.
+        Ran::of(&mut setup.bash("cat 0 > read; rm read")).exits(0);
+        let found = states();
+        assert_eq!(found.len(), 1, "round {round}: {found:?}");
+        while setup.undo(&[]).code == Some(0) {}
+    }
+}
+
+#[test]
+fn the_changed_files_are_listed_on_stderr_if_more_is_to_be_printed() {
+    let setup = Setup::new(TRANSACTIONAL);
+    setup.write("deleted", "");
+    setup.write("old", "");
+    let mut command = setup.bash("echo hi > created; rm deleted; mv old new");
+    let ran = Ran::of(command.arg("-v")).exits(0);
+    for line in [
+        "note: created created",
+        "note: deleted deleted",
+        "note: renamed old to new",
+    ] {
+        assert!(ran.stderr.contains(line), "{line}: {ran:?}");
+    }
+    // A direct call of the same tool, without the option.
+    setup.terminal.write("policy.yaml", "{}");
+    let ran = Ran::of(&mut setup.bash("rm created")).exits(0);
+    assert!(!ran.stderr.contains("deleted"), "{ran:?}");
+}
+
+#[test]
+fn cases_of_toolhost_test_run_transactional_calls() {
+    let setup = Setup::new("{}");
+    let failing = script(&[json!({"op": "no such step"})]);
+    let (failing, working) = (failing.to_string(), script(&[]).to_string());
+    let files = "files: {old: old, gone: gone}";
+    setup.terminal.write(
+        "bundle/tests/a.yaml",
+        format!(
+            "\
+- name: a call that fails leaves no trace
+  tool: fs_probe__run
+  args: {failing}
+  {files}
+  policy: {{defaults: {{workdir: transactional}}}}
+  expect: {{error: E_TOOL, files: {{old: old, gone: gone, new: null}}}}
+- name: a call that succeeds is committed
+  tool: fs_probe__run
+  args: {working}
+  {files}
+  policy: {{defaults: {{workdir: durable}}}}
+  expect: {{files: {{old: changed, gone: null, new: new}}}}
+"
+        ),
+    );
+    let mut test = setup.terminal.toolhost(["test", "--no-generated"]);
+    Ran::of(test.arg(&setup.bundle)).exits(0);
+    // Also where the policy of the run says it.
+    let policy = setup.terminal.write("policy.yaml", TRANSACTIONAL);
+    let mut test = setup
+        .terminal
+        .toolhost(["test", "--no-generated", "--policy"]);
+    Ran::of(test.arg(policy).arg(&setup.bundle)).exits(0);
+}
+
+#[test]
+fn a_script_goes_on_after_a_transactional_call_that_left_no_trace() {
+    let setup = Setup::new(TRANSACTIONAL);
+    let failing = "echo x > new; while true; do sleep 0.1; done";
+    setup.terminal.write(
+        "policy.yaml",
+        "{defaults: {workdir: transactional}, tools: {bash: {limits: {deadlineMs: 1500}}}}",
+    );
+    let script = setup.terminal.write(
+        "s.yaml",
+        format!(
+            "bundle: ./bundle
+policy: ./policy.yaml
+start: {{agent: default}}
+agents:
+  default:
+    steps:
+      - first: {{tool: bash__exec, args: {{command: 'echo 1 > kept'}}}}
+      - stopped: {{tool: bash__exec, args: {{command: '{failing}'}}, expect: E_TOOL_TIMEOUT}}
+      - found: {{tool: bash__exec, args: {{command: 'echo *'}}}}
+    answer: \"${{found.output}}\"
+"
+        ),
+    );
+    let mut play = setup.terminal.toolhost(["play", "-q"]);
+    let ran = Ran::of(play.arg(script)).exits(0);
+    assert!(ran.stdout.contains("kept"), "{ran:?}");
+    assert!(!ran.stdout.contains("new"), "{ran:?}");
 }

@@ -60,6 +60,22 @@ impl Workdir {
         })
     }
 
+    /// Returns whether a [transaction](Self::transactional) has staged anything, which a commit makes or drops.
+    /// Costs nothing.
+    #[must_use]
+    pub fn has_staged(&self) -> bool {
+        let overlay = self.overlay.as_ref();
+        overlay.is_some_and(|overlay| overlay.is_active())
+    }
+
+    /// Drops the changes of a [transaction](Self::transactional) now, and not with its last handle. Blocks for
+    /// as long as removing the staged files takes.
+    pub fn drop_changes(&self) {
+        if let Some(overlay) = &self.overlay {
+            drop(overlay.take_staging());
+        }
+    }
+
     /// Returns why the changes of a [transaction](Self::transactional) could not be kept apart, if so: its calls
     /// got an error number only.
     #[must_use]

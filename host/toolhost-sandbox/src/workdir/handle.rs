@@ -3,10 +3,11 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cap_std::fs::Dir;
 
+use super::staging::MountId;
 use super::usage::WorkdirUsage;
 
 /// Where the file operations of a guest run.
@@ -28,6 +29,8 @@ pub struct WorkdirHandle {
     pub(crate) dir: Arc<Dir>,
     pub(crate) usage: WorkdirUsage,
     pub(crate) file_io: FileIo,
+    /// The mount of the directory, once a transaction has asked for it. An open directory stays in its mount.
+    pub(super) mount: Arc<OnceLock<MountId>>,
 }
 
 impl WorkdirHandle {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use toolhost_contract::{AssistantMessage, ToolError, Usage};
+use toolhost_contract::{AssistantMessage, CallDigest, FileChanges, Recording, ToolError, Usage};
 use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
 
 use super::failure::answer_of;
@@ -12,7 +12,7 @@ use super::outcome::Answer;
 use super::recorded::{Ended, RunRecord};
 use super::scope::TurnScope;
 use super::transaction::{CallTransaction, TransactionCall};
-use super::workdir::CallWorkdir;
+use super::workdir::{CallWorkdir, WorkdirTransaction};
 use super::{access_tokens, output_schema, telemetry, workdir};
 use crate::agent::Permit;
 use crate::agents_port;
@@ -36,27 +36,55 @@ pub(crate) struct ComponentRun<'a> {
 pub(crate) struct ComponentResult {
     pub(crate) answer: Result<Answer, ToolError>,
     pub(crate) usage: Usage,
-    /// Whether the component itself answered; if not, the host stopped it or did not start it.
+    /// Whether the answer is the component's own; if not, the host did not start it, stopped it, or did not
+    /// commit its changes.
     pub(crate) has_answered: bool,
     /// The file in which the host recorded the failed run.
     pub(crate) recording: Option<Arc<Path>>,
 }
 
-impl ComponentRun<'_> {
+/// A component that has answered or was stopped. Its changes are not committed yet.
+pub(crate) struct EndedRun<'a> {
+    pub(crate) answer: Result<Answer, ToolError>,
+    turn: &'a TurnScope,
+    tool: &'a RegisteredTool,
+    component: &'a PreparedTool,
+    call_id: &'a str,
+    message: &'a AssistantMessage,
+    usage: Usage,
+    has_answered: bool,
+    own: Option<CallTransaction<'a>>,
+    of_provider: Option<Box<dyn WorkdirTransaction>>,
+    record: Option<RunRecord>,
+    recorded: Option<Box<Recording>>,
+    host_calls: Vec<CallDigest>,
+}
+
+impl<'a> ComponentRun<'a> {
+    /// Runs the component in a fresh sandbox, and commits its changes if it succeeds.
+    pub(crate) async fn run(self, operation: Operation) -> ComponentResult {
+        match pin!(self.answer(operation)).await {
+            Ok(ended) => ended.finish().await,
+            Err(refused) => refused,
+        }
+    }
+
     /// Runs the component in a fresh sandbox.
-    pub(crate) async fn run(mut self, operation: Operation) -> ComponentResult {
+    ///
+    /// # Errors
+    /// The result of a run that could not begin.
+    pub(crate) async fn answer(
+        mut self,
+        operation: Operation,
+    ) -> Result<EndedRun<'a>, ComponentResult> {
         let (turn, tool) = (self.turn, self.tool);
-        let (directory, own) = match self.prepare().await {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                return ComponentResult {
-                    answer: Err(error),
-                    usage: Usage::default(),
-                    has_answered: false,
-                    recording: None,
-                };
-            }
-        };
+        let prepared = self.prepare().await;
+        let (directory, own) = prepared.map_err(|error| ComponentResult {
+            answer: Err(error),
+            usage: Usage::default(),
+            has_answered: false,
+            recording: None,
+        })?;
         let redactor = &turn.agent().host.redactor;
         let record = RunRecord::begin(turn, &operation, &self.permit);
         let agents = self.permit.agents;
@@ -77,45 +105,28 @@ impl ComponentRun<'_> {
         let has_answered = report.outcome.is_ok();
         let recorded = report.recording.take();
         let host_calls = std::mem::take(&mut report.host_calls);
-        let (answer, mut usage) = answer_of(report, tool, redactor, turn.locale());
+        let (answer, usage) = answer_of(report, tool, redactor, turn.locale());
         // Before the transaction ends: an output that does not fit is a failed call.
         let answer = output_schema::checked(turn, tool, answer).await;
-        let answer = match own {
-            Some(own) => {
-                let sandbox = &turn.agent().host.sandbox;
-                let ended = own.end(answer, &mut usage, sandbox).await;
-                redactor.changes(&mut usage.changes);
-                ended
-            }
-            None => answer,
-        };
-        let answer = workdir::end_call(answer, directory.transaction, turn.locale()).await;
-        let recording = match record {
-            Some(record) if answer.is_err() || recorded.is_some() => {
-                let ended = Ended {
-                    turn,
-                    tool,
-                    facts: self.component.facts(),
-                    context: turn.tool_context(self.call_id, self.message),
-                    answer: &answer,
-                    usage: &usage,
-                    recording: recorded,
-                    host_calls,
-                };
-                Box::pin(record.end(ended)).await
-            }
-            Some(_) | None => None,
-        };
-        ComponentResult {
+        Ok(EndedRun {
             answer,
+            turn,
+            tool,
+            component: self.component,
+            call_id: self.call_id,
+            message: self.message,
             usage,
             has_answered,
-            recording,
-        }
+            own,
+            of_provider: directory.transaction,
+            record,
+            recorded,
+            host_calls,
+        })
     }
 
     /// Adds the credentials of the call to its grants, opens its directory, and begins its transaction.
-    async fn prepare(&mut self) -> Result<(CallWorkdir, Option<CallTransaction>), ToolError> {
+    async fn prepare(&mut self) -> Result<(CallWorkdir, Option<CallTransaction<'a>>), ToolError> {
         let (turn, tool) = (self.turn, self.tool);
         let credentials = turn.credentials(tool.item.name.resource()).await?;
         credentials.add_to(&mut self.permit.grants);
@@ -129,12 +140,63 @@ impl ComponentRun<'_> {
         let call = TransactionCall {
             tool: &tool.item.name,
             call_id: self.call_id,
-            protected: &self.protected,
+            access: self.permit.grants.workdir,
             locale: turn.locale(),
         };
         let (changes, staging) = (self.permit.changes, turn.agent().host.staging.as_ref());
-        let own = CallTransaction::begin(changes, staging, &mut directory.workdir, call)?;
+        let own = CallTransaction::begin(
+            changes,
+            staging,
+            &mut directory.workdir,
+            &self.protected,
+            call,
+        )?;
         Ok((directory, own))
+    }
+}
+
+impl EndedRun<'_> {
+    /// Commits the changes of a run that succeeded, drops those of another, and records the run.
+    pub(crate) async fn finish(self) -> ComponentResult {
+        let (turn, mut usage) = (self.turn, self.usage);
+        let (is_ok, is_changed_in_place) = (self.answer.is_ok(), self.of_provider.is_none());
+        let answer = match self.own {
+            Some(own) => {
+                let host = &turn.agent().host;
+                let ended = own.end(self.answer, &mut usage, &host.sandbox).await;
+                host.redactor.changes(&mut usage.changes);
+                ended
+            }
+            None => self.answer,
+        };
+        let answer = workdir::end_call(answer, self.of_provider, turn.locale()).await;
+        if answer.is_err() && !is_changed_in_place {
+            // The provider has dropped them.
+            usage.changes = FileChanges::default();
+        }
+        let is_uncommitted = is_ok && answer.is_err();
+        let recording = match self.record {
+            Some(record) if answer.is_err() || self.recorded.is_some() => {
+                let ended = Ended {
+                    turn,
+                    tool: self.tool,
+                    facts: self.component.facts(),
+                    context: turn.tool_context(self.call_id, self.message),
+                    answer: &answer,
+                    usage: &usage,
+                    recording: self.recorded,
+                    host_calls: self.host_calls,
+                };
+                Box::pin(record.end(ended)).await
+            }
+            Some(_) | None => None,
+        };
+        ComponentResult {
+            answer,
+            usage,
+            has_answered: self.has_answered && !is_uncommitted,
+            recording,
+        }
     }
 }
 

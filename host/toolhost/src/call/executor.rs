@@ -14,14 +14,14 @@ use toolhost_contract::{
 use toolhost_sandbox::Operation;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
-use super::component::{self, ComponentRun};
-use super::native;
+use super::component::ComponentRun;
 use super::outcome::{Answer, CallLabel, Ran, exit};
 use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
+use super::{acceptance, native};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use crate::middleware::{CallKind, Progress, StepOfCall, ToolCallContext};
-use crate::registry::{RegisteredTool, Runs, ToolRegistry};
+use crate::registry::{Runs, ToolRegistry};
 
 /// Executes a call. Never panics; dropping the future stops the guest, and so does cancelling the token of
 /// the turn, unless the call runs in the background.
@@ -193,53 +193,26 @@ async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage
         permit: valid.permit,
         protected: scope.protected.clone(),
     };
-    let ran = pin!(run.run(Operation::Handler {
+    let operation = Operation::Handler {
         name: tool.item.name.export().clone(),
         input: valid.input,
-    }));
-    let ran = ran.await;
-    let answer = match ran.answer {
-        Ok(Answer::Pending(handle)) => {
-            accept_pending(scope, &valid.call_id, tool, message, handle).await
+    };
+    let ran = match pin!(run.answer(operation)).await {
+        Ok(ended) => {
+            pin!(acceptance::finish(
+                scope,
+                &valid.call_id,
+                tool,
+                message,
+                ended
+            ))
+            .await
         }
-        answer => answer,
+        Err(refused) => refused,
     };
     Ran {
-        answer,
+        answer: ran.answer,
         usage: ran.usage,
         recording: ran.recording,
-    }
-}
-
-/// Stores a component's handle, and returns the host's handle for it. If it cannot be
-/// stored, the component's work is cancelled: the model would make the call again.
-///
-/// Spec: tool-spec-v2 §10.2.
-async fn accept_pending(
-    scope: &CallScope,
-    call_id: &str,
-    tool: &RegisteredTool,
-    message: &AssistantMessage,
-    guest_handle: String,
-) -> Result<Answer, ToolError> {
-    let (turn, name) = (&scope.turn, &tool.item.name);
-    if !tool.polls() {
-        let message = format!(
-            "Tool '{name}' failed: it returned pending but does not export goondan:tool/polling."
-        );
-        let code = ToolErrorCode::InvalidOutput;
-        return Err(ToolError::host(code, message, turn.locale()));
-    }
-    let call = turn.pending_call((call_id, name.as_str()), message);
-    let (owner, background) = (turn.instance.owner(), scope.background.as_ref());
-    let accepted =
-        turn.pending()
-            .accept_guest(owner, call.clone(), guest_handle.clone(), background);
-    match accepted.await {
-        Ok(handle) => Ok(Answer::Pending(handle.as_str().to_owned())),
-        Err(error) => {
-            component::cancel(turn, &call, guest_handle).await;
-            Err(error)
-        }
     }
 }

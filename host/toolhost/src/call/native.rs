@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage};
 use toolhost_sandbox::{Limits, LiveLog, SandboxError};
 
+use super::cancellation::with_own_commits;
 use super::failure::{failure, normalised};
 use super::outcome::Answer;
 use super::scope::CallScope;
@@ -82,7 +83,7 @@ async fn call(
         (None, _) => limits.deadline,
     };
     let started = Instant::now();
-    let called = catch_unwind(async { handler.call(context, args).await });
+    let called = catch_unwind(async { with_own_commits(handler.call(context, args)).await });
     let host = &scope.turn.agent().host;
     let called = host.sandbox.within(deadline, called).await;
     usage.wall = started.elapsed();

@@ -1,30 +1,35 @@
 //! The transaction of a call whose policy says `workdir: transactional` or `durable`.
 
+use std::sync::Arc;
+
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, WorkdirChanges};
 use toolhost_sandbox::{
     CommitError, CommitOptions, Durability, Sandbox, StagingError, StagingRoot, Workdir,
-    WriteProtected,
+    WorkdirAccess, WorkdirCommit, WriteProtected,
 };
 
+use super::cancellation::note_commit;
+
 /// Keeps what a call changes apart from its workdir. Dropping it drops the changes.
-pub(super) struct CallTransaction {
+pub(super) struct CallTransaction<'a> {
     workdir: Workdir,
-    options: CommitOptions,
-    tool: ToolName,
-    locale: Locale,
+    durability: Durability,
+    protected: WriteProtected,
+    call: TransactionCall<'a>,
 }
 
 /// What a transaction needs of its call.
 pub(super) struct TransactionCall<'a> {
     pub(super) tool: &'a ToolName,
     pub(super) call_id: &'a str,
-    pub(super) protected: &'a WriteProtected,
+    /// What the call may do in its workdir.
+    pub(super) access: WorkdirAccess,
     pub(super) locale: Locale,
 }
 
-impl CallTransaction {
+impl<'a> CallTransaction<'a> {
     /// Begins the transaction of a call, whose `workdir` becomes one that only the call changes. None if the
-    /// changes take effect at once.
+    /// changes take effect at once, or the call may change nothing.
     ///
     /// # Errors
     /// `E_TOOL_WORKDIR_STAGING` where the changes could not be committed.
@@ -32,8 +37,12 @@ impl CallTransaction {
         changes: WorkdirChanges,
         staging: Option<&StagingRoot>,
         workdir: &mut Workdir,
-        call: TransactionCall<'_>,
+        protected: &WriteProtected,
+        call: TransactionCall<'a>,
     ) -> Result<Option<Self>, ToolError> {
+        if call.access == WorkdirAccess::ReadOnly {
+            return Ok(None);
+        }
         let durability = match changes {
             WorkdirChanges::Direct => return Ok(None),
             WorkdirChanges::Durable => Durability::Power,
@@ -46,39 +55,72 @@ impl CallTransaction {
         })?;
         let begun = workdir.transactional(staging);
         *workdir = begun.map_err(|error| refused(call.tool, &error, call.locale))?;
-        let mut options = CommitOptions::default();
-        options.protected = call.protected.clone();
-        options.durability = durability;
-        options.label = format!("{} {}", call.tool, call.call_id);
         Ok(Some(Self {
             workdir: workdir.clone(),
-            options,
-            tool: call.tool.clone(),
-            locale: call.locale,
+            durability,
+            protected: protected.clone(),
+            call,
         }))
     }
 
     /// Commits the changes of a call that succeeded, and adds them to its usage. Drops those of another.
+    ///
+    /// If the future is dropped before the commit begins, nothing is committed. Afterwards the commit is made
+    /// all the same, and the log says so: nobody gets the result.
     pub(super) async fn end<T>(
         self,
         answer: Result<T, ToolError>,
         usage: &mut Usage,
         sandbox: &Sandbox,
     ) -> Result<T, ToolError> {
+        let TransactionCall { tool, locale, .. } = self.call;
         if let Some(error) = self.workdir.transaction_failure() {
-            return Err(refused(&self.tool, &error, self.locale));
+            return Err(refused(tool, &error, locale));
         }
-        let answer = answer?;
-        let (workdir, options) = (self.workdir, self.options);
-        // On a thread of its own: a call that is dropped meanwhile is committed all the same, or not at all.
-        let committed = sandbox.compute(move || workdir.commit(&options)).await;
+        // Most calls change nothing.
+        if !self.workdir.has_staged() {
+            return answer;
+        }
+        let workdir = self.workdir;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                // If this fails, they are dropped with the workdir.
+                let _is_dropped = sandbox.compute(move || workdir.drop_changes()).await;
+                return Err(error);
+            }
+        };
+        let mut options = CommitOptions::default();
+        options.protected = self.protected;
+        options.durability = self.durability;
+        options.label = format!("{tool} {}", self.call.call_id);
+        note_commit();
+        let awaited = Arc::new(());
+        let awaits = Arc::downgrade(&awaited);
+        // On a thread of its own: a call that is dropped meanwhile is committed whole, or not at all.
+        let committed = sandbox.compute(move || {
+            if awaits.upgrade().is_none() {
+                return Ok(WorkdirCommit::default());
+            }
+            let committed = workdir.commit(&options);
+            if awaits.upgrade().is_none() && committed.is_ok() {
+                let call = &options.label;
+                tracing::warn!(
+                    call,
+                    "a call was dropped while its changes were committed: they were kept"
+                );
+            }
+            committed
+        });
+        let committed = committed.await;
+        drop(awaited);
         match committed {
             Ok(Ok(committed)) => {
                 usage.changes = committed.changes;
                 Ok(answer)
             }
-            Ok(Err(error)) => Err(not_committed(&self.tool, &error, self.locale)),
-            Err(error) => Err(super::failure::failure(&self.tool, &error, self.locale)),
+            Ok(Err(error)) => Err(not_committed(tool, &error, locale)),
+            Err(error) => Err(super::failure::failure(tool, &error, locale)),
         }
     }
 }

@@ -132,6 +132,17 @@ impl PendingCalls {
         }
     }
 
+    /// Ends the record of a call that failed after its handle was stored: nobody has the handle.
+    pub(crate) async fn withdraw(&self, handle: &Handle, owner: &Owner) {
+        let Ok(records) = self.records().await else {
+            return;
+        };
+        if let Err(error) = records.cancel(handle, owner, SystemTime::now()).await {
+            let error = error.with_causes();
+            tracing::warn!(%error, "the record of a call that failed remains until it expires");
+        }
+    }
+
     /// Stores a new record, and returns its handle.
     pub(super) async fn accept(
         &self,

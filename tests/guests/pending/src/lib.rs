@@ -1,7 +1,8 @@
 //! Returns `pending`, and can be polled.
 //!
-//! Input `{handle, bytes?}`; with `bytes` the handle is that many times `h`. `poll` judges by the
-//! handle: `done:{json}` is finished with that output, `fail:{message}` with that error,
+//! Input `{handle, bytes?, write?}`; with `bytes` the handle is that many times `h`; `write` is the path of a
+//! file that the call writes. `poll` judges by the handle: `write:{path}` writes that file and is finished
+//! with the output `true`, `done:{json}` is finished with that output, `fail:{message}` with that error,
 //! `next:{handle}` is pending with that handle, `long:{bytes}` with a handle of so many bytes, `spin`
 //! never answers, and anything else is pending still. `cancel` writes the handle to `/cancelled`.
 
@@ -31,6 +32,9 @@ impl handlers::Guest for Pending {
             Some(bytes) => "h".repeat(bytes as usize),
             None => input["handle"].as_str().unwrap_or("handle").to_owned(),
         };
+        if let Some(path) = input["write"].as_str() {
+            std::fs::write(path, &handle).expect("the workdir can be written");
+        }
         Ok(Outcome::Pending(handle))
     }
 }
@@ -38,6 +42,10 @@ impl handlers::Guest for Pending {
 impl polling::Guest for Pending {
     fn poll(_: ToolContext, handle: String) -> Result<Outcome, ToolError> {
         match handle.split_once(':') {
+            Some(("write", path)) => {
+                std::fs::write(path, "polled").expect("the workdir can be written");
+                Ok(Outcome::Output("true".to_owned()))
+            }
             Some(("done", output)) => Ok(Outcome::Output(output.to_owned())),
             Some(("fail", message)) => Err(error(message)),
             Some(("next", handle)) => Ok(Outcome::Pending(handle.to_owned())),

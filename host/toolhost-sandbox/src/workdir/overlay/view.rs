@@ -46,7 +46,10 @@ impl Overlay {
     /// # Errors
     /// Those of reading the metadata of the workdir.
     pub(crate) fn new(workdir: &WorkdirHandle, staging: &StagingRoot) -> Result<Self, io::Error> {
-        let device = file_id(&workdir.dir.dir_metadata()?).device;
+        let device = match workdir.mount.get() {
+            Some((device, _)) => *device,
+            None => file_id(&workdir.dir.dir_metadata()?).device,
+        };
         Ok(Self {
             lower: Arc::clone(&workdir.dir),
             device,

@@ -46,6 +46,7 @@ struct Inner {
     known: Mutex<HashMap<String, (JournalStamp, Committed)>>,
     /// Whether its file system can exchange two files, once that was tried.
     exchanges: OnceLock<bool>,
+    mount: OnceLock<MountId>,
 }
 
 impl StagingRoot {
@@ -70,6 +71,7 @@ impl StagingRoot {
             path,
             known: Mutex::default(),
             exchanges: OnceLock::new(),
+            mount: OnceLock::new(),
         })))
     }
 
@@ -86,10 +88,17 @@ impl StagingRoot {
         }
     }
 
-    /// Checks that files can be renamed between this directory and a workdir.
+    /// Checks that files can be renamed between this directory and a workdir. Asks the system once for each
+    /// handle.
     pub(crate) fn check_mount(&self, workdir: &WorkdirHandle) -> Result<(), StagingError> {
-        let of = |dir: &Dir| mount_of(dir).map_err(|error| self.failed(error));
-        if of(&self.0.dir)? == of(&workdir.dir)? {
+        let of = |known: &OnceLock<MountId>, dir: &Dir| match known.get() {
+            Some(mount) => Ok(*mount),
+            None => {
+                let mount = mount_of(dir).map_err(|error| self.failed(error))?;
+                Ok(*known.get_or_init(|| mount))
+            }
+        };
+        if of(&self.0.mount, &self.0.dir)? == of(&workdir.mount, &workdir.dir)? {
             return Ok(());
         }
         Err(StagingError::OtherFileSystem {
@@ -336,9 +345,11 @@ pub(super) fn inode_of(dir: &Dir) -> Result<u64, Errno> {
     Ok(fstat(dir)?.st_ino)
 }
 
-/// Returns the device of a directory, and its mount, where the kernel returns it (Linux 5.8): renames are
-/// possible within a mount.
-fn mount_of(dir: &Dir) -> io::Result<(u64, Option<u64>)> {
+/// The device of a directory, and its mount, where the kernel returns it (Linux 5.8): renames are possible
+/// within a mount.
+pub(in crate::workdir) type MountId = (u64, Option<u64>);
+
+fn mount_of(dir: &Dir) -> io::Result<MountId> {
     let device = file_id(&dir.dir_metadata()?).device;
     let asked = StatxFlags::MNT_ID;
     let mount = match statx(dir, "", AtFlags::EMPTY_PATH, asked) {

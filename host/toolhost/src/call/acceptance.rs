@@ -1,0 +1,65 @@
+//! Ends the run of a handler, whose answer may be a handle for a later result.
+
+use toolhost_contract::{AssistantMessage, ToolError, ToolErrorCode};
+
+use super::component::{self, ComponentResult, EndedRun};
+use super::outcome::Answer;
+use super::scope::CallScope;
+use crate::registry::RegisteredTool;
+
+/// Ends the run of a handler. If it answered `pending`, stores its handle first, and returns the host's handle
+/// for it: a call whose handle cannot be stored has failed, and its changes are not committed. Of a call that
+/// failed after it answered, the component's work is cancelled: the model would make the call again.
+///
+/// Spec: tool-spec-v2 §10.2.
+pub(super) async fn finish(
+    scope: &CallScope,
+    call_id: &str,
+    tool: &RegisteredTool,
+    message: &AssistantMessage,
+    mut ended: EndedRun<'_>,
+) -> ComponentResult {
+    let guest_handle = match &ended.answer {
+        Ok(Answer::Pending(handle)) => handle.clone(),
+        Ok(Answer::Output(_)) | Err(_) => return ended.finish().await,
+    };
+    let (turn, name) = (&scope.turn, &tool.item.name);
+    if !tool.polls() {
+        let message = format!(
+            "Tool '{name}' failed: it returned pending but does not export goondan:tool/polling."
+        );
+        let code = ToolErrorCode::InvalidOutput;
+        ended.answer = Err(ToolError::host(code, message, turn.locale()));
+        return ended.finish().await;
+    }
+    let (pending, owner) = (turn.pending(), turn.instance.owner());
+    let call = turn.pending_call((call_id, name.as_str()), message);
+    let background = scope.background.as_ref();
+    let accepted = pending.accept_guest(
+        owner.clone(),
+        call.clone(),
+        guest_handle.clone(),
+        background,
+    );
+    let accepted = match accepted.await {
+        Ok(handle) => Some(handle),
+        Err(error) => {
+            ended.answer = Err(error);
+            None
+        }
+    };
+    let mut ran = ended.finish().await;
+    match (&ran.answer, accepted) {
+        (Ok(_), Some(handle)) => {
+            ran.answer = Ok(Answer::Pending(handle.as_str().to_owned()));
+        }
+        (Ok(_) | Err(_), accepted) => {
+            // The record of a call in the background ends with its result.
+            if let (Some(handle), None) = (accepted, background) {
+                pending.withdraw(&handle, &owner).await;
+            }
+            component::cancel(turn, &call, guest_handle).await;
+        }
+    }
+    ran
+}
