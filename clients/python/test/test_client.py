@@ -94,6 +94,26 @@ class Calls(ClientTest):
         await self.assert_stopped()
 
 
+class Undo(ClientTest):
+    async def test_calls_are_listed_and_undone(self) -> None:
+        policy = self.top / "policy.yaml"
+        policy.write_text("defaults: {workdir: transactional}", encoding="utf-8")
+        async with await Toolhost.spawn(self.bundle, workdir=self.workdir, policy=policy, **self.options()) as host:
+            for size in (3, 5):
+                call = {"id": f"w{size}", "name": "write_bytes__run", "args": {"path": "/f", "bytes": size}}
+                written = await host.execute(call, usage=True)
+                self.assertEqual(written["changes"]["files"][0]["path"], "f")
+            records = await host.undo_list()
+            self.assertEqual([record["call"] for record in records], [f"write_bytes__run w{n}" for n in (5, 3)])
+            self.assertEqual((await host.undo())["files"], ["f"])
+            self.assertEqual(self.written(), 3)
+            await host.undo(records[1]["id"], instance={"key": "other"})
+            self.assertFalse((self.workdir / "f").exists())
+            with self.assertRaises(RpcError) as raised:
+                await host.undo()
+            self.assertEqual(raised.exception.code, "E_RPC_NOT_FOUND")
+
+
 class Servers(ClientTest):
     async def test_a_client_loads_bundles_and_errors_name_what_is_wrong(self) -> None:
         async with await Toolhost.spawn(**self.options()) as host:

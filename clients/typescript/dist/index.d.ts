@@ -1,6 +1,6 @@
 /** Runs tools in toolhost: a client of `toolhost rpc`. */
 import { type CallOptions, Turn } from './turn.js';
-import type { AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult } from './types.js';
+import type { AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult, Undone, UndoRecord } from './types.js';
 export * from './errors.js';
 export * from './types.js';
 export { Step, Turn, type CallOptions, type MessageOptions } from './turn.js';
@@ -41,11 +41,12 @@ export declare class Toolhost {
         agent?: string;
         format?: CatalogFormat;
     }): Promise<Json[]>;
-    /** Opens a turn. `input` is for middleware. */
+    /** Opens a turn. `input` is for middleware, `subject` the user whose grants of OAuthApps the calls use. */
     openTurn(options?: {
         instance?: Instance;
         input?: Json;
         traceId?: string;
+        subject?: string;
     }): Promise<Turn>;
     /** Executes one call in a turn of its own. */
     execute(call: ToolCall, options?: CallOptions & {
@@ -59,6 +60,10 @@ export declare class Toolhost {
     poll(handle: string, instance?: Instance): Promise<ToolResult>;
     /** Cancels a pending call. */
     cancel(handle: string, instance?: Instance): Promise<ToolResult>;
+    /** Lists the calls in an instance's workdir that can be undone, the newest first. */
+    undoList(instance?: Instance): Promise<UndoRecord[]>;
+    /** Undoes the newest call in an instance's workdir, or the one with this id. */
+    undo(id?: string, instance?: Instance): Promise<Undone>;
     /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */
     events(filter?: {
         agent?: string;

@@ -86,7 +86,7 @@ export class Toolhost {
     async catalog(options = {}) {
         return (await this.request('catalog/get', options)).tools;
     }
-    /** Opens a turn. `input` is for middleware. */
+    /** Opens a turn. `input` is for middleware, `subject` the user whose grants of OAuthApps the calls use. */
     async openTurn(options = {}) {
         const opened = await this.request('turn/open', { ...options, instance: located(options.instance) });
         const { turn, traceId, requiredTools } = opened;
@@ -111,6 +111,14 @@ export class Toolhost {
     /** Cancels a pending call. */
     async cancel(handle, instance) {
         return (await this.request('call/cancel', { handle, instance: located(instance) }));
+    }
+    /** Lists the calls in an instance's workdir that can be undone, the newest first. */
+    async undoList(instance) {
+        return (await this.request('undo/list', { instance: located(instance) })).calls;
+    }
+    /** Undoes the newest call in an instance's workdir, or the one with this id. */
+    async undo(id, instance) {
+        return (await this.request('undo/run', { id, instance: located(instance) })).undone;
     }
     /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */
     async events(filter = {}) {

@@ -29,6 +29,13 @@ export type ToolResult = {
     usage?: {
         [key: string]: Json;
     };
+    /** The files that the call changed in its workdir, with `usage`. */
+    changes?: {
+        files: FileChange[];
+        truncated: boolean;
+    };
+    /** Path of the recording of a failed call, with `usage`. */
+    recording?: string;
 } & ({
     status: 'ok';
     output: Json;
@@ -39,6 +46,32 @@ export type ToolResult = {
     status: 'error';
     error: ToolError;
 });
+/** A file of the workdir that a call changed. */
+export interface FileChange {
+    path: string;
+    kind: 'created' | 'changed' | 'deleted' | 'renamed';
+    /** The path before the call, if the file was renamed. */
+    from?: string;
+    /** `sha256:` and the digest of its bytes after the call. */
+    digest?: string;
+}
+/** A call that can be undone. */
+export interface UndoRecord {
+    id: string;
+    /** Name of the tool and id of the call. */
+    call: string;
+    /** When its changes were committed. */
+    committed: string;
+    files: string[];
+    /** Bytes on disk of the files that it replaced or deleted. */
+    bytes: number;
+}
+/** A call that was undone, and the files that are as they were before it. */
+export interface Undone {
+    id: string;
+    call: string;
+    files: string[];
+}
 /** The results of a message's calls, and the answers for the model, both in the order of the calls. */
 export interface ExecutedMessage {
     results: ToolResult[];
@@ -93,7 +126,10 @@ export interface TurnStatus {
     requiredToolsSatisfied: boolean;
     steps: string[];
 }
-/** An event of a turn, a step or a call, such as `tool.completed`; or how many were lost. */
+/**
+ * An event of a turn, a step or a call, such as `tool.completed`; or how many were lost. `auth.granted` has
+ * `auth` in place of `agentName`, `instanceKey` and `turnId`.
+ */
 export type HostEvent = {
     type: string;
     timestamp: string;

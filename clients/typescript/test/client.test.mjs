@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { access } from 'node:fs/promises';
+import { access, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -163,4 +163,27 @@ test('clients of a socket', async () => {
   server.kill('SIGTERM');
   assert.equal(await exited, 0);
   await assert.rejects(host.info(), ConnectionError);
+});
+
+test('calls are listed and undone', async () => {
+  const [dir, workdir] = [await directory(), await directory()];
+  const policy = join(dir, 'policy.yaml');
+  await writeFile(policy, 'defaults: {workdir: transactional}');
+  const host = Toolhost.spawn({ ...options, bundle: tools, workdir, policy, stateRoot: join(dir, 'state') });
+  try {
+    for (const bytes of [3, 5]) {
+      const call = { id: `w${bytes}`, name: 'write_bytes__run', args: { path: '/f', bytes } };
+      const { changes } = await host.execute(call, { usage: true });
+      assert.equal(changes.files[0].path, 'f');
+    }
+    const records = await host.undoList();
+    assert.deepEqual(records.map(({ call }) => call), ['write_bytes__run w5', 'write_bytes__run w3']);
+    assert.deepEqual((await host.undo()).files, ['f']);
+    assert.equal((await stat(join(workdir, 'f'))).size, 3);
+    await host.undo(records[1].id, { key: 'other' });
+    await assert.rejects(access(join(workdir, 'f')));
+    await assert.rejects(host.undo(), (error) => error instanceof RpcError && error.code === 'E_RPC_NOT_FOUND');
+  } finally {
+    await host.close();
+  }
 });
