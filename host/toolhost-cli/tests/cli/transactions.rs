@@ -510,3 +510,17 @@ agents:
     assert!(ran.stdout.contains("kept"), "{ran:?}");
     assert!(!ran.stdout.contains("new"), "{ran:?}");
 }
+
+#[test]
+fn agents_that_share_a_workspace_find_what_the_calls_of_others_have_committed() {
+    let terminal = Terminal::new();
+    let policy = terminal.write("policy.yaml", TRANSACTIONAL);
+    let mut play = terminal.toolhost(["play", "-q", "--turns", "3", "--policy"]);
+    play.arg(policy)
+        .arg(crate::terminal::examples().join("review.yaml"));
+    let result = Ran::of(&mut play).exits(0).json();
+    assert_eq!(result["answered"], 3, "{result}");
+    for answer in result["answers"].as_array().unwrap() {
+        assert_eq!(answer["verdict"], "8 words, all of them true", "{result}");
+    }
+}
