@@ -62,15 +62,15 @@ fn refused(error: UndoError) -> RpcError {
         UndoError::Conflict { .. } => failed(ToolErrorCode::WorkdirConflict, error.to_string())
             .suggesting("Restore what the call left in these files, or change them by hand."),
         UndoError::Busy { .. } => failed(ToolErrorCode::Busy, error.to_string()),
+        UndoError::HalfDone { .. } => {
+            tracing::error!(%error, ?error, "a call was undone in part");
+            let message = "The call was undone in part: the log of the host names the files.";
+            failed(ToolErrorCode::Host, message.to_owned())
+        }
         // With paths of the operator's.
-        UndoError::BadRecord { .. } | UndoError::Failed { .. } | UndoError::HalfDone { .. } | _ => {
+        UndoError::BadRecord { .. } | UndoError::Failed { .. } | _ => {
             tracing::error!(%error, ?error, "a call was not undone");
-            let message = match error {
-                UndoError::HalfDone { .. } => {
-                    "The call was undone in part: the log of the host names the files."
-                }
-                _ => "The call could not be undone: the log of the host says why.",
-            };
+            let message = "The call could not be undone: the log of the host says why.";
             failed(ToolErrorCode::Host, message.to_owned())
         }
     }

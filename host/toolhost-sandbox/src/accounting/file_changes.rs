@@ -226,7 +226,9 @@ mod tests {
         assert!(!list.truncated);
         let words = list.files.iter().map(|file| match &file.kind {
             FileChangeKind::Renamed { from } => format!("{from} -> {}", file.path),
-            kind => format!("{} {}", kind.as_str(), file.path),
+            FileChangeKind::Created | FileChangeKind::Changed | FileChangeKind::Deleted => {
+                format!("{} {}", file.kind.as_str(), file.path)
+            }
         });
         words.collect()
     }
