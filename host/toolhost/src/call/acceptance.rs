@@ -58,7 +58,8 @@ pub(super) async fn finish(
             if let (Some(handle), None) = (accepted, background) {
                 pending.withdraw(&handle, &owner).await;
             }
-            component::cancel(turn, &call, guest_handle).await;
+            // Boxed: it is rare, and the future of a run is large.
+            Box::pin(component::cancel(turn, &call, guest_handle)).await;
         }
     }
     ran

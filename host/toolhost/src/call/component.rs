@@ -63,7 +63,8 @@ pub(crate) struct EndedRun<'a> {
 impl<'a> ComponentRun<'a> {
     /// Runs the component in a fresh sandbox, and commits its changes if it succeeds.
     pub(crate) async fn run(self, operation: Operation) -> ComponentResult {
-        match pin!(self.answer(operation)).await {
+        let answered = pin!(self.answer(operation)).await;
+        match answered {
             Ok(ended) => ended.finish().await,
             Err(refused) => refused,
         }

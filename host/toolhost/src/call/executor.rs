@@ -197,7 +197,9 @@ async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage
         name: tool.item.name.export().clone(),
         input: valid.input,
     };
-    let ran = match pin!(run.answer(operation)).await {
+    // Dropped before the next future begins, so that they share their memory.
+    let answered = pin!(run.answer(operation)).await;
+    let ran = match answered {
         Ok(ended) => {
             pin!(acceptance::finish(
                 scope,

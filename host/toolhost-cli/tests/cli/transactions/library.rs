@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolhost::sandbox::CacheConfig;
 use toolhost::{
-    Host, Instance, Policy, Sandbox, SandboxConfig, Step, ToolCall, ToolResult, ToolStatus, Turn,
-    TurnStart,
+    AssistantMessage, Host, Instance, Policy, Sandbox, SandboxConfig, Step, ToolCall, ToolResult,
+    ToolStatus, Turn, TurnStart,
 };
 
 use super::TRANSACTIONAL;
@@ -242,7 +242,7 @@ fn a_call_that_is_stopped_while_it_commits_returns_the_result_of_the_commit() {
         let (_turn, step) = setup.step().await;
         let held = setup.hold_commits();
         let call = bash("call_1", "echo x > b");
-        let message = toolhost::AssistantMessage::for_call(&call);
+        let message = AssistantMessage::for_call(&call);
         // Stopped while the commit waits, which then goes on.
         let stop = async move { held.until_one_waits().await };
         let result = step.execute_until(call, &message, stop).await;
@@ -251,7 +251,7 @@ fn a_call_that_is_stopped_while_it_commits_returns_the_result_of_the_commit() {
         assert_eq!(setup.read("b").unwrap(), "x\n");
         // Before the commit, nothing is kept.
         let call = bash("call_2", &format!("rm b; {WAITING}"));
-        let message = toolhost::AssistantMessage::for_call(&call);
+        let message = AssistantMessage::for_call(&call);
         let stop = eventually(|| setup.staged() == 1);
         let result = step.execute_until(call, &message, stop).await;
         assert_eq!(code(&result), "E_TOOL_CANCELLED", "{result:?}");
@@ -331,5 +331,32 @@ fn a_poll_whose_changes_are_not_committed_can_be_repeated() {
         setup.instance.undo(None).await.unwrap();
         assert_eq!(setup.read("a").unwrap(), "mine");
         assert_eq!(setup.read("asked").unwrap(), "write:/a");
+    });
+}
+
+#[test]
+fn a_call_whose_handle_cannot_be_stored_leaves_no_trace() {
+    run(async {
+        let setup = Setup::new().await;
+        let (_turn, step) = setup.step().await;
+        let args = json!({"handle": "job", "write": "/a"});
+        let refused = call("call_1", "pending__run", &args);
+        let content = (0..200).fold(json!("deep"), |inner, _| json!([inner]));
+        let message = json!({
+            "role": "assistant",
+            "content": [{"type": "text", "text": "", "deep": content}],
+            "tool_calls": [{
+                "id": "call_1",
+                "type": "function",
+                "function": {"name": "pending__run", "arguments": args.to_string()},
+            }],
+        });
+        let message = AssistantMessage::parse(message).unwrap();
+        let result = step.execute(refused, &message).await;
+        assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{result:?}");
+        assert_eq!(setup.read("a"), None);
+        assert!(result.usage().changes.is_empty(), "{result:?}");
+        // The component was asked to cancel its work.
+        assert_eq!(setup.read("cancelled").unwrap(), "job");
     });
 }
