@@ -255,7 +255,8 @@ fn a_call_that_is_stopped_while_it_commits_returns_the_result_of_the_commit() {
         let stop = eventually(|| setup.staged() == 1);
         let result = step.execute_until(call, &message, stop).await;
         assert_eq!(code(&result), "E_TOOL_CANCELLED", "{result:?}");
-        assert_eq!(setup.staged(), 0);
+        // The guest may end on another thread.
+        eventually(|| setup.staged() == 0).await;
         assert_eq!(setup.read("b").unwrap(), "x\n");
     });
 }
@@ -339,23 +340,14 @@ fn a_call_whose_handle_cannot_be_stored_leaves_no_trace() {
     run(async {
         let setup = Setup::new().await;
         let (_turn, step) = setup.step().await;
+        fs::write(setup.top.path().join("state/toolhost.db"), "no database").unwrap();
         let args = json!({"handle": "job", "write": "/a"});
-        let refused = call("call_1", "pending__run", &args);
-        let content = (0..200).fold(json!("deep"), |inner, _| json!([inner]));
-        let message = json!({
-            "role": "assistant",
-            "content": [{"type": "text", "text": "", "deep": content}],
-            "tool_calls": [{
-                "id": "call_1",
-                "type": "function",
-                "function": {"name": "pending__run", "arguments": args.to_string()},
-            }],
-        });
-        let message = AssistantMessage::parse(message).unwrap();
-        let result = step.execute(refused, &message).await;
-        assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{result:?}");
-        assert_eq!(setup.read("a"), None);
+        let result = step.execute_without_message(call("call_1", "pending__run", &args));
+        let result = result.await;
+        assert_eq!(code(&result), "E_HOST", "{result:?}");
+        assert!(result.usage().files_made > 0, "it ran: {result:?}");
         assert!(result.usage().changes.is_empty(), "{result:?}");
+        assert_eq!(setup.read("a"), None);
         // The component was asked to cancel its work.
         assert_eq!(setup.read("cancelled").unwrap(), "job");
     });
