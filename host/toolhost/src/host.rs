@@ -18,7 +18,7 @@ use crate::events::{EventBus, EventBusConfig};
 use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use crate::recording::recorder::CallRecorder;
-use crate::staging;
+use crate::staging_root;
 use toolhost_manifest::bundle::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 
@@ -243,7 +243,7 @@ impl HostBuilder {
         for (what, path) in &self.keep_out_of {
             rules.keep_out_of(what, path);
         }
-        let staging = staging::open(self.state_root.as_deref(), &self.policy)?;
+        let staging = open_staging(self.state_root.as_deref(), &self.policy)?;
         let root = self.state_root.clone();
         let policy = Arc::new(self.policy);
         let (expiry, locale) = (self.pending_expiry.unwrap_or(EXPIRY), policy.locale());
@@ -365,7 +365,7 @@ impl Host {
     pub fn with_policy(&self, policy: Policy) -> Self {
         policy.add_secrets_to(&self.0.redactor);
         let staging = self.0.staging.clone().or_else(|| {
-            let opened = staging::open(self.0.state_root.as_deref(), &policy);
+            let opened = open_staging(self.0.state_root.as_deref(), &policy);
             opened.unwrap_or_else(|error| {
                 tracing::error!(%error, "calls that are transactions will fail");
                 None
@@ -418,5 +418,16 @@ impl Host {
     #[must_use]
     pub fn sandbox(&self) -> &Sandbox {
         &self.0.sandbox
+    }
+}
+
+fn open_staging(
+    state_root: Option<&Path>,
+    policy: &Policy,
+) -> Result<Option<StagingRoot>, HostError> {
+    match state_root {
+        Some(state_root) => Ok(staging_root::open(state_root, policy)?),
+        None if policy.has_transactions() => Err(HostError::NoStateRoot),
+        None => Ok(None),
     }
 }

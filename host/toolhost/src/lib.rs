@@ -72,6 +72,7 @@ pub mod recording;
 mod registry;
 pub mod sandbox;
 mod staging;
+mod staging_root;
 mod step;
 pub mod tool;
 mod tool_access;

@@ -1,37 +1,11 @@
-//! Where the calls of a host stage the changes of transactions, and how they are undone.
+//! Undoes the calls of a host that were transactions.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use toolhost_manifest::policy::Policy;
-use toolhost_sandbox::{StagingRoot, UndoError, UndoRecord, Undone, Workdir};
+use toolhost_sandbox::{UndoError, UndoRecord, Undone, Workdir};
 
-use crate::host::{Host, HostError};
+use crate::host::Host;
 use crate::instance::Instance;
-
-/// Opens the staging directory of a state root, and takes back the commits that processes began and did not
-/// end before they died. None if there is none, and the policy has no transactions.
-pub(crate) fn open(
-    state_root: Option<&Path>,
-    policy: &Policy,
-) -> Result<Option<StagingRoot>, HostError> {
-    let Some(state_root) = state_root else {
-        return match policy.has_transactions() {
-            true => Err(HostError::NoStateRoot),
-            false => Ok(None),
-        };
-    };
-    if !policy.has_transactions() && !state_root.join("staging").exists() {
-        return Ok(None);
-    }
-    let root = StagingRoot::open(state_root)?;
-    let recovered = root.recover()?;
-    if recovered.taken_back > 0 {
-        let commits = recovered.taken_back;
-        tracing::warn!(commits, "commits of processes that died were taken back");
-    }
-    Ok(Some(root))
-}
 
 impl Host {
     /// Returns the calls in a workdir that can be undone, the newest first. They include those of other

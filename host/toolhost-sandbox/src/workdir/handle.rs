@@ -7,8 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use cap_std::fs::Dir;
 
-use super::staging::MountId;
 use super::usage::WorkdirUsage;
+
+/// The device of a directory, and its mount, where the kernel returns it (Linux 5.8): renames are possible
+/// within a mount.
+pub(super) type MountId = (u64, Option<u64>);
 
 /// Where the file operations of a guest run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

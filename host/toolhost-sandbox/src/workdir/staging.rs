@@ -28,7 +28,6 @@ pub use commit::{CommitOptions, Durability};
 pub use error::{CommitError, StagingError, UndoError};
 pub use records::{UndoLimits, UndoRecord};
 pub use recovery::{Recovered, Unrecovered};
-pub(super) use root::MountId;
 pub use root::StagingRoot;
 pub(crate) use stamp::{FileKind, Stamp};
 pub(crate) use transaction::Staging;

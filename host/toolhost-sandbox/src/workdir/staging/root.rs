@@ -19,6 +19,7 @@ use super::journal::{self, Committed, Progress};
 use super::private::{make_dir, names, not_private, open_dir, remove_contents};
 use super::stamp::{Stamp, of_stat};
 use crate::sync::lock;
+use crate::workdir::handle::MountId;
 use crate::workdir::{WorkdirHandle, file_id};
 
 /// Inode, size and time of the last change of a journal.
@@ -344,10 +345,6 @@ fn is_id(id: &str) -> bool {
 pub(super) fn inode_of(dir: &Dir) -> Result<u64, Errno> {
     Ok(fstat(dir)?.st_ino)
 }
-
-/// The device of a directory, and its mount, where the kernel returns it (Linux 5.8): renames are possible
-/// within a mount.
-pub(in crate::workdir) type MountId = (u64, Option<u64>);
 
 fn mount_of(dir: &Dir) -> io::Result<MountId> {
     let device = file_id(&dir.dir_metadata()?).device;
