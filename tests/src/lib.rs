@@ -89,6 +89,10 @@ pub const TRANSACTIONAL: &str = "TOOLHOST_TEST_TRANSACTIONAL";
 /// Returns where the calls of tests keep their changes apart, if they run as transactions.
 pub fn transactional_staging() -> Option<&'static StagingRoot> {
     static STAGING: OnceLock<Option<(tempfile::TempDir, StagingRoot)>> = OnceLock::new();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test starts this program again with the variable"
+    )]
     let open = || {
         std::env::var_os(TRANSACTIONAL)?;
         let root = tempfile::tempdir().expect("a temporary directory");

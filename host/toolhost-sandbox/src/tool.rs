@@ -243,6 +243,7 @@ impl PreparedTool {
         recording.outcome = outcome::recorded(&report.outcome, redactor);
         let mut usage = report.usage.clone();
         redactor.denials(&mut usage.denials);
+        redactor.changes(&mut usage.changes);
         recording.usage = serde_json::to_value(usage).unwrap_or_default();
         if recorded.is_cut {
             recording.end = RecordingEnd::CutAtLimit {

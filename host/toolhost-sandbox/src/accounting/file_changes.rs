@@ -11,7 +11,10 @@ use crate::sync::lock;
 pub(crate) const FILES_MAX: usize = 1_000;
 
 /// Maximum bytes of the paths in the list of a call.
-const PATH_BYTES_MAX: usize = 128 << 10;
+pub(crate) const PATH_BYTES_MAX: usize = 128 << 10;
+
+/// Maximum bytes that are read for the digests of one call. Larger files have none.
+pub(crate) const DIGESTED_MAX: u64 = 16 << 20;
 
 /// The files that a call changes. Empty for a call of a transaction, whose commit lists them.
 #[derive(Debug, Default)]

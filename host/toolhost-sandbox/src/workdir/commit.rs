@@ -7,7 +7,6 @@ use toolhost_contract::FileChanges;
 
 use super::Workdir;
 use super::staging::{CommitError, CommitOptions, StagingError};
-use crate::accounting::file_changes::FILES_MAX;
 
 /// What a transaction changed in its workdir.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,8 +37,8 @@ impl Workdir {
             source: io::Error::from(errno),
         };
         let set = overlay.change_set().map_err(failed)?;
-        let mut files = match set.ops.is_empty() {
-            true => Vec::new(),
+        let changes = match set.ops.is_empty() {
+            true => FileChanges::default(),
             false => overlay.changes().map_err(failed)?,
         };
         let Some(staging) = overlay.take_staging() else {
@@ -50,10 +49,6 @@ impl Workdir {
         }
         let committed = staging.commit(self, &set, options)?;
         overlay.usage().committed();
-        let mut changes = FileChanges::default();
-        changes.truncated = files.len() > FILES_MAX;
-        files.truncate(FILES_MAX);
-        changes.files = files;
         Ok(WorkdirCommit {
             changes,
             undo: committed.undo,

@@ -10,11 +10,9 @@ use toolhost_contract::FileDigest;
 
 use super::beneath::open_beneath;
 use super::found::find;
+use crate::accounting::file_changes::DIGESTED_MAX;
 use crate::accounting::meter::Meter;
 use crate::workdir::file_id;
-
-/// Maximum bytes that are read for the digests of one call. Larger files have none.
-const DIGESTED_MAX: u64 = 16 << 20;
 
 /// Bytes that are read before other tasks of the thread run.
 const CHUNK: usize = 256 << 10;

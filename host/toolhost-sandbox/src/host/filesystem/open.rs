@@ -110,8 +110,9 @@ impl Filesystem {
                 return self.open_found(dir, &request, found, slot);
             }
             if let Some(file) = self.create(dir, &request)? {
+                let metadata = Metadata::from_file(&file)?;
                 let file = WorkdirFile::Own(file);
-                let file = self.open_file(file, request.access, slot)?;
+                let file = self.open_file(file, &metadata, request.access, slot)?;
                 return Ok(Descriptor::File(Arc::new(file)));
             }
         }
@@ -150,7 +151,7 @@ impl Filesystem {
         if request.access.write {
             self.record_opened(&found.handle);
         }
-        let file = self.open_file(file, request.access, slot)?;
+        let file = self.open_file(file, metadata, request.access, slot)?;
         if request.how.contains(OpenFlags::TRUNCATE) && metadata.len() > 0 {
             file.set_size(0)?;
         }
@@ -190,10 +191,11 @@ impl Filesystem {
     fn open_file(
         &self,
         file: WorkdirFile,
+        metadata: &Metadata,
         access: FileAccess,
         slot: OpenSlot,
     ) -> FsResult<OpenFile> {
-        let id = self.identity(&Metadata::from_file(&file.get())?);
+        let id = self.identity(metadata);
         Ok(OpenFile::new(file, id, access, self.budget.clone(), slot)?)
     }
 
@@ -232,8 +234,10 @@ impl Filesystem {
         let home = place
             .filter(|_| writes)
             .and_then(|place| place.home.clone());
-        let id = found.metadata.clone();
-        Ok(overlay.opened(opened, &id, is_staged, home, writes)?)
+        let is_kernels = place.is_none() && overlay.is_root(dir);
+        let given = is_kernels.then_some(request.path);
+        let metadata = &found.metadata;
+        Ok(overlay.opened(opened, metadata, is_staged, home, writes, given)?)
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::copy::Charge;
 use super::open_lower::OpenLower;
-use super::state::NameIn;
+use super::state::{NameIn, ReadPath};
 use super::view::Overlay;
 use crate::workdir::file_id;
 use crate::workdir::staging::Stamp;
@@ -68,7 +68,8 @@ impl WorkdirFile {
 
 impl Overlay {
     /// Takes a regular file that was opened for reading, and notes it for the commit. `home` is the name under
-    /// which it was opened for writing, at which a copy will be put.
+    /// which it was opened for writing, at which a copy will be put. `given` is the path from the workdir by which
+    /// the kernel found it.
     pub(crate) fn opened(
         self: &Arc<Self>,
         file: File,
@@ -76,6 +77,7 @@ impl Overlay {
         is_staged: bool,
         home: Option<NameIn>,
         writes: bool,
+        given: Option<&str>,
     ) -> Result<WorkdirFile, Errno> {
         if is_staged {
             return Ok(WorkdirFile::Own(file));
@@ -83,7 +85,10 @@ impl Overlay {
         let id = file_id(metadata);
         let path = match self.lock().opened.contains_key(&id) {
             true => None,
-            false => Some(self.path_in_lower(&file)?),
+            false => Some(match given.filter(|path| is_plain(path)) {
+                Some(path) => ReadPath::Opened(path.to_owned()),
+                None => ReadPath::Real(self.path_in_lower(&file)?),
+            }),
         };
         let mut state = self.lock();
         if let Some(path) = path {
@@ -98,4 +103,9 @@ impl Overlay {
         }
         Ok(WorkdirFile::Merged(Arc::clone(self), opened))
     }
+}
+
+/// Whether a path is made of names only, as the paths of the lower layer are.
+fn is_plain(path: &str) -> bool {
+    path.split('/').all(|name| !matches!(name, "" | "." | ".."))
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStringExt;
 
-use cap_std::fs::{Dir, Metadata, MetadataExt};
+use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use toolhost_contract::FileId;
@@ -122,6 +122,21 @@ impl Overlay {
         };
         let beneath = std::ffi::OsString::from_vec(beneath.to_vec());
         beneath.into_string().map_err(|_| Errno::ILSEQ)
+    }
+
+    /// Returns the path in the lower layer of the file to which a path from the workdir leads, if that is the file
+    /// with this identity.
+    pub(super) fn resolved(&self, path: &str, id: FileId) -> Result<String, Errno> {
+        let flags = i32::try_from(OFlags::PATH.bits()).unwrap_or(0);
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(flags);
+        let failed = |error: std::io::Error| super::error::errno_of(&error);
+        let found = self.lower.open_with(path, &options).map_err(failed)?;
+        let metadata = found.metadata().map_err(failed)?;
+        match file_id(&metadata) == id {
+            true => self.path_in_lower(found),
+            false => Err(Errno::STALE),
+        }
     }
 
     /// Notes a directory, as its entries are about to change.

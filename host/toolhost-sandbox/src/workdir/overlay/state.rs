@@ -95,6 +95,16 @@ impl LowerFile {
     }
 }
 
+/// The path of a file of the lower layer that was opened.
+#[derive(Debug)]
+pub(super) enum ReadPath {
+    /// Its path in the lower layer.
+    Real(String),
+    /// The path from the workdir by which it was opened: plain names, of which some may be symlinks. Its path in
+    /// the lower layer is found for the commit only, which most calls that read do not have.
+    Opened(String),
+}
+
 /// What a transaction has changed so far.
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -111,7 +121,7 @@ pub(super) struct State {
     /// How many names of a lower file were removed.
     pub(super) unlinked: HashMap<FileId, u64>,
     /// Lower files that were opened, by their paths in the lower layer, as they were at first.
-    pub(super) opened: HashMap<FileId, (String, Stamp)>,
+    pub(super) opened: HashMap<FileId, (ReadPath, Stamp)>,
 }
 
 /// Joins a path of the workdir, which is empty for the workdir itself, and a name.

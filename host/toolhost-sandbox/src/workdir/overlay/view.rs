@@ -67,6 +67,11 @@ impl Overlay {
         &self.usage
     }
 
+    /// Whether this is the handle of the workdir itself.
+    pub(crate) fn is_root(&self, dir: &Dir) -> bool {
+        std::ptr::eq(dir, &*self.lower)
+    }
+
     /// Whether anything was changed. Until then, the kernel resolves paths.
     pub(crate) fn is_active(&self) -> bool {
         self.is_active.load(Relaxed)

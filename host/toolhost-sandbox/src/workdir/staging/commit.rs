@@ -94,7 +94,9 @@ impl Staging {
             })?;
         reach(Step::Locked).map_err(|error| before("locking the workdir", error))?;
         let root = self.root().clone();
-        let mut records = finish_dead(&root, &workdir.dir, inode)
+        let place =
+            WorkdirPlace::of(workdir).map_err(|error| before("opening the workdir", error))?;
+        let mut records = finish_dead(&root, &workdir.dir, &place)
             .map_err(|errno| before("reading the staging root", errno.into()))?;
         let dir = self.dir().clone();
         let renames = Renames {
@@ -109,8 +111,6 @@ impl Staging {
         let last = records.first().map_or(0, |(_, last)| last.sequence);
         let trees = new_trees(&dir, &checked).map_err(|e| before("reading the changes", e))?;
 
-        let place =
-            WorkdirPlace::of(workdir).map_err(|error| before("opening the workdir", error))?;
         let plan = Plan::new(place, options.label.clone(), checked.ops.clone());
         plan.write(&dir)
             .and_then(|()| match options.durability {

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
@@ -139,19 +139,23 @@ pub(super) enum Progress {
 
 impl WorkdirPlace {
     pub(super) fn of(workdir: &WorkdirHandle) -> io::Result<Self> {
-        let path = workdir.real_path().unwrap_or_default();
+        Self::of_dir(&workdir.dir, &workdir.real_path().unwrap_or_default())
+    }
+
+    /// The place of an open directory that lies at `path`.
+    pub(super) fn of_dir(dir: &Dir, path: &Path) -> io::Result<Self> {
         let path = match path.to_str() {
             Some(text) => PathText::Text(text.to_owned()),
             None => PathText::Bytes(path.as_os_str().as_bytes().to_owned()),
         };
         let asked = StatxFlags::INO | StatxFlags::BTIME;
-        let born = match statx(&*workdir.dir, "", AtFlags::EMPTY_PATH, asked) {
+        let born = match statx(dir, "", AtFlags::EMPTY_PATH, asked) {
             Ok(found) if found.stx_mask & StatxFlags::BTIME.bits() != 0 => {
                 Some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec))
             }
             _ => None,
         };
-        let inode = fstat(&*workdir.dir)?.st_ino;
+        let inode = fstat(dir)?.st_ino;
         Ok(Self { path, inode, born })
     }
 
@@ -163,10 +167,13 @@ impl WorkdirPlace {
     }
 
     /// Whether it is the same directory, at the same path or moved, and not one that got the inode of one that
-    /// was removed.
+    /// was removed. The path decides only where the file system keeps no times of creation.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let is_same_birth = self.born.is_some() && self.born == other.born;
-        self.inode == other.inode && (is_same_birth || self.path == other.path)
+        let is_it = match (self.born, other.born) {
+            (Some(born), Some(other_born)) => born == other_born,
+            (None, _) | (_, None) => self.path == other.path,
+        };
+        self.inode == other.inode && is_it
     }
 }
 

@@ -11,9 +11,10 @@ use toolhost_contract::{FileId, NameChange};
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::CommitError;
 use super::journal::{JournalOp, is_path};
-use super::private::{names, open_dir};
+use super::private::open_dir;
 use super::renames::{Mounts, Place, Renames, place};
 use super::stamp::{FileKind, Stamp, of_stat};
+use super::tree::read_tree;
 use crate::workdir::WriteProtected;
 use crate::workdir::protected::ProtectedSet;
 
@@ -232,6 +233,7 @@ impl Namespace<'_> {
             RenameOp::Put { staged, .. } => {
                 let placed = self.unstage(staged)?;
                 self.check_name(&slot, &path, self.change(placed)?)?;
+                self.check_new_dir(&slot, &path, placed)?;
                 if !self.is_free(&slot)? {
                     self.conflicts.insert(path);
                     return Ok(None);
@@ -369,39 +371,72 @@ impl Namespace<'_> {
         let node = self.node(placed)?;
         let is_new = matches!(node.origin, Origin::Staging(_));
         Ok(match node.kind {
-            Some(FileKind::Dir) if is_new && self.is_empty(&node.origin)? => NameChange::NewFolder,
+            // What is in it is checked by itself.
+            Some(FileKind::Dir) if is_new => NameChange::NewFolder,
             Some(FileKind::Dir | FileKind::Link) => NameChange::FolderOrLink,
             Some(FileKind::File | FileKind::Other) | None => NameChange::File,
         })
     }
 
-    fn is_empty(&self, origin: &Origin) -> Result<bool, Errno> {
-        let place = self.place(origin)?;
-        Ok(names(&open_dir(&place.parent, place.name)?)?.is_empty())
-    }
-
-    /// Notes that a name is write-protected, if so.
-    fn check_name(&mut self, slot: &Slot, path: &str, change: NameChange) -> Result<(), Errno> {
-        if let ProtectedSet::Listed(listed) = &self.protected
-            && listed.is_empty()
-        {
+    /// Notes that a directory that the transaction made brings something whose name is write-protected, if so.
+    fn check_new_dir(&mut self, slot: &Slot, path: &str, placed: usize) -> Result<(), Errno> {
+        let node = self.node(placed)?;
+        let is_new_dir =
+            node.kind == Some(FileKind::Dir) && matches!(node.origin, Origin::Staging(_));
+        if !is_new_dir || self.protects_nothing() {
             return Ok(());
         }
-        let dir = self.node(slot.dir)?.origin.clone();
-        let parent = match self.place(&dir.child(&slot.name)) {
-            Ok(place) => of_stat(&fstat(&place.parent)?).id,
-            // A conflict, which is found next.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-            Err(errno) => return Err(errno),
+        let place = self.place(&node.origin)?;
+        let made = open_dir(&place.parent, place.name)?;
+        let Some(parent) = self.parent_id(slot)? else {
+            return Ok(());
         };
-        if self.forbids(parent, &slot.name, change) {
-            self.forbidden.insert(path.to_owned());
+        let tree = read_tree(made, &HashSet::new())
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        let mut names = vec![slot.name.clone()];
+        for entry in &tree {
+            names.truncate(entry.depth());
+            let change = match entry.kind() {
+                FileKind::Dir => NameChange::NewFolder,
+                FileKind::Link => NameChange::FolderOrLink,
+                FileKind::File | FileKind::Other => NameChange::File,
+            };
+            if (self.protected).forbids_beneath(parent, &names, entry.name(), change) {
+                let beneath = names.get(1..).unwrap_or_default().join("/");
+                let beneath = [path, &beneath, entry.name()].into_iter();
+                let parts: Vec<_> = beneath.filter(|part| !part.is_empty()).collect();
+                self.forbidden.insert(parts.join("/"));
+            }
+            names.push(entry.name().to_owned());
         }
         Ok(())
     }
 
-    fn forbids(&self, parent: FileId, name: &str, change: NameChange) -> bool {
-        self.protected.forbids(parent, name, change)
+    fn protects_nothing(&self) -> bool {
+        matches!(&self.protected, ProtectedSet::Listed(listed) if listed.is_empty())
+    }
+
+    /// Returns the identity of the directory that holds a name. None if it is not there: a conflict, which is
+    /// found next.
+    fn parent_id(&self, slot: &Slot) -> Result<Option<FileId>, Errno> {
+        let dir = self.node(slot.dir)?.origin.clone();
+        match self.place(&dir.child(&slot.name)) {
+            Ok(place) => Ok(Some(of_stat(&fstat(&place.parent)?).id)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Notes that a name is write-protected, if so.
+    fn check_name(&mut self, slot: &Slot, path: &str, change: NameChange) -> Result<(), Errno> {
+        if self.protects_nothing() {
+            return Ok(());
+        }
+        let parent = self.parent_id(slot)?;
+        if parent.is_some_and(|parent| self.protected.forbids(parent, &slot.name, change)) {
+            self.forbidden.insert(path.to_owned());
+        }
+        Ok(())
     }
 
     /// Returns the path that something has by now. None if it is in the staging directory.

@@ -1,5 +1,6 @@
 //! Takes back the commits that a process did not finish before it died.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
@@ -80,7 +81,7 @@ impl StagingRoot {
     /// Removes an undo record whose workdir is not where it was: nobody would ever drop it.
     fn drop_orphan(&self, id: &str, dir: &Dir) -> Done {
         match journal::read(dir) {
-            Ok(Some(journal)) if open_workdir(&journal.plan.workdir, dir).is_none() => {
+            Ok(Some(journal)) if matches!(open_workdir(&journal.plan.workdir, dir), Ok(None)) => {
                 remove(self, id, dir);
                 Done::Removed
             }
@@ -113,7 +114,11 @@ impl StagingRoot {
                 self.path().join(id).display()
             )
         };
-        let workdir = open_workdir(place, dir).ok_or_else(moved)?;
+        let workdir = open_workdir(place, dir).map_err(|error| {
+            let path = place.path();
+            format!("its workdir {} cannot be opened: {error}", path.display())
+        })?;
+        let workdir = workdir.ok_or_else(moved)?;
         let _lock = self
             .lock_workdir(place.inode)
             .map_err(|_| "another commit to its workdir does not end".to_owned())?;
@@ -122,12 +127,21 @@ impl StagingRoot {
     }
 }
 
-/// Opens a workdir if it is where it was. It lies on the file system of its staging directory.
-fn open_workdir(place: &WorkdirPlace, staging: &Dir) -> Option<Dir> {
-    let workdir = Dir::open_ambient_dir(place.path(), ambient_authority()).ok()?;
-    let (found, here) = (fstat(&workdir).ok()?, fstat(staging).ok()?);
-    let is_it = (found.st_ino, found.st_dev) == (place.inode, here.st_dev);
-    is_it.then_some(workdir)
+/// Opens a workdir. It lies on the file system of its staging directory. None if it is no longer where it was.
+fn open_workdir(place: &WorkdirPlace, staging: &Dir) -> io::Result<Option<Dir>> {
+    let path = place.path();
+    let workdir = match Dir::open_ambient_dir(&path, ambient_authority()) {
+        Ok(workdir) => workdir,
+        Err(error) => {
+            return match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
+                _ => Err(error),
+            };
+        }
+    };
+    let is_here = fstat(&workdir)?.st_dev == fstat(staging)?.st_dev;
+    let is_it = is_here && place.is_same(&WorkdirPlace::of_dir(&workdir, &path)?);
+    Ok(is_it.then_some(workdir))
 }
 
 /// What was done with one staging directory.
@@ -142,9 +156,9 @@ enum Done {
 pub(super) fn finish_dead(
     root: &StagingRoot,
     workdir: &Dir,
-    inode: u64,
+    place: &WorkdirPlace,
 ) -> Result<Vec<(String, Committed)>, Errno> {
-    let all = progress_of(root, inode)?;
+    let all = progress_of(root, place.inode)?;
     for (id, _) in all
         .iter()
         .filter(|(_, progress)| *progress == Progress::Unfinished)
@@ -153,7 +167,10 @@ pub(super) fn finish_dead(
             continue;
         };
         let finished = match journal::read(&dir) {
-            Ok(Some(journal)) if journal.committed.is_none() => {
+            // Another workdir may have got the inode of one that was removed.
+            Ok(Some(journal))
+                if journal.committed.is_none() && journal.plan.workdir.is_same(place) =>
+            {
                 finish(root, id, &dir, workdir, &journal)
             }
             Ok(_) => Ok(()),

@@ -94,11 +94,12 @@ fn absent_is_fine(taken: Result<(), Fault>) -> Result<(), Fault> {
 
 /// Moves a former file back, where it is in the staging directory.
 fn give_back(renames: &Renames<'_>, staged: &str, path: &str, inode: u64) -> Result<(), Fault> {
-    let found = renames.staged(staged)?;
-    if found.is_none_or(|found| found.id.inode != inode) {
-        return Ok(());
+    match renames.staged(staged)? {
+        None => Ok(()),
+        Some(found) if found.id.inode == inode => renames.put(staged, path, inode),
+        // A file of another program, which is lost if the staging directory is removed.
+        Some(_) => Err(Fault::Astray),
     }
-    renames.put(staged, path, inode)
 }
 
 impl Stuck {

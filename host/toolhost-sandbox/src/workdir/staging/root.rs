@@ -125,12 +125,18 @@ impl StagingRoot {
             let Some(dir) = made else {
                 continue;
             };
-            if !self.exchanges(&dir) {
-                self.remove(&id, &dir);
-                let staging = self.0.path.clone();
-                return Err(StagingError::NoExchange { staging });
+            match self.exchanges(&dir) {
+                Ok(true) => return Ok((id, dir)),
+                Ok(false) => {
+                    self.remove(&id, &dir);
+                    let staging = self.0.path.clone();
+                    return Err(StagingError::NoExchange { staging });
+                }
+                Err(error) => {
+                    self.remove(&id, &dir);
+                    return Err(self.failed(error));
+                }
             }
-            return Ok((id, dir));
         }
         Err(self.failed(Errno::EXIST))
     }
@@ -268,24 +274,22 @@ impl StagingRoot {
         }
     }
 
-    /// Whether files can be exchanged in one step. Tried once, in an empty staging directory.
-    fn exchanges(&self, dir: &Dir) -> bool {
-        let exchange = || -> io::Result<()> {
-            dir.create_dir("one")?;
-            dir.create_dir("other")?;
-            Ok(rustix::fs::renameat_with(
-                dir,
-                "one",
-                dir,
-                "other",
-                RenameFlags::EXCHANGE,
-            )?)
+    /// Whether files can be exchanged in one step. Tried in an empty staging directory, until the file system has
+    /// answered.
+    fn exchanges(&self, dir: &Dir) -> io::Result<bool> {
+        if let Some(known) = self.0.exchanges.get() {
+            return Ok(*known);
+        }
+        dir.create_dir("one")?;
+        dir.create_dir("other")?;
+        let flags = RenameFlags::EXCHANGE;
+        let exchanges = match rustix::fs::renameat_with(dir, "one", dir, "other", flags) {
+            Ok(()) => true,
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => false,
+            Err(errno) => return Err(errno.into()),
         };
-        *self.0.exchanges.get_or_init(|| {
-            let exchanged = exchange().is_ok();
-            let removed = remove_contents(dir).is_ok();
-            exchanged && removed
-        })
+        remove_contents(dir)?;
+        Ok(*self.0.exchanges.get_or_init(|| exchanges))
     }
 
     /// Removes the directory of a transaction that this process has locked.

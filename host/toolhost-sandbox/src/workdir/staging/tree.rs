@@ -53,6 +53,21 @@ impl LeftStamp {
     }
 }
 
+impl TreeEntry {
+    /// How deep it lies: 1 in the top itself.
+    pub(super) fn depth(&self) -> usize {
+        self.0
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.1
+    }
+
+    pub(super) fn kind(&self) -> FileKind {
+        self.2.0
+    }
+}
+
 /// Returns the path of the first difference between two trees, from their top.
 pub(super) fn difference(before: &[TreeEntry], now: &[TreeEntry]) -> Option<String> {
     let is_same = |(one, other): &(&TreeEntry, &TreeEntry)| {

@@ -84,7 +84,7 @@ impl StagingRoot {
                 LockError::Io(error) => failed("locking the workdir", error),
             })?;
         let io = |errno: Errno| failed("reading the staging root", errno.into());
-        let found = finish_dead(self, &workdir.dir, place.inode).map_err(io)?;
+        let found = finish_dead(self, &workdir.dir, &place).map_err(io)?;
         let of_id = |(known, _): &(String, Committed)| id.is_none_or(|id| id == known);
         let mut found = found.into_iter().filter(of_id);
         let is_its = |id: &str| self.is_of(&place, id);
