@@ -130,14 +130,15 @@ impl StagingRoot {
 /// Opens a workdir. It lies on the file system of its staging directory. None if it is no longer where it was.
 fn open_workdir(place: &WorkdirPlace, staging: &Dir) -> io::Result<Option<Dir>> {
     let path = place.path();
+    let is_gone = |error: &io::Error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        )
+    };
     let workdir = match Dir::open_ambient_dir(&path, ambient_authority()) {
-        Ok(workdir) => workdir,
-        Err(error) => {
-            return match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
-                _ => Err(error),
-            };
-        }
+        Err(error) if is_gone(&error) => return Ok(None),
+        opened => opened?,
     };
     let is_here = fstat(&workdir)?.st_dev == fstat(staging)?.st_dev;
     let is_it = is_here && place.is_same(&WorkdirPlace::of_dir(&workdir, &path)?);
