@@ -330,6 +330,7 @@ fn report(
         just_denied: meter.was_just_denied(),
         memory_refused,
         just_failed: meter.just_failed(),
+        unauthorized: meter.take_unauthorized(),
         log: lock(&meter.log).take(),
         stdout: lock(&meter.stdout).text(),
         stderr: lock(&meter.stderr).text(),

@@ -243,6 +243,25 @@ fn a_token_that_expires_is_refreshed_before_the_call() {
 }
 
 #[test]
+fn a_token_that_the_api_refuses_is_refreshed_before_the_next_call() {
+    // requirements-v1 §12.6.1(6)
+    let setup = Setup::new("authorizationCode", 3600);
+    setup.log_in("ada");
+    let status = || {
+        let called = setup.call_api("ada").exits(0);
+        called.json()["output"]["answers"][0]["status"].clone()
+    };
+    assert_eq!(status(), 200);
+    setup.servers.withdraw_access_tokens();
+    assert_eq!(status(), 401);
+    assert_eq!(status(), 200);
+    let seen = setup.servers.to_api().pop().unwrap().authorization;
+    assert_eq!(seen.as_deref(), Some("Bearer access-secret-0002"));
+    assert_eq!(setup.servers.to_issuer("/token").len(), 2);
+    assert_no_secret_beneath(&setup.terminal.path("state"));
+}
+
+#[test]
 fn a_token_is_set_for_the_origins_of_the_app_alone() {
     let setup = Setup::new("authorizationCode", 3600);
     setup.log_in("ada");

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use toolhost_contract::http::Origin;
 use toolhost_contract::{Denial, Usage};
 
 use crate::accounting::failed_operation::FailedOperation;
@@ -55,6 +56,8 @@ pub(crate) struct Meter {
     /// The files that it changes in place.
     pub(crate) file_changes: FileChangeBook,
     denials: Mutex<BTreeSet<Denial>>,
+    /// The origins that answered 401 to a request with a credential of the host.
+    unauthorized: Mutex<Vec<Origin>>,
     /// The last host calls, for the report of a call that fails.
     pub(crate) host_calls: HostCallLog,
     /// How often the guest used its files, the network or other agents.
@@ -93,6 +96,7 @@ impl Meter {
             live_log: None,
             file_changes: FileChangeBook::default(),
             denials: Mutex::new(BTreeSet::new()),
+            unauthorized: Mutex::default(),
             host_calls: HostCallLog::default(),
             steps: AtomicU64::new(0),
             denied_at: AtomicU64::new(NEVER),
@@ -121,6 +125,20 @@ impl Meter {
     /// What was denied, each once.
     pub(crate) fn denials(&self) -> Vec<Denial> {
         lock(&self.denials).iter().cloned().collect()
+    }
+
+    /// Records that an origin answered 401 to a request with a credential of the host. The grants of a call name
+    /// few origins that have one.
+    pub(crate) fn note_unauthorized(&self, origin: &Origin) {
+        let mut unauthorized = lock(&self.unauthorized);
+        if !unauthorized.contains(origin) {
+            unauthorized.push(origin.clone());
+        }
+    }
+
+    /// Returns the origins that answered 401 to a request with a credential of the host.
+    pub(crate) fn take_unauthorized(&self) -> Vec<Origin> {
+        std::mem::take(&mut *lock(&self.unauthorized))
     }
 
     /// Records that the guest used its files, the network or other agents, so that a denial before did not

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use toolhost_contract::http::Origin;
 use toolhost_contract::{CallDigest, ExportName, HandlerError, Recording, ToolContext, Usage};
 
 use crate::accounting::failed_operation::FailedOperation;
@@ -87,6 +88,9 @@ pub struct CallReport {
     pub memory_refused: Option<SandboxError>,
     /// The last thing it did, but for printing and logging, if that failed in the host.
     pub just_failed: Option<FailedOperation>,
+    /// The origins that answered 401 to a request on which the host had set a credential of
+    /// [`Grants::http`]: it may have been revoked.
+    pub unauthorized: Vec<Origin>,
     /// Its log.
     pub log: Vec<LogRecord>,
     /// Its stdout, head and tail.

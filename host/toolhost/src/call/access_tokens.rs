@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolhost_contract::http::Origin;
 use toolhost_contract::{
     AuthorizationRequired, Grants, HttpCredential, ResourceName, Timestamp, ToolError,
     ToolErrorCode, text,
@@ -19,6 +20,12 @@ const MIN_TTL: Duration = Duration::from_secs(5);
 /// Longest sentence for the user, in characters.
 const MESSAGE_MAX: usize = 500;
 
+/// A token that the host sets on requests of a call, and the app that it is for.
+pub(super) struct SentToken {
+    app: Arc<OAuthApp>,
+    token: AccessToken,
+}
+
 /// Gets a token for each app that a tool may use, and adds it to the grants of the call. The host redacts
 /// the tokens from now on.
 ///
@@ -29,7 +36,8 @@ pub(super) async fn add_to(
     uses: &[OAuthUse],
     tool: &ResourceName,
     turn: &TurnScope,
-) -> Result<(), ToolError> {
+) -> Result<Vec<SentToken>, ToolError> {
+    let mut sent = Vec::with_capacity(uses.len());
     for one in uses {
         let token = get(one, tool, turn).await?;
         let secret = token.secret().expose();
@@ -45,8 +53,31 @@ pub(super) async fn add_to(
         if let Some(http) = &mut grants.http {
             Arc::make_mut(http).credentials.extend(credentials);
         }
+        let app = Arc::clone(&one.app);
+        sent.push(SentToken { app, token });
     }
-    Ok(())
+    Ok(sent)
+}
+
+/// Marks the tokens as expired that were sent to an origin which answered 401. The next call refreshes them, or
+/// asks the user to grant access again.
+pub(super) async fn reject(sent: &[SentToken], unauthorized: &[Origin], turn: &TurnScope) {
+    let Some(oauth) = &turn.agent().host.oauth else {
+        return;
+    };
+    for SentToken { app, token } in sent {
+        let origins = app.origins.iter().filter_map(|it| Origin::parse(it).ok());
+        if !origins
+            .into_iter()
+            .any(|origin| unauthorized.contains(&origin))
+        {
+            continue;
+        }
+        let rejected = oauth.reject(app, turn.subject.as_deref(), token).await;
+        if let Err(error) = rejected {
+            tracing::warn!(app = %app.name, %error, "a token that a server refused is still used");
+        }
+    }
 }
 
 async fn get(

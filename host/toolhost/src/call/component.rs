@@ -7,6 +7,7 @@ use std::sync::Arc;
 use toolhost_contract::{AssistantMessage, CallDigest, FileChanges, Recording, ToolError, Usage};
 use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
 
+use super::access_tokens::SentToken;
 use super::failure::answer_of;
 use super::outcome::Answer;
 use super::recorded::{Ended, RunRecord};
@@ -41,6 +42,14 @@ pub(crate) struct ComponentResult {
     pub(crate) has_answered: bool,
     /// The file in which the host recorded the failed run.
     pub(crate) recording: Option<Arc<Path>>,
+}
+
+/// What a run needs before its component starts.
+struct Prepared<'a> {
+    directory: CallWorkdir,
+    own: Option<CallTransaction<'a>>,
+    /// The OAuth tokens in its grants.
+    tokens: Vec<SentToken>,
 }
 
 /// A component that has answered or was stopped. Its changes are not committed yet.
@@ -80,7 +89,11 @@ impl<'a> ComponentRun<'a> {
     ) -> Result<EndedRun<'a>, ComponentResult> {
         let (turn, tool) = (self.turn, self.tool);
         let prepared = self.prepare().await;
-        let (directory, own) = prepared.map_err(|error| ComponentResult {
+        let Prepared {
+            directory,
+            own,
+            tokens,
+        } = prepared.map_err(|error| ComponentResult {
             answer: Err(error),
             usage: Usage::default(),
             has_answered: false,
@@ -106,6 +119,9 @@ impl<'a> ComponentRun<'a> {
         let has_answered = report.outcome.is_ok();
         let recorded = report.recording.take();
         let host_calls = std::mem::take(&mut report.host_calls);
+        if !report.unauthorized.is_empty() {
+            Box::pin(access_tokens::reject(&tokens, &report.unauthorized, turn)).await;
+        }
         let (answer, usage) = answer_of(report, tool, redactor, turn.locale());
         // Before the transaction ends: an output that does not fit is a failed call.
         let answer = output_schema::checked(turn, tool, answer).await;
@@ -127,14 +143,15 @@ impl<'a> ComponentRun<'a> {
     }
 
     /// Adds the credentials of the call to its grants, opens its directory, and begins its transaction.
-    async fn prepare(&mut self) -> Result<(CallWorkdir, Option<CallTransaction<'a>>), ToolError> {
+    async fn prepare(&mut self) -> Result<Prepared<'a>, ToolError> {
         let (turn, tool) = (self.turn, self.tool);
         let credentials = turn.credentials(tool.item.name.resource()).await?;
         credentials.add_to(&mut self.permit.grants);
         let uses = Arc::clone(&self.permit.oauth);
+        let mut tokens = Vec::new();
         if !uses.is_empty() {
             let name = tool.item.name.resource();
-            access_tokens::add_to(&mut self.permit.grants, &uses, name, turn).await?;
+            tokens = access_tokens::add_to(&mut self.permit.grants, &uses, name, turn).await?;
         }
         let directory = turn.open_workdir(self.step_id, self.call_id, tool);
         let mut directory = directory.await?;
@@ -152,7 +169,11 @@ impl<'a> ComponentRun<'a> {
             &self.protected,
             call,
         )?;
-        Ok((directory, own))
+        Ok(Prepared {
+            directory,
+            own,
+            tokens,
+        })
     }
 }
 

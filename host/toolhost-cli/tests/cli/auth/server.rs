@@ -134,13 +134,14 @@ pub(super) struct Servers {
     to_issuer: Arc<Mutex<Vec<Received>>>,
     to_api: Arc<Mutex<Vec<Received>>>,
     to_other: Arc<Mutex<Vec<Received>>>,
+    grants: Arc<Mutex<Grants>>,
 }
 
 impl Servers {
     /// Starts the servers. Access tokens are valid for this many seconds.
     pub(super) fn start(expires_in: u32) -> Self {
         let grants = Arc::new(Mutex::new(Grants::default()));
-        let of_issuer = Arc::clone(&grants);
+        let [of_issuer, of_api] = [Arc::clone(&grants), Arc::clone(&grants)];
         let (issuer, to_issuer) = serve(Box::new(move |request| {
             of_issuer.lock().unwrap().answer(request, expires_in)
         }));
@@ -149,7 +150,7 @@ impl Servers {
         let (api, to_api) = serve(Box::new(move |request| {
             let token = request.authorization.as_deref().unwrap_or_default();
             let token = token.strip_prefix("Bearer ").unwrap_or_default();
-            let is_valid = grants.lock().unwrap().access.contains(token);
+            let is_valid = of_api.lock().unwrap().access.contains(token);
             if request.path() == "/away" {
                 return (format!("302 Found\r\nLocation: {away}\r\n"), String::new());
             }
@@ -168,7 +169,13 @@ impl Servers {
             to_issuer,
             to_api,
             to_other,
+            grants,
         }
+    }
+
+    /// Makes all access tokens invalid before their time.
+    pub(super) fn withdraw_access_tokens(&self) {
+        self.grants.lock().unwrap().access.clear();
     }
 
     pub(super) fn to_api(&self) -> Vec<Received> {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio::runtime::Handle;
 use tokio::time::Sleep;
 use wasmtime_wasi_http::Error;
 
@@ -66,6 +67,8 @@ pub(super) struct ResponseBody {
     redactor: SecretRedactor,
     /// Maximum time between two frames while the guest waits.
     between_bytes: Duration,
+    /// The runtime of connections: the one that reads the body may have no timers.
+    timers: Handle,
     timeout: Option<Pin<Box<Sleep>>>,
     /// Trailers, which follow the bytes that the redactor held back.
     trailers: Option<Frame<Bytes>>,
@@ -84,6 +87,7 @@ impl ResponseBody {
             meter,
             redactor,
             between_bytes,
+            timers: Handle::current(),
             timeout: None,
             trailers: None,
             ended: false,
@@ -145,10 +149,10 @@ impl Body for ResponseBody {
                     }
                 }
                 Poll::Pending => {
-                    let duration = this.between_bytes;
-                    let timeout = this
-                        .timeout
-                        .get_or_insert_with(|| Box::pin(tokio::time::sleep(duration)));
+                    let timeout = this.timeout.get_or_insert_with(|| {
+                        let _timers = this.timers.enter();
+                        Box::pin(tokio::time::sleep(this.between_bytes))
+                    });
                     if timeout.as_mut().poll(cx).is_pending() {
                         return Poll::Pending;
                     }

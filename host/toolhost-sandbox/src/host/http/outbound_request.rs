@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Request, Response, Uri, header};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 use http_body_util::BodyExt;
 use hyper::client::conn::http1;
 use tokio::sync::Semaphore;
@@ -111,7 +111,12 @@ impl OutboundRequest {
         let response = response.map_err(|_| Error::ConnectionReadTimeout)?;
         let response = response.map_err(|error| from_hyper(&error))?;
         let (mut parts, incoming) = response.into_parts();
-        let redactor = SecretRedactor::new(&route.grant.credentials, &route.origin);
+        let credentials = &route.grant.credentials;
+        let mut set = credentials.iter().map(|one| one.applies_to(&route.origin));
+        if parts.status == StatusCode::UNAUTHORIZED && set.any(|is_set| is_set) {
+            meter.note_unauthorized(&route.origin);
+        }
+        let redactor = SecretRedactor::new(credentials, &route.origin);
         redactor.redact_headers(&mut parts.headers);
         let body = ResponseBody::new(incoming, meter, redactor, timeouts.between_bytes);
         let response = Response::from_parts(parts, body.boxed_unsync());
