@@ -1,5 +1,6 @@
 //! Runs one call in a fresh store and returns its response.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,7 @@ impl CallTask {
         // Taken here, as the call may move to another runtime.
         let caller = || Handle::try_current().unwrap_or_else(|_| executor.threads.clone());
         let caller = self.agents.is_some().then(caller);
-        let call = self.run_in_slot(request, slot, caller);
+        let call = Box::pin(self.run_in_slot(request, slot, caller));
         let call = executor.clock.drive(call);
         let response = match file_io {
             FileIo::Inline => run_migrating(call, &executor.run_queue, component).await,
@@ -89,8 +90,12 @@ impl CallTask {
             .workdir
             .as_ref()
             .map(|workdir| Arc::clone(&workdir.dir));
-        let call = self.call_export(request, &slot, caller);
-        let response = match clock.within(deadline, call).await {
+        let returned = {
+            // Pinned here: a future that is passed by value is copied, and this one has thousands of bytes.
+            let call = pin!(self.call_export(request, &slot, caller));
+            clock.within(deadline, call).await
+        };
+        let response = match returned {
             Some(Ok(raw)) => raw.check(&meter),
             Some(Err(error)) => Err(classify_trap(error, &meter)),
             None => Err(SandboxError::Timeout { deadline }),
@@ -173,7 +178,7 @@ impl CallTask {
         match self.imports {
             CallImports::Host => {}
             CallImports::Recorded { .. } | CallImports::Replayed { .. } => {
-                return start::instantiate(self, memory, agents, time).await;
+                return Box::pin(start::instantiate(self, memory, agents, time)).await;
             }
         }
         let spare = match &code.spares {

@@ -4,7 +4,7 @@
 //! needs no timer.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 use std::{io, thread};
@@ -71,10 +71,9 @@ impl Clock {
     /// Makes this the clock of a future's timers, whichever thread polls it.
     pub(crate) fn drive<F: Future + Send + 'static>(
         &self,
-        future: F,
+        mut future: Pin<Box<F>>,
     ) -> impl Future<Output = F::Output> + Send + Unpin + use<F> {
         let clock = self.0.clone();
-        let mut future = Box::pin(future);
         poll_fn(move |cx| {
             let _entered = clock.enter();
             future.as_mut().poll(cx)

@@ -96,7 +96,7 @@ mod tests {
             let _ended = ends.recv();
             Err(SandboxError::HostPanic)
         };
-        let call = executor.clock.drive(file_call);
+        let call = executor.clock.drive(Box::pin(file_call));
         thread.run(call, executor).await
     }
 

@@ -121,7 +121,7 @@ mod tests {
         };
         let mut http = Http::new(Some(Arc::new(grant)), network, Arc::new(meter), None);
         let clock = executor.clock.clone();
-        let call = executor.clock.drive(async move {
+        let call = async move {
             let network = http.hooks.runtime().unwrap();
             let mut table = ResourceTable::new();
             let mut view = WasiHttpCtxView {
@@ -136,7 +136,8 @@ mod tests {
                 std::thread::yield_now();
             }
             tasks()
-        });
+        };
+        let call = executor.clock.drive(Box::pin(call));
         let (on_clock, on_network) = futures_util::FutureExt::now_or_never(call).unwrap();
         assert_eq!(on_clock, 0);
         assert!(on_network >= 3, "{on_network}");
