@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::io;
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, fstat, statat, syncfs};
+use rustix::fs::{AtFlags, statat, syncfs};
 use rustix::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::CommitError;
-use super::journal::{self, Committed as EndMark, JournalOp, Mark, Plan, Progress, WorkdirPlace};
+use super::journal::{self, Committed as EndMark, Mark, Plan, Progress, WorkdirPlace};
 use super::namespace::{Checked, Placed, check, staged_dir};
 use super::private::is_empty;
 use super::records::{UndoLimits, prune};
@@ -20,7 +20,7 @@ use super::root::{LOCK_WAIT, LockError, inode_of};
 use super::stamp::FileKind;
 use super::step::{Step, reach};
 use super::transaction::Staging;
-use super::tree::{Left, LeftStamp, TreeEntry, read_tree};
+use super::tree::{Left, read_tree};
 use crate::workdir::{WorkdirHandle, WriteProtected};
 
 /// Bytes of a block, as the system counts them.
@@ -109,9 +109,9 @@ impl Staging {
             return Ok(Committed::default());
         }
         let last = records.first().map_or(0, |(_, last)| last.sequence);
-        let trees = new_trees(&dir, &checked).map_err(|e| before("reading the changes", e))?;
+        let left = to_leave(&dir, &checked).map_err(|e| before("reading the changes", e))?;
 
-        let plan = Plan::new(place, options.label.clone(), checked.ops.clone());
+        let plan = Plan::new(place, options.label.clone(), checked.ops.clone(), left);
         plan.write(&dir)
             .and_then(|()| match options.durability {
                 Durability::Process => Ok(()),
@@ -122,7 +122,6 @@ impl Staging {
             renames,
             set,
             checked: &checked,
-            trees,
         };
         let end = EndMark {
             sequence: last.saturating_add(1),
@@ -135,7 +134,7 @@ impl Staging {
         });
         let end = match marked {
             Ok(end) => end,
-            Err(broken) => return Err(self.take_back(&renames, &checked.ops, broken)),
+            Err(broken) => return Err(self.take_back(&renames, &plan, broken)),
         };
 
         let id = self.id().to_owned();
@@ -150,21 +149,16 @@ impl Staging {
     }
 
     /// Takes back the renames of a commit that broke off.
-    fn take_back(
-        &mut self,
-        renames: &Renames<'_>,
-        ops: &[JournalOp],
-        broken: Broken,
-    ) -> CommitError {
+    fn take_back(&mut self, renames: &Renames<'_>, plan: &Plan, broken: Broken) -> CommitError {
         // The journal may have an end mark, which another process must not find.
         let unmarked = match journal::progress(self.dir()) {
             Ok(Progress::NotBegun | Progress::Unfinished) => Ok(()),
-            Ok(Progress::Committed(_)) => journal::append(self.dir(), &[Mark::Undoing]),
+            Ok(Progress::Committed(_)) => journal::append(self.dir(), Mark::Undoing),
             Err(errno) => Err(errno.into()),
         };
-        let stuck = match unmarked.and_then(|()| take_back(renames, ops)) {
+        let stuck = match unmarked.and_then(|()| take_back(renames, plan)) {
             Ok(stuck) => paths(&stuck),
-            Err(_) => ops.iter().map(|op| op.path().to_owned()).collect(),
+            Err(_) => plan.ops.iter().map(|op| op.path().to_owned()).collect(),
         };
         if stuck.is_empty() && !broken.is_astray {
             // A kept transaction goes on; another one is removed when it is dropped.
@@ -236,8 +230,6 @@ struct Commit<'a> {
     renames: Renames<'a>,
     set: &'a ChangeSet,
     checked: &'a Checked,
-    /// What is in the new directories, in the order of [`Checked::placed`].
-    trees: Vec<Option<Vec<TreeEntry>>>,
 }
 
 impl Commit<'_> {
@@ -278,10 +270,6 @@ impl Commit<'_> {
 
     fn mark_end(&self, end: EndMark, durability: Durability) -> io::Result<EndMark> {
         let dir: &Dir = self.renames.staging;
-        let mut left = Vec::with_capacity(self.trees.len());
-        for (placed, tree) in self.checked.placed.iter().zip(&self.trees) {
-            left.push(self.left(placed, tree.clone())?);
-        }
         let bytes = self.checked.staged.iter().map(|name| {
             let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
             Ok(u64::try_from(found.st_blocks).unwrap_or_default())
@@ -294,37 +282,29 @@ impl Commit<'_> {
         if durability == Durability::Power {
             syncfs(dir)?;
         }
-        journal::append(dir, &[Mark::Left(left), Mark::Committed(end)])?;
+        journal::append(dir, Mark::Committed(end))?;
         if durability == Durability::Power {
             journal::sync(dir)?;
         }
         reach(Step::EndMarked)?;
         Ok(end)
     }
-
-    fn left(&self, placed: &Placed, tree: Option<Vec<TreeEntry>>) -> io::Result<Left> {
-        let now = self.renames.stat(&placed.path)?;
-        let stamp = now.as_ref().map(LeftStamp::of);
-        let stamp = stamp.filter(|now| now.inode() == placed.inode);
-        Ok(Left {
-            path: placed.path.clone(),
-            stamp: stamp.ok_or(Errno::STALE)?,
-            tree,
-        })
-    }
 }
 
-/// Reads what is in the staged directories that the transaction made. What else gets a name in them is left
-/// out: it has its own stamp.
-fn new_trees(dir: &Dir, checked: &Checked) -> io::Result<Vec<Option<Vec<TreeEntry>>>> {
-    let placed: HashSet<u64> = checked.placed.iter().map(|placed| placed.inode).collect();
-    let read = |placed_one: &Placed| {
-        let Some(name) = &placed_one.new_dir else {
-            return Ok(None);
+/// Returns what the commit will leave in the workdir. What gets a name of its own in a new directory is left
+/// out of that one's tree: it has its own stamp.
+fn to_leave(dir: &Dir, checked: &Checked) -> io::Result<Vec<Left>> {
+    let placed: HashSet<u64> = checked.placed.iter().map(|one| one.stamp.inode()).collect();
+    let left = |one: &Placed| {
+        let tree = match &one.new_dir {
+            Some(name) => Some(read_tree(staged_dir(dir, name)?, &placed)?),
+            None => None,
         };
-        let top = staged_dir(dir, name)?;
-        debug_assert_eq!(fstat(&top)?.st_ino, placed_one.inode);
-        read_tree(top, &placed).map(Some)
+        Ok(Left {
+            path: one.path.clone(),
+            stamp: one.stamp,
+            tree,
+        })
     };
-    checked.placed.iter().map(read).collect()
+    checked.placed.iter().map(left).collect()
 }

@@ -35,14 +35,6 @@ pub enum StagingError {
         /// The directory in the state root.
         staging: PathBuf,
     },
-    /// There is no such transaction to go on with.
-    #[error(
-        "there is no open transaction `{id}` for this workdir, or another process works on it: begin a new one"
-    )]
-    Unknown {
-        /// Its id.
-        id: String,
-    },
     /// Another user could change what is staged.
     #[error("the staging directory {} is refused: {reason}", .path.display())]
     NotPrivate {

@@ -3,7 +3,7 @@
 //! It is a file of lines of JSON, in the staging directory. The first is the plan. It is written under another
 //! name first, so that a journal is never cut within it. After it come marks. The last whole one counts:
 //!
-//! - none, or `left`: the commit has not ended, and its renames are taken back;
+//! - none: the commit has not ended, and its renames are taken back;
 //! - `committed`: the staging directory is an undo record;
 //! - `undoing`: an undo has begun, and its renames are taken back.
 
@@ -49,6 +49,8 @@ pub(super) struct Plan {
     pub(super) label: String,
     /// The renames.
     pub(super) ops: Vec<JournalOp>,
+    /// What the commit gives a name in the workdir, as it is before the first rename and after the last one.
+    pub(super) left: Vec<Left>,
 }
 
 /// Which directory a workdir is, and where it was.
@@ -97,11 +99,9 @@ enum PathText {
 }
 
 /// A line behind the plan.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) enum Mark {
-    /// What the commit left in the workdir.
-    Left(Vec<Left>),
     /// The commit has ended.
     Committed(Committed),
     /// An undo has begun.
@@ -122,7 +122,6 @@ pub(super) struct Committed {
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) plan: Plan,
-    pub(super) left: Vec<Left>,
     /// None where the commit has not ended, or is being undone.
     pub(super) committed: Option<Committed>,
 }
@@ -178,12 +177,18 @@ impl WorkdirPlace {
 }
 
 impl Plan {
-    pub(super) fn new(workdir: WorkdirPlace, label: String, ops: Vec<JournalOp>) -> Self {
+    pub(super) fn new(
+        workdir: WorkdirPlace,
+        label: String,
+        ops: Vec<JournalOp>,
+        left: Vec<Left>,
+    ) -> Self {
         Self {
             version: VERSION,
             workdir,
             label,
             ops,
+            left,
         }
     }
 
@@ -194,11 +199,17 @@ impl Plan {
             return Some(format!("version {} is unknown", self.version));
         }
         let invalid = |op: &&JournalOp| !is_staged_name(op.staged()) || !is_path(op.path());
-        let op = self.ops.iter().find(invalid)?;
+        if let Some(op) = self.ops.iter().find(invalid) {
+            return Some(format!(
+                "`{}` or `{}` is not a valid name",
+                op.staged().escape_debug(),
+                op.path().escape_debug()
+            ));
+        }
+        let left = self.left.iter().find(|left| !is_path(&left.path))?;
         Some(format!(
-            "`{}` or `{}` is not a valid name",
-            op.staged().escape_debug(),
-            op.path().escape_debug()
+            "`{}` is not a valid name",
+            left.path.escape_debug()
         ))
     }
 
@@ -248,16 +259,12 @@ pub(super) fn is_path(path: &str) -> bool {
         .all(|name| !name.is_empty() && name != "." && name != ".." && !name.contains('\0'))
 }
 
-/// Adds marks to the journal, in one write. Where that fails, none is in it.
-pub(super) fn append(dir: &Dir, marks: &[Mark]) -> io::Result<()> {
+/// Adds a mark to the journal, in one write. Where that fails, it is not in it.
+pub(super) fn append(dir: &Dir, mark: Mark) -> io::Result<()> {
     let file = open_file(dir, NAME, OFlags::RDWR | OFlags::APPEND)?;
     let mut file = file.ok_or(Errno::NOENT)?;
     let length = cut(&mut file)?;
-    let mut lines = Vec::new();
-    for mark in marks {
-        lines.extend(line(mark)?);
-    }
-    let written = file.write_all(&lines);
+    let written = file.write_all(&line(&mark)?);
     if written.is_err() {
         file.set_len(length)?;
     }
@@ -333,12 +340,10 @@ pub(super) fn read(dir: &Dir) -> Result<Option<Journal>, String> {
     }
     let mut journal = Journal {
         plan,
-        left: Vec::new(),
         committed: None,
     };
     for line in lines.filter(|line| !line.is_empty()) {
         match serde_json::from_slice(line).map_err(of_line)? {
-            Mark::Left(left) => (journal.left, journal.committed) = (left, None),
             Mark::Committed(committed) => journal.committed = Some(committed),
             Mark::Undoing => journal.committed = None,
         }
@@ -358,7 +363,7 @@ pub(super) fn progress(dir: &Dir) -> Result<Progress, Errno> {
     let last = last_mark(&mut file).ok().flatten();
     Ok(match last {
         Some(Mark::Committed(committed)) => Progress::Committed(committed),
-        Some(Mark::Left(_) | Mark::Undoing) | None => Progress::Unfinished,
+        Some(Mark::Undoing) | None => Progress::Unfinished,
     })
 }
 

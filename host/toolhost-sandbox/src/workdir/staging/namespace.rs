@@ -14,7 +14,7 @@ use super::journal::{JournalOp, is_path};
 use super::private::open_dir;
 use super::renames::{Mounts, Place, Renames, place};
 use super::stamp::{FileKind, Stamp, of_stat};
-use super::tree::read_tree;
+use super::tree::{LeftStamp, read_tree};
 use crate::workdir::WriteProtected;
 use crate::workdir::protected::ProtectedSet;
 
@@ -33,7 +33,7 @@ pub(super) struct Checked {
 pub(super) struct Placed {
     /// Its path after the last rename.
     pub(super) path: String,
-    pub(super) inode: u64,
+    pub(super) stamp: LeftStamp,
     /// Its name in the staging directory if the transaction made it and it is a directory.
     pub(super) new_dir: Option<String>,
 }
@@ -483,9 +483,17 @@ impl Namespace<'_> {
             (Origin::Staging(name), Some(FileKind::Dir)) => Some(name.clone()),
             _ => None,
         };
-        Ok(self.path(index)?.map(|path| Placed {
+        let Some(path) = self.path(index)? else {
+            return Ok(None);
+        };
+        let found = self.place(&node.origin)?.stat()?.ok_or(Errno::STALE)?;
+        let stamp = LeftStamp::of(&found);
+        if stamp.inode() != node.inode {
+            return Err(Errno::STALE);
+        }
+        Ok(Some(Placed {
             path,
-            inode: node.inode,
+            stamp,
             new_dir,
         }))
     }

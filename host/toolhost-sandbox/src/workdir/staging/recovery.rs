@@ -1,7 +1,6 @@
 //! Takes back the commits that a process did not finish before it died.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use cap_std::ambient_authority;
@@ -42,8 +41,8 @@ pub struct Unrecovered {
 
 impl StagingRoot {
     /// Takes back the commits of processes that died before they ended, finishes their undos, and removes
-    /// what they had staged. Directories of running processes, undo records and kept transactions are left
-    /// alone, except undo records of workdirs that were moved or removed. A host calls it when it starts, before its first call.
+    /// what they had staged. Directories of running processes and undo records are left alone, except undo
+    /// records of workdirs that were moved or removed. A host calls it when it starts, before its first call.
     ///
     /// # Errors
     /// [`StagingError::Io`] where the staging root cannot be read. What is wrong with a single transaction is
@@ -95,7 +94,6 @@ impl StagingRoot {
         }
         match journal::progress(dir).map_err(|errno| errno.to_string())? {
             Progress::Committed(_) => return Ok(self.drop_orphan(id, dir)),
-            Progress::NotBegun if self.is_kept(dir) => return Ok(Done::Nothing),
             Progress::NotBegun => {
                 remove(self, id, dir);
                 return Ok(Done::Removed);
@@ -186,8 +184,7 @@ pub(super) fn finish_dead(
     Ok(committed(all))
 }
 
-/// Takes back an unfinished commit, or finishes an undo, and removes the staging directory, unless its
-/// transaction is kept.
+/// Takes back an unfinished commit, or finishes an undo, and removes the staging directory.
 fn finish(
     root: &StagingRoot,
     id: &str,
@@ -199,16 +196,13 @@ fn finish(
         workdir,
         staging: dir,
     };
-    let stuck = take_back(&renames, &journal.plan.ops).map_err(|error| error.to_string())?;
+    let stuck = take_back(&renames, &journal.plan).map_err(|error| error.to_string())?;
     if let Some(first) = stuck.first() {
         return Err(format!(
             "{} could not be put back, as {}: move away what is there, and start again",
             named(&paths(&stuck)),
             first.error
         ));
-    }
-    if root.is_kept(dir.as_fd()) {
-        return journal::remove(dir).map_err(|errno| errno.to_string());
     }
     remove(root, id, dir);
     Ok(())

@@ -54,7 +54,11 @@ pub(super) struct Place<'p> {
 
 impl Place<'_> {
     pub(super) fn stamp(&self) -> Result<Option<Stamp>, Errno> {
-        Ok(stat(&self.parent, self.name)?.as_ref().map(of_stat))
+        Ok(self.stat()?.as_ref().map(of_stat))
+    }
+
+    pub(super) fn stat(&self) -> Result<Option<Stat>, Errno> {
+        stat(&self.parent, self.name)
     }
 }
 

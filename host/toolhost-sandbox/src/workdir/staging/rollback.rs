@@ -2,9 +2,10 @@
 
 use std::io;
 
-use super::journal::JournalOp;
+use super::journal::{JournalOp, Plan};
 use super::renames::{Fault, Renames};
 use super::step::{Step, reach};
+use super::tree::changed_since;
 
 /// A rename that could not be taken back or made again.
 #[derive(Debug)]
@@ -15,10 +16,15 @@ pub(super) struct Stuck {
 }
 
 /// Takes back the renames that were made, by looking where each file is, the last one first. Files that
-/// another program put in the place of those of the commit stay. Returns those whose former file is not back.
-pub(super) fn take_back(renames: &Renames<'_>, ops: &[JournalOp]) -> io::Result<Vec<Stuck>> {
+/// another program put in the place of those of the commit stay. Returns those whose former file is not back:
+/// all where another program has changed what the commit made, as that would be removed.
+pub(super) fn take_back(renames: &Renames<'_>, plan: &Plan) -> io::Result<Vec<Stuck>> {
+    let changed = changed_since(renames, &plan.left)?;
+    if !changed.is_empty() {
+        return Ok(changed.into_iter().map(Stuck::changed).collect());
+    }
     let mut stuck = Vec::new();
-    for op in ops.iter().rev() {
+    for op in plan.ops.iter().rev() {
         reach(Step::TakingBack)?;
         let taken = match op {
             JournalOp::Put {
@@ -103,6 +109,12 @@ fn give_back(renames: &Renames<'_>, staged: &str, path: &str, inode: u64) -> Res
 }
 
 impl Stuck {
+    fn changed(path: String) -> Self {
+        let reason = "another program changed what the commit had put there";
+        let error = io::Error::other(reason);
+        Self { path, error }
+    }
+
     fn new(path: &str, fault: Fault) -> Self {
         let error = match fault {
             Fault::Gone => io::Error::new(

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -30,9 +29,6 @@ const ATTEMPTS: usize = 16;
 
 /// Longest time that a commit waits for another one to the same workdir.
 pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
-
-/// The file that keeps a staging directory.
-const KEPT: &str = "kept";
 
 /// `{state root}/staging`: a private directory, which no workdir may contain or lie within. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -184,21 +180,6 @@ impl StagingRoot {
         let _ = flock(dir, FlockOperation::Unlock);
     }
 
-    /// Opens and locks the directory of a kept transaction on this workdir.
-    pub(super) fn open_kept(&self, id: &str, workdir: &WorkdirHandle) -> Result<Dir, StagingError> {
-        let unknown = || StagingError::Unknown { id: id.to_owned() };
-        let inode = inode_of(&workdir.dir).map_err(|errno| self.failed(errno))?;
-        if workdir_of(id) != Some(inode) {
-            return Err(unknown());
-        }
-        let dir = self.open_locked(id).map_err(|errno| self.failed(errno))?;
-        let is_open = |dir: &Dir| {
-            let progress = journal::progress(dir);
-            self.is_kept(dir) && progress == Ok(Progress::NotBegun)
-        };
-        dir.filter(is_open).ok_or_else(unknown)
-    }
-
     /// Returns how far a transaction has come. None where its directory cannot be opened: it was removed
     /// meanwhile, or is nothing of ours.
     pub(super) fn progress(&self, id: &str) -> Option<Progress> {
@@ -225,20 +206,6 @@ impl StagingRoot {
             }
         }
         Some(progress)
-    }
-
-    /// Notes in a staging directory that it is kept when its process ends.
-    pub(super) fn mark_kept(&self, dir: &Dir) -> Result<(), StagingError> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat(dir, KEPT, flags, Mode::RUSR | Mode::WUSR) {
-            Ok(_) => Ok(()),
-            Err(errno) => Err(self.failed(errno)),
-        }
-    }
-
-    /// Whether a staging directory is kept when its process ends.
-    pub(super) fn is_kept(&self, dir: impl AsFd) -> bool {
-        statat(dir, KEPT, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// Returns the ids of all staging directories, or of those of the workdir with this inode.

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use cap_std::fs::Dir;
 
 use super::error::StagingError;
-use super::private::names;
 use super::root::StagingRoot;
 use crate::workdir::WorkdirHandle;
 
 /// The staging directory of one transaction, `{state root}/staging/{id}`, with mode 0700. It is removed when it
-/// is dropped, unless a commit keeps it as an undo record, or [`keep`](Self::keep) was called.
+/// is dropped, unless a commit keeps it as an undo record.
 ///
 /// The names in it belong to the transaction: files, directories and links that it makes, and, from the
 /// commit on, what was removed or replaced. While it exists, this process holds a lock on it, so that the
@@ -40,34 +39,6 @@ impl Staging {
     ) -> Result<Self, StagingError> {
         let (id, dir) = root.make_dir(workdir)?;
         Ok(Self::of(root, id, dir))
-    }
-
-    /// Opens the directory of a transaction that [`keep`](Self::keep) kept, such as one that another process
-    /// began.
-    ///
-    /// # Errors
-    /// [`StagingError::Unknown`] where there is none of this id for this workdir, or another process has it
-    /// open; the others as [`create`](Self::create).
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "transactions that span calls use it")
-    )]
-    pub(crate) fn reopen(
-        root: &StagingRoot,
-        id: &str,
-        workdir: &WorkdirHandle,
-    ) -> Result<Self, StagingError> {
-        let dir = root.open_kept(id, workdir)?;
-        let found = names(&dir).map_err(|errno| root.failed(errno))?;
-        let numbers = found.iter().filter_map(|(name, _)| {
-            let number = name.to_str().ok()?.strip_prefix('f')?;
-            number.parse::<u64>().ok()
-        });
-        let free = numbers.max().map_or(0, |last| last.saturating_add(1));
-        let mut reopened = Self::of(root, id.to_owned(), dir);
-        reopened.names = AtomicU64::new(free);
-        reopened.is_kept = true;
-        Ok(reopened)
     }
 
     fn of(root: &StagingRoot, id: String, dir: Dir) -> Self {
@@ -104,30 +75,6 @@ impl Staging {
     /// `f1` and so on.
     pub(crate) fn new_name(&self) -> String {
         format!("f{}", self.names.fetch_add(1, Relaxed))
-    }
-
-    /// Keeps the directory when this is dropped and when the host starts again, until a commit succeeds or
-    /// [`discard`](Self::discard) is called: for a transaction that spans calls.
-    ///
-    /// # Errors
-    /// [`StagingError::Io`] where that cannot be noted in the directory.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "transactions that span calls use it")
-    )]
-    pub(crate) fn keep(&mut self) -> Result<(), StagingError> {
-        self.root.mark_kept(&self.dir)?;
-        self.is_kept = true;
-        Ok(())
-    }
-
-    /// Removes the directory, whether or not it is kept.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "transactions that span calls use it")
-    )]
-    pub(crate) fn discard(mut self) {
-        self.is_kept = false;
     }
 
     /// Leaves the directory where it is when this is dropped.

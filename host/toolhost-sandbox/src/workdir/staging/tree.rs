@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::private::{names, open_dir};
+use super::renames::Renames;
 use super::stamp::{FileKind, of_stat};
 
 /// A file, directory or link that a commit gave a name in the workdir.
@@ -68,8 +69,42 @@ impl TreeEntry {
     }
 }
 
+/// Returns the paths of what others have made, changed or removed in directories that a commit made.
+pub(super) fn changed_trees(renames: &Renames<'_>, left: &[Left]) -> Vec<String> {
+    let tops: HashSet<u64> = left.iter().map(|left| left.stamp.inode()).collect();
+    let changed = |left: &Left| {
+        let before = left.tree.as_ref()?;
+        let now = renames
+            .place(&left.path)
+            .and_then(|place| open_dir(&place.parent, place.name))
+            .map_err(io::Error::from)
+            .and_then(|dir| read_tree(dir, &tops));
+        match now {
+            Ok(now) => difference(before, &now).map(|path| format!("{}/{path}", left.path)),
+            Err(_) => Some(left.path.clone()),
+        }
+    };
+    left.iter().filter_map(changed).collect()
+}
+
+/// Returns the paths of what a commit has put into the workdir and others have changed since. What is not
+/// there by now, or is another file, is left out.
+pub(super) fn changed_since(renames: &Renames<'_>, left: &[Left]) -> Result<Vec<String>, Errno> {
+    let (mut there, mut changed) = (Vec::new(), Vec::new());
+    for left in left {
+        let now = renames.stat(&left.path)?.as_ref().map(LeftStamp::of);
+        match now.filter(|now| now.inode() == left.stamp.inode()) {
+            Some(now) if left.stamp.is_as(&now) => there.push(left.clone()),
+            Some(_) => changed.push(left.path.clone()),
+            None => {}
+        }
+    }
+    changed.extend(changed_trees(renames, &there));
+    Ok(changed)
+}
+
 /// Returns the path of the first difference between two trees, from their top.
-pub(super) fn difference(before: &[TreeEntry], now: &[TreeEntry]) -> Option<String> {
+fn difference(before: &[TreeEntry], now: &[TreeEntry]) -> Option<String> {
     let is_same = |(one, other): &(&TreeEntry, &TreeEntry)| {
         (one.0, &one.1) == (other.0, &other.1) && one.2.is_as(&other.2)
     };

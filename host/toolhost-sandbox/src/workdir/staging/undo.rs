@@ -2,7 +2,7 @@
 //!
 //! An undo has the guarantees of a commit. It cannot be undone itself: what the call had made is removed.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use cap_std::fs::Dir;
@@ -12,7 +12,6 @@ use super::change_set::{ChangeSet, RenameOp};
 use super::error::{CommitError, StagingError, UndoError};
 use super::journal::{self, Committed, Journal, JournalOp, Mark, WorkdirPlace};
 use super::namespace::check;
-use super::private::open_dir;
 use super::records::{UndoRecord, committed, progress_of, remove};
 use super::recovery::finish_dead;
 use super::renames::Renames;
@@ -20,7 +19,7 @@ use super::rollback::{Stuck, make_again, paths, take_back};
 use super::root::{LOCK_WAIT, LockError, StagingRoot};
 use super::stamp::of_stat;
 use super::step::{Step, reach};
-use super::tree::{Left, LeftStamp, difference, read_tree};
+use super::tree::{LeftStamp, changed_trees};
 use crate::workdir::{WorkdirHandle, WriteProtected};
 
 /// A commit that was undone.
@@ -125,10 +124,10 @@ impl StagingRoot {
         };
         check_left(&renames, &journal).map_err(|error| self.refused(id, error))?;
         reach(Step::Checked).map_err(|error| failed("checking the files", error))?;
-        journal::append(dir, &[Mark::Undoing])
+        journal::append(dir, Mark::Undoing)
             .and_then(|()| reach(Step::UndoMarked))
             .map_err(|error| failed("writing the journal", error))?;
-        let stuck = take_back(&renames, &journal.plan.ops);
+        let stuck = take_back(&renames, &journal.plan);
         let stuck = stuck.map_err(|error| failed("renaming files", error))?;
         if !stuck.is_empty() {
             return Err(self.restore(&renames, &journal, id, mark, stuck));
@@ -190,9 +189,7 @@ impl StagingRoot {
         if !again.is_empty() {
             return half_done(again, source);
         }
-        // The stamps of what the commit left have not changed.
-        let marks = [Mark::Left(journal.left.clone()), Mark::Committed(mark)];
-        let marked = journal::append(renames.staging, &marks);
+        let marked = journal::append(renames.staging, Mark::Committed(mark));
         match marked {
             Ok(()) => failed(&format!("renaming `{path}`"), source),
             Err(error) => half_done(Vec::new(), error),
@@ -219,7 +216,7 @@ fn check_left(renames: &Renames<'_>, journal: &Journal) -> Result<(), CommitErro
     };
     let mut stamps = HashMap::new();
     let mut files = Vec::new();
-    for left in &journal.left {
+    for left in &journal.plan.left {
         let now = renames.stat(&left.path);
         match now.map_err(|errno| io(errno.into()))? {
             Some(now) if left.stamp.is_as(&LeftStamp::of(&now)) => {
@@ -228,7 +225,7 @@ fn check_left(renames: &Renames<'_>, journal: &Journal) -> Result<(), CommitErro
             _ => files.push(left.path.clone()),
         }
     }
-    files.extend(changed_trees(renames, journal));
+    files.extend(changed_trees(renames, &journal.plan.left));
     if !files.is_empty() {
         return Err(CommitError::Conflict { files });
     }
@@ -262,22 +259,4 @@ fn check_left(renames: &Renames<'_>, journal: &Journal) -> Result<(), CommitErro
     let read = Vec::new();
     let set = ChangeSet { ops, read };
     check(renames, &set, &WriteProtected::default()).map(drop)
-}
-
-/// Returns the paths of what others have made, changed or removed in directories that the commit made.
-fn changed_trees(renames: &Renames<'_>, journal: &Journal) -> Vec<String> {
-    let tops: HashSet<u64> = journal.left.iter().map(|left| left.stamp.inode()).collect();
-    let changed = |left: &Left| {
-        let before = left.tree.as_ref()?;
-        let now = renames
-            .place(&left.path)
-            .and_then(|place| open_dir(&place.parent, place.name))
-            .map_err(io::Error::from)
-            .and_then(|dir| read_tree(dir, &tops));
-        match now {
-            Ok(now) => difference(before, &now).map(|path| format!("{}/{path}", left.path)),
-            Err(_) => Some(left.path.clone()),
-        }
-    };
-    journal.left.iter().filter_map(changed).collect()
 }

@@ -335,51 +335,6 @@ fn a_durable_commit_makes_the_same_changes() {
 }
 
 #[test]
-fn a_kept_transaction_is_reopened_survives_a_conflict_and_is_committed_later() {
-    let top = tempfile::tempdir().unwrap();
-    let site = Site::at(top.path());
-    site.write("a", "old");
-    let mut draft = site.begin();
-    draft.write("a", "new").staging.keep().unwrap();
-    let (id, set) = (draft.staging.id().to_owned(), draft.set.clone());
-    let reopen = || Staging::reopen(&site.root, &id, &site.workdir);
-    assert!(
-        matches!(reopen(), Err(StagingError::Unknown { .. })),
-        "it is open"
-    );
-    drop(draft);
-    site.root.recover().unwrap();
-    let reopened = reopen().unwrap();
-    assert_eq!(reopened.new_name(), "f1");
-    site.write("a", "other");
-    let conflict = reopened.commit(&site.workdir, &set, &CommitOptions::default());
-    assert!(matches!(conflict, Err(CommitError::Conflict { .. })));
-    let mut draft = Draft {
-        site: &site,
-        staging: reopen().unwrap(),
-        set: ChangeSet::default(),
-    };
-    let (staged, path) = ("f0".to_owned(), "a".to_owned());
-    let expected = draft.stamp("a");
-    draft.set.ops.push(RenameOp::Exchange {
-        staged,
-        path,
-        expected,
-    });
-    draft.commit().unwrap();
-    assert_eq!(site.read("a").as_deref(), Some("new"));
-    assert!(
-        matches!(reopen(), Err(StagingError::Unknown { .. })),
-        "it was committed"
-    );
-
-    let mut draft = site.begin();
-    draft.staging.keep().unwrap();
-    draft.staging.discard();
-    assert_eq!(site.staged(), [id]);
-}
-
-#[test]
 fn a_tree_of_any_depth_is_committed_undone_and_removed() {
     const DEPTH: usize = 3000;
     let top = tempfile::tempdir().unwrap();

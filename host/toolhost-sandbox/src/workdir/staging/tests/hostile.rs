@@ -20,7 +20,7 @@ fn plan(site: &Site, ops: &str) -> String {
     let inode = fs::metadata(&site.path).unwrap().ino();
     let path = site.path.display();
     format!(
-        "{{\"version\":1,\"workdir\":{{\"path\":\"{path}\",\"inode\":{inode}}},\"label\":\"\",\"ops\":[{ops}]}}\n"
+        "{{\"version\":1,\"workdir\":{{\"path\":\"{path}\",\"inode\":{inode}}},\"label\":\"\",\"ops\":[{ops}],\"left\":[]}}\n"
     )
 }
 

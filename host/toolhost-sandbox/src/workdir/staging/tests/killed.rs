@@ -360,3 +360,49 @@ fn after_200_kills_at_random_moments_every_generation_is_whole() {
         "{taken_back} taken back, {removed} removed"
     );
 }
+
+#[test]
+fn what_others_write_into_a_commit_that_died_is_not_removed() {
+    let steps_of_change = Cell::new(0);
+    for at in 0.. {
+        let mut is_over = false;
+        with_files(|site| {
+            let before = site.tree();
+            is_over = !is_killed("commit", at, top(site));
+            // Not what it was before, but already what the commit makes of it.
+            let mut others = Vec::new();
+            if !is_over && site.read("a.txt").as_deref() == Some("new a") {
+                others.push("a.txt");
+            }
+            if !is_over && site.path.join("made/deep").is_dir() {
+                others.push("made/deep/other");
+            }
+            for path in &others {
+                site.write(path, "of another program");
+            }
+            let recovered = site.root.recover().unwrap();
+            for path in &others {
+                let now = site.read(path);
+                assert_eq!(
+                    now.as_deref(),
+                    Some("of another program"),
+                    "step {at}: {path}"
+                );
+            }
+            if let [left] = &recovered.left[..] {
+                let reason = "another program changed what the commit had put there";
+                assert!(left.reason.contains(reason), "{left:?}");
+                steps_of_change.set(steps_of_change.get() + 1);
+                for path in &others {
+                    fs::remove_file(site.path.join(path)).unwrap();
+                }
+                recover(site);
+                assert_eq!(site.tree(), before, "step {at}");
+            }
+        });
+        if is_over {
+            break;
+        }
+    }
+    assert!(steps_of_change.get() > 15, "{}", steps_of_change.get());
+}
