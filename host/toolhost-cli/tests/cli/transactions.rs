@@ -26,6 +26,10 @@ impl Setup {
         let bundle = terminal.bundle("bundle", &[("bash", &["exec"]), ("fs_probe", &["run"])]);
         terminal.write("policy.yaml", policy);
         let work = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        // Undo records of a workdir that was removed and whose inode this one has.
+        for left in staged(work.path()) {
+            let _ = fs::remove_dir_all(left);
+        }
         Self {
             terminal,
             bundle,
