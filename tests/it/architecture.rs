@@ -10,7 +10,7 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 15] = [
+const ORDER: [(&str, &[&str]); 16] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     ("toolhost-sandbox", &["toolhost-contract"]),
@@ -20,6 +20,10 @@ const ORDER: [(&str, &[&str]); 15] = [
     (
         "toolhost-oauth",
         &["toolhost-contract", "toolhost-sandbox", "toolhost-store"],
+    ),
+    (
+        "toolhost-package",
+        &["toolhost-contract", "toolhost-manifest", "toolhost-sandbox"],
     ),
     (
         "toolhost",
@@ -56,6 +60,7 @@ const ORDER: [(&str, &[&str]); 15] = [
             "toolhost-mcp",
             "toolhost-rpc",
             "toolhost-mcp-client",
+            "toolhost-package",
             "toolhost-changesets",
             "toolhost-testing",
         ],
@@ -63,7 +68,7 @@ const ORDER: [(&str, &[&str]); 15] = [
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 18] = [
+const OWNERS: [(&str, &[&str]); 20] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
     ("wasm-encoder", &["toolhost-sandbox"]),
@@ -77,6 +82,8 @@ const OWNERS: [(&str, &[&str]); 18] = [
     ("rusqlite", &["toolhost-store"]),
     ("oauth2", &["toolhost-oauth"]),
     ("chacha20poly1305", &["toolhost-oauth"]),
+    ("sigstore", &["toolhost-package"]),
+    ("docker_credential", &["toolhost-package"]),
     ("opentelemetry", &["toolhost-otel"]),
     ("rmcp", &["toolhost-mcp", "toolhost-mcp-client"]),
     ("clap", &["toolhost-cli", "xtask"]),

@@ -8,13 +8,14 @@ pub(crate) struct Published {
 }
 
 /// Crates of the host's workspace.
-pub(crate) const HOST: [Published; 11] = [
+pub(crate) const HOST: [Published; 12] = [
     published("toolhost-contract", "host/toolhost-contract"),
     published("toolhost-store", "host/toolhost-store"),
     published("toolhost-manifest", "host/toolhost-manifest"),
     published("toolhost-sandbox", "host/toolhost-sandbox"),
     published("toolhost-agents", "host/toolhost-agents"),
     published("toolhost-oauth", "host/toolhost-oauth"),
+    published("toolhost-package", "host/toolhost-package"),
     published("toolhost", "host/toolhost"),
     published("toolhost-mcp", "host/toolhost-mcp"),
     published("toolhost-mcp-client", "host/toolhost-mcp-client"),
