@@ -8,8 +8,8 @@ use crate::api::{self, ApiRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
-    any_language, child, clients, conformance, instructions, mcp_clients, mcp_servers, oauth,
-    sources,
+    any_language, browser, child, clients, conformance, instructions, mcp_clients, mcp_servers,
+    oauth, sources,
 };
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
@@ -24,6 +24,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         clients::test(workspace)?;
         mcp_servers::install(workspace)?;
         oauth::install(workspace)?;
+        browser::install(workspace)?;
         mcp_clients::test(workspace)?;
         conformance::test(workspace)?;
         instructions::run(workspace, &[])?;
@@ -121,6 +122,7 @@ fn cargo_with_guests(workspace: &Workspace) -> Command {
         .env("TOOLHOST_EXAMPLES", workspace.examples())
         .env("TOOLHOST_MCP_CLIENTS", mcp_clients::installed(workspace))
         .env("TOOLHOST_MCP_SERVERS", mcp_servers::installed(workspace))
-        .env("TOOLHOST_OAUTH", oauth::installed(workspace));
+        .env("TOOLHOST_OAUTH", oauth::installed(workspace))
+        .env("TOOLHOST_BROWSER", browser::installed(workspace));
     cargo
 }

@@ -2,6 +2,7 @@
 
 mod auth;
 mod bundle;
+mod docs;
 mod help;
 mod mcp;
 mod parse;
@@ -25,6 +26,7 @@ use crate::toolchains::Engine;
 
 pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeArgs};
 use bundle::BUNDLE;
+pub(crate) use docs::DocsArgs;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
 pub(crate) use parse::parse;
 pub(crate) use replay::ReplayArgs;
@@ -97,6 +99,9 @@ pub(crate) enum Command {
     /// List the tools of an agent
     #[command(after_long_help = help::LIST)]
     List(ListArgs),
+    /// Write a page about the tools of a bundle: HTML without scripts
+    #[command(after_long_help = docs::HELP)]
+    Docs(DocsArgs),
     /// Call a tool and print its ToolResult
     #[command(
         after_long_help = help::CALL,

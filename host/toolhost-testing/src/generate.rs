@@ -60,6 +60,17 @@ pub(crate) fn generate(tools: &[ToolCatalogItem], seed: u64) -> Generated {
     all
 }
 
+/// Returns arguments that fit the schema of a tool: those that it requires, and no others. Returns none if the
+/// generator finds none. The same schema gives the same arguments.
+#[must_use]
+pub fn example_arguments(tool: &ToolCatalogItem) -> Option<JsonObject> {
+    let cases = generate(std::slice::from_ref(tool), 0).cases;
+    let first = cases
+        .into_iter()
+        .find(|case| case.kind == GeneratedKind::Valid);
+    first.map(|case| case.args)
+}
+
 /// Generates the cases of a tool. `tools` is the number of tools that are left, with this one.
 fn generate_for(
     tool: &ToolCatalogItem,

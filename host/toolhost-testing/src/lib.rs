@@ -25,7 +25,7 @@ pub use case::{Case, CaseContext, ErrorIs, Expect, FileIs, LogIs, StubResponse, 
 pub use case_file::{CaseFile, EditError, Edited};
 pub use case_files::{CaseFiles, CaseFilesError};
 pub use case_report::{CaseReport, Verdict};
-pub use generate::LeftOut;
+pub use generate::{LeftOut, example_arguments};
 pub use generated_case::{GeneratedCase, GeneratedKind};
 pub use judge::LogLine;
 pub use mismatch::{Change, Mismatch, ValueDifference};

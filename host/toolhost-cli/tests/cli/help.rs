@@ -16,6 +16,7 @@ Commands:
   build        Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
   check        Check that a bundle loads: its resources, its components, and a policy
   list         List the tools of an agent
+  docs         Write a page about the tools of a bundle: HTML without scripts
   call         Call a tool and print its ToolResult
   poll         Poll a pending call for its result
   cancel       Cancel a pending call
@@ -58,6 +59,7 @@ fn every_command_has_examples_and_exit_codes() {
         "build",
         "check",
         "list",
+        "docs",
         "call",
         "poll",
         "cancel",

@@ -17,6 +17,7 @@ mod call;
 mod changesets;
 mod check;
 mod docs;
+mod docs_page;
 mod doctor;
 mod front_ends;
 mod help;

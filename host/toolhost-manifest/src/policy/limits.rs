@@ -134,7 +134,13 @@ impl LimitInfo {
     /// Returns the default value as a policy writes it, such as `64MiB`.
     #[must_use]
     pub fn default_value(&self) -> String {
-        self.shown((self.get)(&Limits::default()))
+        self.value_of(&Limits::default())
+    }
+
+    /// Returns the value of a call's limits as a policy writes it.
+    #[must_use]
+    pub fn value_of(&self, limits: &Limits) -> String {
+        self.shown((self.get)(limits))
     }
 
     /// Returns the values that a policy may set, such as `64KiB to 4GiB`.

@@ -1,0 +1,56 @@
+//! What a tool of an agent can reach, in sentences.
+
+use toolhost::workdir::WorkdirChanges;
+use toolhost::{Agent, Policy, ToolCatalogItem};
+
+/// Returns what a tool of an agent can reach under the policy, a sentence each.
+pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<String> {
+    let Some(access) = agent.tool_access(item.name.as_str()) else {
+        return vec![
+            "It runs outside the sandbox, and its access is not limited by it.".to_owned(),
+        ];
+    };
+    let (name, tool) = (agent.name(), item.name.resource());
+    let (grants, _) = policy.resolve(name, tool);
+    let mut found = Vec::new();
+    let (files, writes) = (access.files, access.writes_files);
+    found.push(match (files, writes) {
+        (false, _) => "No files.".to_owned(),
+        (true, false) => "Reads files of the workdir, and changes none.".to_owned(),
+        (true, true) => {
+            let when = match policy.workdir_changes(name, tool) == WorkdirChanges::Direct {
+                true => "",
+                false => " Changes are kept only if the call succeeds.",
+            };
+            format!("Reads and changes files of the workdir.{when}")
+        }
+    });
+    let http = grants.http.as_deref().filter(|_| access.network);
+    found.push(match http {
+        None => "No network.".to_owned(),
+        Some(http) => {
+            let rules: Vec<String> = http.allow.iter().map(ToString::to_string).collect();
+            format!("HTTP requests: {}.", rules.join(", "))
+        }
+    });
+    if let Some(http) = http
+        && !http.private_networks.is_empty()
+    {
+        let blocks = http.private_networks.iter().map(ToString::to_string);
+        let blocks: Vec<String> = blocks.collect();
+        found.push(format!("Private addresses: {}.", blocks.join(", ")));
+    }
+    let accounts = policy.oauth_of(name, tool);
+    if access.network && !accounts.is_empty() {
+        let apps: Vec<&str> = accounts.iter().map(|grant| grant.app.as_str()).collect();
+        found.push(format!("Accounts of users, by OAuth: {}.", apps.join(", ")));
+    }
+    if !grants.env.is_empty() {
+        let names: Vec<&str> = grants.env.iter().map(|(name, _)| name.as_str()).collect();
+        found.push(format!("Environment variables: {}.", names.join(", ")));
+    }
+    if access.agents {
+        found.push("Sends requests to other agents.".to_owned());
+    }
+    found
+}
