@@ -50,9 +50,10 @@ pub use recording::options::{
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use workdir::{
-    CommitError, CommitOptions, Durability, FileIo, FileReplacement, Recovered, ReplaceFilesError,
-    ReplacedFiles, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone,
-    Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle, WorkdirRules, WriteProtected,
+    CommitError, CommitOptions, CommitTurn, Durability, FileIo, FileReplacement, Recovered,
+    ReplaceFilesError, ReplacedFiles, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord,
+    Undone, Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle, WorkdirRules,
+    WriteProtected,
 };
 
 pub use toolhost_contract::{

@@ -32,8 +32,8 @@ pub use protected::WriteProtected;
 pub use replace::{FileReplacement, ReplaceFilesError, ReplacedFiles};
 pub(crate) use staging::FileKind;
 pub use staging::{
-    CommitError, CommitOptions, Durability, Recovered, StagingError, StagingRoot, UndoError,
-    UndoLimits, UndoRecord, Undone, Unrecovered,
+    CommitError, CommitOptions, CommitTurn, Durability, Recovered, StagingError, StagingRoot,
+    UndoError, UndoLimits, UndoRecord, Undone, Unrecovered,
 };
 pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};
 

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use toolhost_contract::FileChanges;
 
 use super::Workdir;
-use super::staging::{CommitError, CommitOptions, StagingError};
+use super::staging::{CommitError, CommitOptions, CommitTurn, StagingError};
 
 /// What a transaction changed in its workdir.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,6 +53,13 @@ impl Workdir {
             changes,
             undo: committed.undo,
         })
+    }
+
+    /// Waits, without a thread, until no other commit of this process to the directory runs; the next one waits
+    /// until the turn is dropped. Returns none for handles that are no [transaction](Self::transactional).
+    /// [`commit`](Self::commit) needs no turn: without one, it waits for other commits on its thread.
+    pub async fn commit_turn(&self) -> Option<CommitTurn> {
+        self.overlay.as_ref()?.commit_turn().await
     }
 
     /// Returns whether a [transaction](Self::transactional) has staged anything, which a commit makes or drops.

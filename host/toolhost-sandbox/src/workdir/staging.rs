@@ -19,6 +19,7 @@ mod stamp;
 mod step;
 mod transaction;
 mod tree;
+mod turns;
 mod undo;
 
 pub(crate) use change_set::{ChangeSet, RenameOp};
@@ -31,6 +32,7 @@ pub use recovery::{Recovered, Unrecovered};
 pub use root::StagingRoot;
 pub(crate) use stamp::{FileKind, Stamp};
 pub(crate) use transaction::Staging;
+pub use turns::CommitTurn;
 pub use undo::Undone;
 
 #[cfg(test)]

@@ -94,11 +94,14 @@ impl<'a> CallTransaction<'a> {
         options.protected = self.protected;
         options.durability = self.durability;
         options.label = format!("{tool} {}", self.call.call_id);
+        // Calls that wait keep no thread, and can still be stopped.
+        let turn = workdir.commit_turn().await;
         note_commit();
         let awaited = Arc::new(());
         let awaits = Arc::downgrade(&awaited);
         // On a thread of its own: a call that is dropped meanwhile is committed whole, or not at all.
         let committed = sandbox.compute(move || {
+            let _turn = turn;
             if awaits.upgrade().is_none() {
                 return Ok(WorkdirCommit::default());
             }

@@ -26,6 +26,7 @@ use crate::terminal::Terminal;
 struct Setup {
     top: TempDir,
     instance: Instance,
+    sandbox: Sandbox,
     _terminal: Terminal,
 }
 
@@ -47,8 +48,9 @@ impl Setup {
         // Those of the binary in other tests, so that each guest is compiled once.
         let key = shared.join("cli-state/toolhost/cache.key");
         config.cache = Some(CacheConfig::new(shared.join("cli-cache/toolhost"), key));
+        let sandbox = Sandbox::new(config).unwrap();
         let host = Host::builder()
-            .sandbox(Sandbox::new(config).unwrap())
+            .sandbox(sandbox.clone())
             .policy(Policy::parse(TRANSACTIONAL, "policy.yaml").unwrap())
             .state_root(top.path().join("state"))
             .build()
@@ -59,6 +61,7 @@ impl Setup {
         Self {
             top,
             instance,
+            sandbox,
             _terminal: terminal,
         }
     }
@@ -232,6 +235,33 @@ fn a_call_that_changes_nothing_waits_for_no_commit() {
         }
         assert_eq!(setup.staged(), 0);
         drop(held);
+    });
+}
+
+#[test]
+fn commits_that_wait_for_each_other_keep_one_thread_busy() {
+    run(async {
+        let setup = Setup::new().await;
+        let (_turn, step) = setup.step().await;
+        let held = setup.hold_commits();
+        let threads = std::thread::available_parallelism().unwrap().get();
+        let calls = (0..threads + 4).map(|n| {
+            let call = bash(&format!("call_{n}"), &format!("echo x > f{n}"));
+            step.execute_without_message(call)
+        });
+        let computed = async {
+            held.until_one_waits().await;
+            eventually(|| setup.staged() == threads + 4).await;
+            // Waits for a thread, if all of them wait for the lock.
+            setup.sandbox.compute(|| ()).await.unwrap();
+            assert_eq!(setup.read("f0"), None);
+            drop(held);
+        };
+        let (results, ()) = tokio::join!(futures_util::future::join_all(calls), computed);
+        for (n, result) in results.iter().enumerate() {
+            assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+            assert_eq!(setup.read(&format!("f{n}")).unwrap(), "x\n");
+        }
     });
 }
 

@@ -11,7 +11,7 @@ use toolhost_contract::FileId;
 
 use super::state::State;
 use crate::sync::lock;
-use crate::workdir::staging::{Staging, StagingError, StagingRoot};
+use crate::workdir::staging::{CommitTurn, Staging, StagingError, StagingRoot};
 use crate::workdir::{WorkdirHandle, WorkdirUsage, file_id};
 
 /// The merged view of one transaction, which one call or several share.
@@ -75,6 +75,11 @@ impl Overlay {
     /// Whether anything was changed. Until then, the kernel resolves paths.
     pub(crate) fn is_active(&self) -> bool {
         self.is_active.load(Relaxed)
+    }
+
+    /// Waits until no other commit of this process to the workdir runs.
+    pub(crate) async fn commit_turn(&self) -> Option<CommitTurn> {
+        self.staging.commit_turn(&self.lower).await
     }
 
     /// Takes the staging directory for a commit. None if nothing was changed. No call can change anything

@@ -63,8 +63,8 @@ impl Staging {
     /// Makes the changes of a transaction in the workdir: all of them, or none.
     ///
     /// Commits to one workdir wait for each other. Each file changes in one step: whoever opens a path finds
-    /// the former file or the new one. After an error, the transaction is gone, unless it is
-    /// [kept](Self::keep). Blocks for as long as the renames take.
+    /// the former file or the new one. After an error, the transaction is gone. Blocks
+    /// for as long as the renames take.
     ///
     /// # Errors
     /// [`CommitError`].

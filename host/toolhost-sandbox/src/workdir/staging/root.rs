@@ -17,6 +17,7 @@ use super::error::StagingError;
 use super::journal::{self, Committed, Progress};
 use super::private::{make_dir, names, not_private, open_dir, remove_contents};
 use super::stamp::{Stamp, of_stat};
+use super::turns::{CommitTurn, CommitTurns};
 use crate::sync::lock;
 use crate::workdir::handle::MountId;
 use crate::workdir::{WorkdirHandle, file_id};
@@ -44,6 +45,7 @@ struct Inner {
     /// Whether its file system can exchange two files, once that was tried.
     exchanges: OnceLock<bool>,
     mount: OnceLock<MountId>,
+    turns: CommitTurns,
 }
 
 impl StagingRoot {
@@ -67,6 +69,7 @@ impl StagingRoot {
             dir,
             path,
             known: Mutex::default(),
+            turns: CommitTurns::default(),
             exchanges: OnceLock::new(),
             mount: OnceLock::new(),
         })))
@@ -217,6 +220,13 @@ impl StagingRoot {
             (of, _) => of.is_some(),
         };
         Ok(ids.filter(is_of).collect())
+    }
+
+    /// Waits, without a thread, until no other commit of this process to a workdir runs.
+    pub(crate) async fn commit_turn(&self, workdir: &Dir) -> Option<CommitTurn> {
+        // The commit reports the error.
+        let inode = inode_of(workdir).ok()?;
+        Some(self.0.turns.take(inode).await)
     }
 
     /// Waits until no other commit to the workdir with this inode runs, in any process.
