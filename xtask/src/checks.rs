@@ -8,8 +8,8 @@ use crate::api::{self, ApiRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
-    any_language, browser, child, clients, conformance, instructions, mcp_clients, mcp_servers,
-    oauth, sources,
+    any_language, browser, child, clients, conformance, dist, instructions, mcp_clients,
+    mcp_servers, oauth, sources,
 };
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
@@ -27,6 +27,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         browser::install(workspace)?;
         mcp_clients::test(workspace)?;
         conformance::test(workspace)?;
+        dist::test(workspace)?;
         instructions::run(workspace, &[])?;
         child::run(api::cargo(workspace).args(["test", "--quiet"]))?;
     }

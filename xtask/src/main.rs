@@ -18,6 +18,7 @@ mod clients;
 mod conformance;
 mod demo;
 mod deny;
+mod dist;
 mod docs;
 mod fuzz;
 mod guests;

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 
 use crate::api::{self, ApiRun};
+use crate::dist::{self, DistRun};
 use crate::fuzz::{self, FuzzRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
@@ -29,6 +30,10 @@ Set-up and build commands that need only cargo.
   cargo xtask package [--verify]
                                 packages the published crates and checks what the packages contain; or
                                 compiles them too, which takes minutes
+  cargo xtask dist [--binary PATH]
+                                builds the packages of a release in target/dist (tar.gz, wheel, npm, deb,
+                                checksums, SBOM, provenance), and installs each in an empty folder; or
+                                packages a binary that was built
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile
   cargo xtask bench peers [--write]
@@ -62,6 +67,7 @@ pub(crate) enum Task {
     Lint,
     Api(ApiRun),
     Package(PackageRun),
+    Dist(DistRun),
     Deny,
     Bench(Vec<String>),
     Instructions(Vec<String>),
@@ -98,6 +104,7 @@ impl Task {
             "deny" => Self::Deny,
             "api" => return ApiRun::parse(&rest).map(Self::Api),
             "package" => return PackageRun::parse(&rest).map(Self::Package),
+            "dist" => return DistRun::parse(&rest).map(Self::Dist),
             "bench" => return Ok(Self::Bench(rest)),
             "instructions" if rest.iter().all(|word| word == "--write") => {
                 return Ok(Self::Instructions(rest));
@@ -149,6 +156,10 @@ impl Task {
             Self::Lint => checks::lint(workspace),
             Self::Package(run) => package::run(workspace, *run),
             Self::Api(run) => api::run(workspace, *run),
+            Self::Dist(run) => {
+                guests::build(workspace)?;
+                dist::run(workspace, run)
+            }
             Self::Deny => deny::check(workspace),
             Self::Bench(args) => {
                 if args.first().is_some_and(|word| word == "peers") {
