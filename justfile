@@ -39,6 +39,10 @@ api *args:
 package *args:
     cargo xtask package {{args}}
 
+# Build the packages of a release in target/dist, and install each in an empty folder.
+dist *args:
+    cargo xtask dist {{args}}
+
 # Check the dependencies' licences, sources and advisories.
 deny:
     cargo xtask deny
