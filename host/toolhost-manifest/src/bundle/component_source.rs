@@ -28,6 +28,13 @@ pub type EntryFuture<'a> =
 /// - An error is a finding at `spec.entry`: [`OpenBundle::entry_place`] is its place. It ends the load.
 /// - Dropping the future must stop the read.
 pub trait ComponentSource: Send + Sync + 'static {
+    /// Returns whether this source reads the component of a Tool. The host reads those of other Tools from
+    /// the bundle's directory, on a thread of its sandbox. Default: it reads all.
+    fn reads(&self, tool: &ToolResource) -> bool {
+        let _ = tool;
+        true
+    }
+
     /// Reads the component of a Tool of this bundle.
     fn read<'a>(
         &'a self,

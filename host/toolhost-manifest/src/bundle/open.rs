@@ -14,6 +14,7 @@ use super::built::{self, Budget, Language, Source, Stale, Stamp};
 use super::guarded::{BundleFiles, WriteGuard};
 use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, shown};
 use super::other_file::OtherFile;
+use super::package::{PackageOrigin, is_package};
 use super::read::{ReadError, ids_to_the_root};
 use super::view::{BundleFolder, BundleView};
 use crate::diagnostic::{Diagnostic, Place};
@@ -135,6 +136,8 @@ pub struct Entry {
     /// The files beneath the bundle's directory that belong to it, without `spec.entry`: a component that
     /// `toolhost build` built, and its sources.
     pub files: Vec<PathBuf>,
+    /// The registry that it was pulled from; `None` for a file.
+    pub package: Option<PackageOrigin>,
 }
 
 /// A Tool whose entry is source code.
@@ -280,7 +283,7 @@ impl OpenBundle {
             Some(source) => source.component,
             None => PathBuf::from(&tool.spec.entry),
         };
-        let components = self.bundle.tools().iter().map(component);
+        let components = self.tools_of_files().map(component);
         let files = self.manifest_paths().chain(components);
         files.map(|file| self.dir_path.join(file)).collect()
     }
@@ -290,10 +293,16 @@ impl OpenBundle {
         self.manifests.iter().map(|manifest| manifest.path.clone())
     }
 
+    /// Returns the Tools whose entries are files beneath the bundle's directory.
+    fn tools_of_files(&self) -> impl Iterator<Item = &ToolResource> {
+        let tools = self.bundle.tools().iter();
+        tools.filter(|tool| !is_package(&tool.spec.entry))
+    }
+
     /// Protects the files of the bundle against changes by guests. `sources` are those of
     /// [`Entry::files`].
     pub fn guarded(&self, sources: Vec<PathBuf>) -> WriteGuard {
-        let tools = self.bundle.tools().iter();
+        let tools = self.tools_of_files();
         let entries = tools.map(|tool| PathBuf::from(&tool.spec.entry));
         let files = BundleFiles {
             manifests: self.manifest_paths().collect(),
@@ -315,6 +324,11 @@ impl OpenBundle {
         tool: &ToolResource,
         max_bytes: u64,
     ) -> Result<Entry, Box<Diagnostic>> {
+        if is_package(&tool.spec.entry) {
+            let problem = " is in a registry, and this host reads only files";
+            let help = "Give the host a source of packages, or name a file beneath the bundle's directory.";
+            return Err(self.entry_error(tool, ToolErrorCode::ConfigEntry, problem, help));
+        }
         let entry = Path::new(&tool.spec.entry);
         let Some(source) = self.source_entry(tool) else {
             if OtherFile::of_source(entry).is_some() {
@@ -324,6 +338,7 @@ impl OpenBundle {
             return Ok(Entry {
                 component: read.map_err(|error| self.unreadable(tool, &error))?,
                 files: Vec::new(),
+                package: None,
             });
         };
         match self.built(&source, max_bytes) {
@@ -331,7 +346,11 @@ impl OpenBundle {
                 let inside = stamp.sources.into_iter().filter(Source::is_inside);
                 let mut files: Vec<_> = inside.map(|source| source.path.into()).collect();
                 files.push(source.component);
-                Ok(Entry { component, files })
+                Ok(Entry {
+                    component,
+                    files,
+                    package: None,
+                })
             }
             // This is the component: for a source it is [`Stale::TooMuch`].
             Err(Stale::Unreadable {
@@ -353,6 +372,9 @@ impl OpenBundle {
 
     fn source_entry(&self, tool: &ToolResource) -> Option<SourceEntry<'_>> {
         let entry = &tool.spec.entry;
+        if is_package(entry) {
+            return None;
+        }
         let language = Language::of(entry)?;
         let mut tools = self.bundle.tools().iter();
         let tool = tools.find(|other| other.spec.entry == *entry)?;
@@ -453,7 +475,8 @@ impl OpenBundle {
     }
 
     /// Creates an error at the entry of a Tool. `problem` follows the entry in the message.
-    fn entry_error(
+    #[must_use]
+    pub fn entry_error(
         &self,
         tool: &ToolResource,
         code: ToolErrorCode,

@@ -12,7 +12,7 @@ use super::agent::{self, Declared, References};
 use super::document::{self, Kind, Named};
 use super::manifests::{FILE_MAX, Manifest, ManifestError};
 use super::tool::{self, ToolPlaces};
-use super::{mcp_server, oauth_app};
+use super::{mcp_server, oauth_app, package};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
@@ -174,7 +174,9 @@ impl Reading<'_> {
         let is_first = check_unique("Tool", &named, &mut self.tool_names, &mut self.findings);
         if let Some((mut spec, places)) = spec.filter(|_| is_first) {
             let metadata = named.metadata;
-            spec.entry = self.manifest.resolve(&spec.entry);
+            if !package::is_package(&spec.entry) {
+                spec.entry = self.manifest.resolve(&spec.entry);
+            }
             self.tools.push((ToolResource { metadata, spec }, places));
         }
     }

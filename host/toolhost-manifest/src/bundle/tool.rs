@@ -9,6 +9,7 @@ use toolhost_contract::{
 
 use super::document::Named;
 use super::oauth_app;
+use super::package::{PackageReference, is_package};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
@@ -86,17 +87,39 @@ fn refuse_removed(spec: &Fields<'_>, findings: &mut Findings) {
     }
 }
 
-/// Reads the path of the component. A missing file is found when it is opened.
+/// Reads the path of the component, or its name in a registry. A missing file is found when it is opened.
 fn read_entry(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     let entry = at.text(findings)?;
     if entry.trim().is_empty() {
         return at.refused("'entry' is empty", findings);
+    }
+    if is_package(entry) {
+        return read_package(entry, at, findings);
     }
     let Some(problem) = path_problem(entry) else {
         return Some(entry.to_owned());
     };
     let message = format!("entry '{}' {problem}", short(entry));
     findings.error(ToolErrorCode::ConfigEntry, at, message);
+    None
+}
+
+/// Reads the name of a component in a registry. It has a digest: a tag may name other bytes tomorrow.
+fn read_package(entry: &str, at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
+    let (problem, help) = match PackageReference::parse(entry) {
+        Ok(reference) if reference.digest().is_some() => return Some(entry.to_owned()),
+        Ok(_) => (
+            "has no digest, so it may name other bytes tomorrow".to_owned(),
+            "Write the digest with `toolhost update`, or pull the tool with `toolhost add`.",
+        ),
+        Err(error) => (
+            format!("is invalid: {error}"),
+            "Write oci://HOST/REPOSITORY:TAG@sha256:DIGEST, as `toolhost add` does.",
+        ),
+    };
+    let message = format!("entry '{}' {problem}", short(entry));
+    let error = Diagnostic::error(ToolErrorCode::ConfigEntry, findings.place(at), message);
+    findings.add(error.with_help(help));
     None
 }
 

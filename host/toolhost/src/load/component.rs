@@ -178,7 +178,8 @@ impl Preparation<'_> {
         let _reading = self.reading.lock().await;
         let sandbox = &self.host.sandbox;
         let max_bytes = sandbox.compile_limits().bytes;
-        if let Some(source) = &self.host.components {
+        let source = self.host.components.as_ref();
+        if let Some(source) = source.filter(|source| source.reads(tool)) {
             return source.read(self.open, tool, max_bytes).await;
         }
         let (open, owned) = (Arc::clone(self.open), tool.clone());

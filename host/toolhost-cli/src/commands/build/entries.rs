@@ -3,6 +3,7 @@
 use toolhost::ToolErrorCode;
 use toolhost::manifest::{Diagnostic, ToolResource};
 use toolhost_manifest::bundle::built::Language;
+use toolhost_manifest::bundle::package::is_package;
 use toolhost_manifest::bundle::{CORE_MODULE_HELP, OpenBundle, OtherFile};
 
 use super::handlers::at;
@@ -14,7 +15,8 @@ const COMPONENT_MAX: u64 = 1 << 30;
 /// Returns the Tools with entries that are neither source nor components, with the errors.
 pub(super) fn wrong(open: &OpenBundle) -> Vec<(&ToolResource, BuildError)> {
     let tools = open.bundle().tools().iter();
-    let others = tools.filter(|tool| Language::of(&tool.spec.entry).is_none());
+    let others = tools
+        .filter(|tool| Language::of(&tool.spec.entry).is_none() && !is_package(&tool.spec.entry));
     let wrong = others.filter_map(|tool| {
         let finding = check(open, tool).err()?;
         let fault = Fault::new(finding.message).next(finding.help);

@@ -104,6 +104,27 @@ fn an_entry_lies_beneath_the_bundle() {
 }
 
 #[test]
+fn an_entry_in_a_registry_has_a_digest() {
+    let entry = |entry: &str| tool_spec(&format!("{{entry: \"{entry}\", exports: [{{name: x}}]}}"));
+    let digest = format!("sha256:{}", "0".repeat(64));
+    check(&entry(&format!("oci://ghcr.io/me/text:1.0@{digest}")), &[]);
+    check(&entry(&format!("oci://ghcr.io/me/text@{digest}")), &[]);
+    let refused = |text: &str, message: &str| {
+        let message = format!(
+            "4:16: error[E_CONFIG_ENTRY_NOT_FOUND] documents[0].spec.entry: entry '{text}' {message}"
+        );
+        check(&entry(text), &[&message]);
+    };
+    let unpinned = "has no digest, so it may name other bytes tomorrow";
+    refused("oci://ghcr.io/me/text:1.0", unpinned);
+    refused("oci://ghcr.io/me/text", unpinned);
+    refused(
+        "oci://me/text:1.0",
+        "is invalid: 'me/text:1.0' names no registry: write HOST/REPOSITORY[:TAG], such as ghcr.io/me/text:1.0",
+    );
+}
+
+#[test]
 fn names_hold_no_double_underscore_and_make_one_tool_name_each() {
     // tool-spec-v2 §2.2(3), §4.3, §5.2(3), §6.2, §15
     let code = "error[E_CONFIG_INVALID_NAME] documents[0]";
