@@ -1,0 +1,185 @@
+//! Credentials for registries.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use docker_credential::{CredentialRetrievalError, DockerCredential};
+
+/// Largest configuration file of Docker, in bytes.
+const CONFIG_MAX: u64 = 1 << 20;
+
+/// Docker Hub in Docker's configuration.
+const DOCKER_HUB: &str = "https://index.docker.io/v1/";
+
+/// A credential for a registry.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Credential {
+    /// A user and a password or token.
+    Password {
+        /// The user.
+        user: String,
+        /// The password.
+        password: String,
+    },
+    /// A token that the registry's token server exchanges for another one.
+    IdentityToken(String),
+}
+
+/// Omits the secret.
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Password { user, .. } => f
+                .debug_struct("Password")
+                .field("user", user)
+                .finish_non_exhaustive(),
+            Self::IdentityToken(_) => f.debug_tuple("IdentityToken").finish_non_exhaustive(),
+        }
+    }
+}
+
+/// Finds the credential for a registry.
+pub trait Credentials: fmt::Debug + Send + Sync + 'static {
+    /// Returns the credential for the host of a registry, with its port if it has one. Returns none if there is none.
+    /// May block: it runs on a thread of its own.
+    ///
+    /// # Errors
+    /// Why it cannot be read, without secrets.
+    fn find(&self, registry: &str) -> Result<Option<Credential>, String>;
+}
+
+/// No credentials: every request is anonymous.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCredentials;
+
+impl Credentials for NoCredentials {
+    fn find(&self, _registry: &str) -> Result<Option<Credential>, String> {
+        Ok(None)
+    }
+}
+
+/// The credentials in Docker's configuration file, or those that the helper programs give that it names.
+#[derive(Debug, Clone)]
+pub struct DockerConfig {
+    path: PathBuf,
+}
+
+impl DockerConfig {
+    /// Reads this file, `~/.docker/config.json`, whenever a registry asks for credentials. There are none if it does
+    /// not exist.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    fn read(&self) -> Result<Option<Vec<u8>>, String> {
+        let failed = |error: io::Error| format!("{}: {error}", self.path.display());
+        let mut bytes = Vec::new();
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        file.take(CONFIG_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
+        if bytes.len() as u64 > CONFIG_MAX {
+            return Err(format!(
+                "{} is larger than {CONFIG_MAX} bytes",
+                self.path.display()
+            ));
+        }
+        Ok(Some(bytes))
+    }
+}
+
+impl Credentials for DockerConfig {
+    fn find(&self, registry: &str) -> Result<Option<Credential>, String> {
+        let Some(config) = self.read()? else {
+            return Ok(None);
+        };
+        let name = match registry {
+            "docker.io" => DOCKER_HUB,
+            other => other,
+        };
+        match docker_credential::get_credential_from_reader(&*config, name) {
+            Ok(DockerCredential::UsernamePassword(user, password)) => {
+                Ok(Some(Credential::Password { user, password }))
+            }
+            Ok(DockerCredential::IdentityToken(token)) => {
+                Ok(Some(Credential::IdentityToken(token)))
+            }
+            Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(None),
+            Err(error) => Err(reason(&error, &self.path)),
+        }
+    }
+}
+
+/// The reason without what a helper program printed, which may be a secret.
+fn reason(error: &CredentialRetrievalError, path: &Path) -> String {
+    let path = path.display();
+    match error {
+        CredentialRetrievalError::HelperFailure { helper, .. } => {
+            format!("{path} names the program {helper}, which failed")
+        }
+        CredentialRetrievalError::HelperCommunicationError => {
+            format!("{path} names a program for credentials, which could not be run")
+        }
+        CredentialRetrievalError::MalformedHelperResponse
+        | CredentialRetrievalError::CredentialDecodingError
+        | CredentialRetrievalError::CredentialMismatchError
+        | CredentialRetrievalError::NoCredentialConfigured
+        | CredentialRetrievalError::ConfigNotFound
+        | CredentialRetrievalError::ConfigReadError => format!("{path}: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_those_of_the_registry_and_its_port() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        // "me:pass" and "hub:secret".
+        let config = r#"{"auths": {"ghcr.io": {"auth": "bWU6cGFzcw=="}, "https://index.docker.io/v1/": {"auth": "aHViOnNlY3JldA=="}}}"#;
+        std::fs::write(&path, config).unwrap();
+        let found = DockerConfig::new(&path);
+        let password = |user: &str, password: &str| {
+            Some(Credential::Password {
+                user: user.to_owned(),
+                password: password.to_owned(),
+            })
+        };
+        assert_eq!(found.find("ghcr.io").unwrap(), password("me", "pass"));
+        assert_eq!(found.find("docker.io").unwrap(), password("hub", "secret"));
+        assert_eq!(found.find("ghcr.io:444").unwrap(), None);
+        assert_eq!(found.find("example.com").unwrap(), None);
+        assert!(!format!("{:?}", found.find("ghcr.io")).contains("pass"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_an_error_and_a_missing_one_holds_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        assert_eq!(DockerConfig::new(&path).find("ghcr.io").unwrap(), None);
+        std::fs::write(&path, "{").unwrap();
+        assert!(
+            DockerConfig::new(&path)
+                .find("ghcr.io")
+                .unwrap_err()
+                .contains("config.json")
+        );
+        std::fs::write(&path, vec![b' '; (CONFIG_MAX + 1) as usize]).unwrap();
+        assert!(
+            DockerConfig::new(&path)
+                .find("ghcr.io")
+                .unwrap_err()
+                .contains("larger")
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Why a request to a registry failed.
+
+use toolhost_manifest::bundle::package::PackageReference;
+
+/// Why a request to a registry failed. Texts of the registry are cut and escaped.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The registry could not be reached, or did not answer as HTTP requires, or not in time.
+    #[error("{registry} cannot be reached: {reason}")]
+    Unreachable {
+        /// Its host.
+        registry: String,
+        /// Why.
+        reason: String,
+    },
+    /// The registry refuses the request.
+    #[error("{registry} refuses to {action}{}: {reason}", credentials(*.had_credentials))]
+    Refused {
+        /// Its host.
+        registry: String,
+        /// Such as `read me/text`.
+        action: String,
+        /// Whether credentials were sent.
+        had_credentials: bool,
+        /// What it answered.
+        reason: String,
+    },
+    /// The registry has no such manifest or blob.
+    #[error("{registry} has no {what}")]
+    NotFound {
+        /// Its host.
+        registry: String,
+        /// Such as `me/text:1.0`.
+        what: String,
+    },
+    /// The registry sent, or announced, more than is read.
+    #[error("{what} of {registry} is larger than {max} bytes")]
+    TooLarge {
+        /// Its host.
+        registry: String,
+        /// What was asked for.
+        what: String,
+        /// Most bytes that are read of it.
+        max: u64,
+    },
+    /// The bytes have another digest than the one that was asked for.
+    #[error("{registry} sent other bytes for {what}: they have the digest {found}")]
+    Digest {
+        /// Its host.
+        registry: String,
+        /// What was asked for, by digest.
+        what: String,
+        /// The digest of the bytes.
+        found: String,
+    },
+    /// The registry answered with something that the protocol does not have.
+    #[error("{registry} did not {action}: {reason}")]
+    Protocol {
+        /// Its host.
+        registry: String,
+        /// Such as `read me/text`.
+        action: String,
+        /// What it answered.
+        reason: String,
+    },
+    /// The credentials for the registry could not be read.
+    #[error("the credentials for {registry} could not be read: {reason}")]
+    Credentials {
+        /// Its host.
+        registry: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+fn credentials(had: bool) -> &'static str {
+    match had {
+        true => " with the credentials for it",
+        false => " without credentials",
+    }
+}
+
+impl RegistryError {
+    /// Returns the next step for the reader.
+    #[must_use]
+    pub fn help(&self, reference: &PackageReference) -> String {
+        let registry = reference.registry();
+        match self {
+            Self::Unreachable { .. } => {
+                "Check the name of the registry and the network. What was pulled before is used without a network."
+                    .to_owned()
+            }
+            Self::Refused {
+                had_credentials: false,
+                ..
+            } => format!("Log in, such as with `docker login {registry}`: its configuration file is read."),
+            Self::Refused { .. } => {
+                "Log in as somebody who may do this, or check the name of the repository.".to_owned()
+            }
+            Self::NotFound { .. } => "Check the name, the tag and the digest.".to_owned(),
+            Self::TooLarge { .. } => "Nothing was kept. It is not a package of a tool, or too large for this host.".to_owned(),
+            Self::Digest { .. } => {
+                "Nothing was kept: the registry, or somebody on the way to it, exchanges files. Do not use it before this is explained."
+                    .to_owned()
+            }
+            Self::Protocol { .. } => "Check that it is an OCI registry, and try again later.".to_owned(),
+            Self::Credentials { .. } => {
+                format!("Log in again, such as with `docker login {registry}`, or correct the file.")
+            }
+        }
+    }
+}
