@@ -104,12 +104,12 @@ fn read_entry(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     None
 }
 
-/// Reads the name of a component in a registry. It has a digest: a tag may name other bytes tomorrow.
+/// Reads the name of a component in a registry. It has a digest: what a tag names may change.
 fn read_package(entry: &str, at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     let (problem, help) = match PackageReference::parse(entry) {
         Ok(reference) if reference.digest().is_some() => return Some(entry.to_owned()),
         Ok(_) => (
-            "has no digest, so it may name other bytes tomorrow".to_owned(),
+            "has no digest, and what a tag names may change".to_owned(),
             "Write the digest with `toolhost update`, or pull the tool with `toolhost add`.",
         ),
         Err(error) => (

@@ -111,11 +111,11 @@ fn an_entry_in_a_registry_has_a_digest() {
     check(&entry(&format!("oci://ghcr.io/me/text@{digest}")), &[]);
     let refused = |text: &str, message: &str| {
         let message = format!(
-            "4:16: error[E_CONFIG_ENTRY_NOT_FOUND] documents[0].spec.entry: entry '{text}' {message}"
+            "4:15: error[E_CONFIG_ENTRY_NOT_FOUND] documents[0].spec.entry: entry '{text}' {message}"
         );
         check(&entry(text), &[&message]);
     };
-    let unpinned = "has no digest, so it may name other bytes tomorrow";
+    let unpinned = "has no digest, and what a tag names may change";
     refused("oci://ghcr.io/me/text:1.0", unpinned);
     refused("oci://ghcr.io/me/text", unpinned);
     refused(
