@@ -300,7 +300,7 @@ impl Registry {
             headers: HeaderMap::new(),
             body: bytes,
             max: ERROR_MAX,
-            is_local: is_local,
+            is_local,
         };
         put.headers
             .insert(CONTENT_TYPE, value("application/octet-stream"));
