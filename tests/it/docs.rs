@@ -233,7 +233,7 @@ fn the_files_in_which_to_add_something_exist() {
 }
 
 /// The source folder of each crate or test binary that the pages name.
-const SOURCES: [(&str, &str); 17] = [
+const SOURCES: [(&str, &str); 18] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost-store", "host/toolhost-store/src"),
@@ -249,6 +249,7 @@ const SOURCES: [(&str, &str); 17] = [
     ("toolhost-mcp-client", "host/toolhost-mcp-client/src"),
     ("toolhost-oauth", "host/toolhost-oauth/src"),
     ("oauth", "host/toolhost-oauth/tests/it"),
+    ("toolhost-package", "host/toolhost-package/src"),
     ("toolhost-testing", "host/toolhost-testing/src"),
     ("toolhost-changesets", "host/toolhost-changesets/src"),
 ];

@@ -9,7 +9,7 @@ use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
     any_language, browser, child, clients, conformance, dist, instructions, mcp_clients,
-    mcp_servers, oauth, sources,
+    mcp_servers, oauth, registry, sources,
 };
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
@@ -25,6 +25,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         mcp_servers::install(workspace)?;
         oauth::install(workspace)?;
         browser::install(workspace)?;
+        registry::install(workspace)?;
         mcp_clients::test(workspace)?;
         conformance::test(workspace)?;
         dist::test(workspace)?;
@@ -124,6 +125,7 @@ fn cargo_with_guests(workspace: &Workspace) -> Command {
         .env("TOOLHOST_MCP_CLIENTS", mcp_clients::installed(workspace))
         .env("TOOLHOST_MCP_SERVERS", mcp_servers::installed(workspace))
         .env("TOOLHOST_OAUTH", oauth::installed(workspace))
+        .env("TOOLHOST_REGISTRY", registry::installed(workspace))
         .env("TOOLHOST_BROWSER", browser::installed(workspace));
     cargo
 }

@@ -30,6 +30,7 @@ mod package;
 mod packages;
 mod peers;
 mod published;
+mod registry;
 mod sources;
 mod task;
 mod tool;

@@ -5,6 +5,7 @@ mod bundle;
 mod docs;
 mod help;
 mod mcp;
+mod packages;
 mod parse;
 mod replay;
 mod rpc;
@@ -28,6 +29,7 @@ pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeAr
 use bundle::BUNDLE;
 pub(crate) use docs::DocsArgs;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
+pub(crate) use packages::{AddArgs, PublishArgs, UpdateArgs, VendorArgs};
 pub(crate) use parse::parse;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use rpc::RpcArgs;
@@ -154,6 +156,18 @@ pub(crate) enum Command {
         override_usage = "toolhost test [OPTIONS] [BUNDLE] [FILTER]..."
     )]
     Test(TestArgs),
+    /// Publish a tool of a bundle in an OCI registry
+    #[command(after_long_help = packages::PUBLISH, arg_required_else_help = true)]
+    Publish(PublishArgs),
+    /// Add a tool of an OCI registry to a bundle, by digest
+    #[command(after_long_help = packages::ADD, arg_required_else_help = true)]
+    Add(AddArgs),
+    /// Update the digests of a bundle's packages to those that their tags have now
+    #[command(after_long_help = packages::UPDATE)]
+    Update(UpdateArgs),
+    /// Copy the packages of a bundle beside its manifest
+    #[command(after_long_help = packages::VENDOR)]
+    Vendor(VendorArgs),
     /// Show the exports and imports of a component, and whether it would load
     #[command(after_long_help = help::INSPECT)]
     Inspect(InspectArgs),

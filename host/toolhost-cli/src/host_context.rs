@@ -2,6 +2,7 @@
 //! be given.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use toolhost::{
@@ -11,6 +12,8 @@ use toolhost::{
     recording::CallRecorder,
     sandbox::{CacheConfig, Compiler, SandboxStartError},
 };
+
+use toolhost_package::{DockerConfig, PackageSource, PackageStore, Registry, RegistryConfig};
 
 use crate::failure::Failure;
 use crate::files;
@@ -33,14 +36,17 @@ pub(crate) struct HostFactory {
     policy_path: Option<PathBuf>,
     secret_files: Vec<PathBuf>,
     cache: Option<PathBuf>,
+    packages: PackageSource,
     /// Displays what is compiled.
     pub(crate) progress: Progress,
 }
 
 impl HostFactory {
     pub(crate) fn start(settings: &Settings, policy: &PolicyFile) -> Result<Self, Failure> {
+        let sandbox = sandbox(settings)?;
         Ok(Self {
-            sandbox: sandbox(settings)?,
+            packages: packages(&sandbox, settings),
+            sandbox,
             home: settings.dirs.home.clone(),
             policy_path: policy.path.clone(),
             secret_files: policy.secret_files.clone(),
@@ -54,6 +60,7 @@ impl HostFactory {
         let mut builder = Host::builder()
             .sandbox(self.sandbox.clone())
             .policy(policy)
+            .component_source(self.packages.clone())
             .on_progress(self.progress.listener());
         if let Some(home) = &self.home {
             builder = builder.keep_out_of("the home directory", home);
@@ -207,6 +214,17 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Failure> {
         started => started,
     };
     Ok(started.context("the sandbox cannot start")?)
+}
+
+/// Returns what reads packages: from the cache, or from registries.
+pub(crate) fn packages(sandbox: &Sandbox, settings: &Settings) -> PackageSource {
+    let mut config = RegistryConfig::new(sandbox.clone());
+    if let Some(path) = &settings.dirs.docker_config {
+        config.credentials = Arc::new(DockerConfig::new(path));
+    }
+    let cache = settings.dirs.cache.as_ref();
+    let cache = cache.map(|cache| PackageStore::new(cache.join("packages")));
+    PackageSource::new(Registry::new(config), sandbox.clone(), cache)
 }
 
 /// Returns which servers HTTPS requests trust.

@@ -10,6 +10,8 @@ pub(crate) struct StateDirs {
     pub(crate) state_root: Option<PathBuf>,
     /// Holds compiled components.
     pub(crate) cache: Option<PathBuf>,
+    /// Docker's configuration file, which may have credentials for registries.
+    pub(crate) docker_config: Option<PathBuf>,
     /// The home directory, which is never a workdir.
     pub(crate) home: Option<PathBuf>,
 }
@@ -36,6 +38,9 @@ impl StateDirs {
         Self {
             state_root: state_root.or_else(|| own("XDG_STATE_HOME", STATE)),
             cache: own("XDG_CACHE_HOME", ".cache"),
+            docker_config: path("DOCKER_CONFIG")
+                .or_else(|| Some(home.as_ref()?.join(".docker")))
+                .map(|folder| folder.join("config.json")),
             home,
         }
     }

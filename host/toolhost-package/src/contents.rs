@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::registry::{Descriptor, MANIFEST_TYPE, digest_of};
 
-/// The annotation of a package's manifest that has its Tool resource, as YAML: a second layer would keep other clients
-/// from finding the component.
-pub const TOOL_ANNOTATION: &str = "dev.toolhost.tool";
+/// The annotation of a package's manifest that has its Tool resource, as JSON. It is no second layer, because other
+/// clients expect one layer, and because the digest of the manifest, which a signature names, covers it.
+pub const TOOL_ANNOTATION: &str = "ai.goondan.tool";
 
 /// Longest Tool resource in an annotation, in bytes. A whole manifest has at most 1 MiB.
 const TOOL_MAX: usize = 512 << 10;
@@ -70,7 +70,7 @@ struct ImageManifest {
 }
 
 impl PackageContents {
-    /// Makes the parts of a package. `tool` is its Tool resource as YAML, `imports` and `exports` are the interfaces of
+    /// Makes the parts of a package. `tool` is its Tool resource as JSON, `imports` and `exports` are the interfaces of
     /// the component, `annotations` are added to those of the manifest.
     ///
     /// # Errors

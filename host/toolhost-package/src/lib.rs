@@ -8,10 +8,16 @@
 mod contents;
 mod credentials;
 mod registry;
+mod source;
+mod store;
+mod tool_document;
 
 pub use contents::{ContentsError, PackageContents, TOOL_ANNOTATION};
 pub use credentials::{Credential, Credentials, DockerConfig, NoCredentials};
 pub use registry::{Descriptor, Manifest, Registry, RegistryConfig, RegistryError};
+pub use source::{PackageSource, PullError, Pulled, VENDOR};
+pub use store::{PackageStore, StoreError};
+pub use tool_document::{ToolDocumentError, tool_document, tool_json};
 
 #[cfg(test)]
 use toolhost_features as _;

@@ -27,7 +27,7 @@ use self::exchange::{Exchange, NoResponse, Response, Sent, is_loopback, location
 use crate::credentials::{Credential, Credentials, NoCredentials};
 
 /// Most bytes of a manifest, and of a list of referrers.
-const MANIFEST_MAX: u64 = 1 << 20;
+pub(crate) const MANIFEST_MAX: u64 = 1 << 20;
 
 /// Most bytes of an answer that says why a request is refused.
 const ERROR_MAX: u64 = 64 << 10;

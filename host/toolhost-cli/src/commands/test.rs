@@ -292,6 +292,7 @@ fn with_cache(settings: &Settings) -> Result<(Option<TempDir>, Settings), Failur
     let dirs = StateDirs {
         state_root: Some(dir.path().join("state")),
         cache: Some(dir.path().join("cache")),
+        docker_config: settings.dirs.docker_config.clone(),
         home: settings.dirs.home.clone(),
     };
     let settings = Settings {

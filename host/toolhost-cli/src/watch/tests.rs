@@ -24,6 +24,7 @@ fn settings() -> Arc<Settings> {
         dirs: StateDirs {
             state_root: None,
             cache: None,
+            docker_config: None,
             home: None,
         },
         verbosity: Verbosity::Quiet,

@@ -29,6 +29,10 @@ Commands:
   mcp          Authorize this host at MCP servers that require OAuth
   auth         Grant tools access to the accounts of users: OAuth
   test         Run the test cases of a bundle's tools, and cases generated from their schemas
+  publish      Publish a tool of a bundle in an OCI registry
+  add          Add a tool of an OCI registry to a bundle, by digest
+  update       Update the digests of a bundle's packages to those that their tags have now
+  vendor       Copy the packages of a bundle beside its manifest
   inspect      Show the exports and imports of a component, and whether it would load
   wit          Write the contract as WIT, for tools in any language
   component    Make a component of a core module, such as C and Go compile to
@@ -71,6 +75,10 @@ fn every_command_has_examples_and_exit_codes() {
         "mcp",
         "auth",
         "test",
+        "publish",
+        "add",
+        "update",
+        "vendor",
         "inspect",
         "cache",
         "doctor",

@@ -29,6 +29,7 @@ mod mcp_login;
 mod mcp_servers;
 mod mistakes;
 mod on_terminal;
+mod packages;
 mod pending;
 mod places;
 mod play;

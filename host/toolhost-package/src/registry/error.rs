@@ -1,7 +1,5 @@
 //! Why a request to a registry failed.
 
-use toolhost_manifest::bundle::package::PackageReference;
-
 /// Why a request to a registry failed. Texts of the registry are cut and escaped.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -84,29 +82,28 @@ fn credentials(had: bool) -> &'static str {
 impl RegistryError {
     /// Returns the next step for the reader.
     #[must_use]
-    pub fn help(&self, reference: &PackageReference) -> String {
-        let registry = reference.registry();
+    pub fn help(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => {
                 "Check the name of the registry and the network. What was pulled before is used without a network."
-                    .to_owned()
             }
             Self::Refused {
                 had_credentials: false,
                 ..
-            } => format!("Log in, such as with `docker login {registry}`: its configuration file is read."),
+            } => "Log in, such as with `docker login`: its configuration file is read.",
             Self::Refused { .. } => {
-                "Log in as somebody who may do this, or check the name of the repository.".to_owned()
+                "Log in as somebody who may do this, or check the name of the repository."
             }
-            Self::NotFound { .. } => "Check the name, the tag and the digest.".to_owned(),
-            Self::TooLarge { .. } => "Nothing was kept. It is not a package of a tool, or too large for this host.".to_owned(),
+            Self::NotFound { .. } => "Check the name, the tag and the digest.",
+            Self::TooLarge { .. } => {
+                "Nothing was kept. It is not a package of a tool, or too large for this host."
+            }
             Self::Digest { .. } => {
                 "Nothing was kept: the registry, or somebody on the way to it, exchanges files. Do not use it before this is explained."
-                    .to_owned()
             }
-            Self::Protocol { .. } => "Check that it is an OCI registry, and try again later.".to_owned(),
+            Self::Protocol { .. } => "Check that it is an OCI registry, and try again later.",
             Self::Credentials { .. } => {
-                format!("Log in again, such as with `docker login {registry}`, or correct the file.")
+                "Log in again, such as with `docker login`, or correct the file."
             }
         }
     }

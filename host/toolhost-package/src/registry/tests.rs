@@ -196,7 +196,7 @@ async fn what_is_public_is_read_without_credentials_and_what_is_not_is_refused()
         refused.to_string().contains("without credentials"),
         "{refused}"
     );
-    assert!(refused.help(&reference_of_private).contains("docker login"));
+    assert!(refused.help().contains("docker login"));
 }
 
 #[tokio::test]

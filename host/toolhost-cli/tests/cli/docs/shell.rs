@@ -6,8 +6,19 @@ use super::pages::{code_spans, pages, snippets_in};
 use crate::terminal::{Terminal, root};
 
 /// Programs that lines may begin with, beside `toolhost`.
-const PROGRAMS: [&str; 10] = [
-    "cargo", "cd", "cp", "echo", "mkdir", "node", "npm", "npx", "python3", "rustup",
+const PROGRAMS: [&str; 12] = [
+    "gh",
+    "sha256sum",
+    "cargo",
+    "cd",
+    "cp",
+    "echo",
+    "mkdir",
+    "node",
+    "npm",
+    "npx",
+    "python3",
+    "rustup",
 ];
 
 /// The words of a line, up to a comment or another program; quotes hold words together.

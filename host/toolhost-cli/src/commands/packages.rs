@@ -1,0 +1,101 @@
+//! `toolhost publish`, `add`, `update` and `vendor`: tools in OCI registries.
+
+mod add;
+mod edit;
+mod publish;
+mod update;
+mod vendor;
+
+use std::path::Path;
+
+use serde_json::Value;
+use toolhost::Sandbox;
+use toolhost_manifest::bundle::package::PackageReference;
+use toolhost_manifest::{Bundle, bundle::OpenBundle};
+use toolhost_package::{PackageSource, PullError, Pulled};
+
+pub(crate) use add::add;
+pub(crate) use publish::publish;
+pub(crate) use update::update;
+pub(crate) use vendor::vendor;
+
+use crate::failure::Failure;
+use crate::host_context;
+use crate::settings::Settings;
+use crate::terminal::progress::Progress;
+
+/// Parses a reference of the command line.
+fn reference(text: &str) -> Result<PackageReference, Failure> {
+    let hint = "Write HOST/REPOSITORY:TAG, such as ghcr.io/me/notes:1.0.";
+    let parsed = PackageReference::parse(text);
+    parsed.map_err(|error| Failure::of(error).hint(hint))
+}
+
+/// Opens a bundle without loading its components.
+async fn open(path: &Path) -> Result<OpenBundle, Failure> {
+    let path = path.to_owned();
+    let opened = tokio::task::spawn_blocking(move || Bundle::open(&path)).await;
+    let opened = opened.map_err(Failure::of)?;
+    opened.map_err(|error| Failure::of_bundle(error, None))
+}
+
+/// Pulls packages.
+struct Puller {
+    sandbox: Sandbox,
+    source: PackageSource,
+    progress: Progress,
+}
+
+impl Puller {
+    fn new(settings: &Settings) -> Result<Self, Failure> {
+        let sandbox = host_context::sandbox(settings)?;
+        Ok(Self {
+            source: host_context::packages(&sandbox, settings),
+            sandbox,
+            progress: Progress::start(settings.verbosity),
+        })
+    }
+
+    async fn pull(
+        &self,
+        reference: &PackageReference,
+        vendored: Option<&Path>,
+    ) -> Result<Pulled, Failure> {
+        let _phase = self.progress.waiting(&format!("pulling {reference}"));
+        let max = self.sandbox.compile_limits().bytes;
+        let pulled = self.source.pull(reference, vendored, max).await;
+        pulled.map_err(|error| failure(reference, error))
+    }
+
+    /// Returns the reference with the digest that its tag has now.
+    async fn resolve(&self, reference: &PackageReference) -> Result<PackageReference, Failure> {
+        let _phase = self
+            .progress
+            .waiting(&format!("asking {}", reference.registry()));
+        let resolved = self.source.resolve(reference).await;
+        resolved.map_err(|error| failure(reference, error))
+    }
+}
+
+fn failure(reference: &PackageReference, error: PullError) -> Failure {
+    let help = error.help();
+    Failure::from(anyhow::Error::new(error).context(format!("{reference} cannot be pulled")))
+        .hint(help)
+}
+
+/// Returns the Tool resource of a package.
+fn tool_of(pulled: &Pulled) -> Result<Value, Failure> {
+    let tool = pulled.tool.as_deref();
+    let tool = tool.and_then(|json| serde_json::from_str::<Value>(json).ok());
+    tool.ok_or_else(|| {
+        let error = anyhow::anyhow!(
+            "{} has no Tool resource: another program has written it",
+            pulled.reference
+        );
+        let hint = format!(
+            "Write a Tool with `entry: {}`; `toolhost inspect` lists the handlers of a component.",
+            pulled.reference
+        );
+        Failure::from(error).hint(hint)
+    })
+}

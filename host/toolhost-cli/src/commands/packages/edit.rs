@@ -1,0 +1,78 @@
+//! Changes a manifest, after the bundle was checked with the change.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use toolhost_manifest::Bundle;
+use toolhost_manifest::bundle::{BundleView, MANIFEST};
+
+use crate::failure::Failure;
+use crate::files;
+use crate::terminal::text;
+
+/// Largest manifest, in bytes. The bundle is checked with its own limit.
+const MANIFEST_BYTES_MAX: u64 = 16 << 20;
+
+/// The manifest of a bundle: its directory and its name there.
+pub(super) struct ManifestFile {
+    folder: PathBuf,
+    name: PathBuf,
+    /// The text; none if the file does not exist.
+    pub(super) text: Option<String>,
+}
+
+impl ManifestFile {
+    /// Reads the manifest at a path that the user named: a file, or a directory.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let (folder, name) = match path.is_dir() {
+            true => (path.to_owned(), PathBuf::from(MANIFEST)),
+            false => {
+                let name = path.file_name().unwrap_or(MANIFEST.as_ref());
+                (files::folder_of(path).to_owned(), PathBuf::from(name))
+            }
+        };
+        let path = folder.join(&name);
+        let text = match path.symlink_metadata() {
+            Ok(_) => {
+                let bytes = files::read("the manifest", &path, MANIFEST_BYTES_MAX)?;
+                let text = String::from_utf8(bytes);
+                Some(text.with_context(|| format!("{} is not UTF-8", shown(&path)))?)
+            }
+            Err(_) => None,
+        };
+        Ok(Self { folder, name, text })
+    }
+
+    /// Returns the path.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// Writes another text, if the bundle is valid with it.
+    pub(super) fn write(&self, text: &str) -> Result<(), Failure> {
+        let checked = tempfile::tempdir().context("a temporary directory cannot be made")?;
+        fs::write(checked.path().join("manifest"), text)
+            .context("a temporary file cannot be written")?;
+        let files = BTreeMap::from([(self.name.clone(), Some(PathBuf::from("manifest")))]);
+        let view = BundleView::new(checked.path(), files)
+            .context("a temporary directory cannot be opened")?;
+        // By its directory, in which the manifest may not exist yet.
+        let bundle = match self.name.as_os_str() == MANIFEST {
+            true => self.folder.clone(),
+            false => self.path(),
+        };
+        let opened = Bundle::open_with(&bundle, view);
+        opened.map_err(|error| {
+            Failure::of_bundle(error, None).hint("The manifest was not changed.")
+        })?;
+        files::write_over_file(&self.path(), text.as_bytes())
+            .with_context(|| format!("{} cannot be written", shown(&self.path())))?;
+        Ok(())
+    }
+}
+
+fn shown(path: &Path) -> String {
+    text::line(&path.to_string_lossy())
+}

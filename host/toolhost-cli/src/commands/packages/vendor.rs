@@ -1,0 +1,36 @@
+//! `toolhost vendor`: copies the packages of a bundle beside its manifest.
+
+use toolhost_manifest::bundle::package::{PackageReference, is_package};
+use toolhost_package::{PackageStore, VENDOR};
+
+use super::{Puller, open};
+use crate::args::VendorArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::terminal::{stdout, text};
+
+pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let opened = open(&args.bundle).await?;
+    let puller = Puller::new(settings)?;
+    let store = PackageStore::new(opened.dir().join(VENDOR));
+    let tools = opened.bundle().tools().iter();
+    let entries = tools
+        .map(|tool| &tool.spec.entry)
+        .filter(|entry| is_package(entry));
+    let references = entries.filter_map(|entry| PackageReference::parse(entry).ok());
+    let mut count = 0_usize;
+    for reference in references {
+        let pulled = puller.pull(&reference, Some(opened.dir())).await?;
+        let store = store.clone();
+        let kept = puller.sandbox.compute(move || pulled.keep(&store)).await;
+        let kept = kept.map_err(Failure::of)?;
+        kept.map_err(|error| {
+            Failure::of(error).hint("Make the directory of the bundle writable.")
+        })?;
+        count += 1;
+    }
+    let path = text::line(&store.dir().to_string_lossy());
+    stdout::write(&format!("{path}: {}", text::counted(count, "package")))?;
+    Ok(Exit::Done)
+}

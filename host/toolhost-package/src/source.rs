@@ -1,0 +1,260 @@
+//! Reads components of packages: from `vendor` beside the bundle, from the cache, or else from the registry.
+
+use std::fmt;
+use std::path::Path;
+
+use toolhost_contract::{ToolErrorCode, ToolResource};
+use toolhost_manifest::bundle::component_source::{ComponentSource, EntryFuture};
+use toolhost_manifest::bundle::package::{PackageOrigin, PackageReference, is_package};
+use toolhost_manifest::bundle::{Entry, OpenBundle};
+use toolhost_sandbox::Sandbox;
+
+use crate::contents::{ContentsError, PackageContents};
+use crate::registry::{Descriptor, MANIFEST_MAX, Registry, RegistryError};
+use crate::store::{PackageStore, StoreError};
+
+/// The folder of copied packages, in the bundle's directory.
+pub const VENDOR: &str = "vendor";
+
+/// Reads the components of entries `oci://…@sha256:…`. What it pulls is kept in the cache; what it reads from the
+/// cache or from `vendor` is compared with its digest each time.
+#[derive(Clone)]
+pub struct PackageSource {
+    registry: Registry,
+    sandbox: Sandbox,
+    cache: Option<PackageStore>,
+}
+
+impl fmt::Debug for PackageSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PackageSource")
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A package whose digests were compared.
+#[derive(Debug, Clone)]
+pub struct Pulled {
+    /// The reference, with its digest.
+    pub reference: PackageReference,
+    /// The bytes of the manifest.
+    pub manifest: Vec<u8>,
+    /// The descriptor of the component.
+    pub descriptor: Descriptor,
+    /// The Tool document as JSON; none if other programs published it.
+    pub tool: Option<String>,
+    /// The bytes of the component.
+    pub component: Vec<u8>,
+}
+
+/// Why a package could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PullError {
+    /// The exchange with the registry failed.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The artifact is not a package.
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+    /// A directory of packages cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The reference has no digest.
+    #[error("the reference has no digest")]
+    NoDigest,
+    /// The sandbox had no thread.
+    #[error("the files of packages cannot be read: {0}")]
+    Host(String),
+}
+
+impl PullError {
+    /// Returns the next step for the reader.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Registry(error) => error.help(),
+            Self::Contents(_) => {
+                "Name a package with one component, as `toolhost publish` and `wkg` write it."
+            }
+            Self::Store(StoreError::Changed { .. }) => {
+                "Remove the file; it is pulled again. Find out who changed it."
+            }
+            Self::Store(_) => "Check the directory and its permissions.",
+            Self::NoDigest => "Write the digest with `toolhost update`.",
+            Self::Host(_) => "Try again.",
+        }
+    }
+}
+
+impl PackageSource {
+    /// Pulls from registries, and keeps packages in `cache`.
+    #[must_use]
+    pub fn new(registry: Registry, sandbox: Sandbox, cache: Option<PackageStore>) -> Self {
+        Self {
+            registry,
+            sandbox,
+            cache,
+        }
+    }
+
+    /// Returns the client of registries.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Returns a reference with the digest that its registry has for its tag, `latest` if it has none.
+    ///
+    /// # Errors
+    /// [`PullError`]; also if the artifact is not a package.
+    pub async fn resolve(
+        &self,
+        reference: &PackageReference,
+    ) -> Result<PackageReference, PullError> {
+        let reference = reference.clone().without_digest().or_tag("latest");
+        let pulled = self.registry.resolve(&reference).await?;
+        PackageContents::read(&pulled.bytes)?;
+        let resolved = reference.with_digest(&pulled.digest);
+        resolved.ok_or(PullError::NoDigest)
+    }
+
+    /// Reads a package of at most `max_bytes`: from `vendor` in this directory, from the cache, or else from its
+    /// registry.
+    ///
+    /// # Errors
+    /// [`PullError`].
+    pub async fn pull(
+        &self,
+        reference: &PackageReference,
+        bundle_dir: Option<&Path>,
+        max_bytes: u64,
+    ) -> Result<Pulled, PullError> {
+        let digest = reference.digest().ok_or(PullError::NoDigest)?.to_owned();
+        let vendor = bundle_dir.map(|dir| PackageStore::new(dir.join(VENDOR)));
+        for store in vendor.into_iter().chain(self.cache.clone()) {
+            let (digest, reference) = (digest.clone(), reference.clone());
+            let read = move || read_from(&store, &digest, reference, max_bytes);
+            let read = self.sandbox.compute(read).await;
+            match read.map_err(|error| PullError::Host(error.to_string()))? {
+                Ok(None) => {}
+                Ok(Some(found)) => return Ok(found),
+                Err(error) => return Err(error),
+            }
+        }
+        let pulled = self.registry.resolve(reference).await?;
+        let (descriptor, tool) = PackageContents::read(&pulled.bytes)?;
+        let component = self
+            .registry
+            .blob(reference, &descriptor, max_bytes)
+            .await?;
+        let found = Pulled {
+            reference: reference.clone(),
+            manifest: pulled.bytes.to_vec(),
+            descriptor,
+            tool,
+            component: component.to_vec(),
+        };
+        if let Some(cache) = self.cache.clone() {
+            let kept = found.clone();
+            let keep = move || kept.keep(&cache);
+            let kept = self.sandbox.compute(keep).await;
+            if let Err(error) = kept.map_err(|error| PullError::Host(error.to_string()))? {
+                tracing::warn!(%error, "a package is not kept in the cache");
+            }
+        }
+        Ok(found)
+    }
+
+    async fn entry(
+        &self,
+        bundle: &OpenBundle,
+        tool: &ToolResource,
+        max_bytes: u64,
+    ) -> Result<Entry, PullError> {
+        let reference = PackageReference::parse(&tool.spec.entry);
+        // Checked when the manifest was read.
+        let reference = reference.map_err(|_| PullError::NoDigest)?;
+        let pulled = self.pull(&reference, Some(bundle.dir()), max_bytes).await?;
+        Ok(Entry {
+            component: pulled.component,
+            files: Vec::new(),
+            package: Some(PackageOrigin {
+                reference: reference.to_string(),
+                digest: reference.digest().unwrap_or_default().to_owned(),
+                signer: None,
+            }),
+        })
+    }
+}
+
+impl Pulled {
+    /// Keeps the package in a store.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn keep(&self, store: &PackageStore) -> Result<(), StoreError> {
+        // The manifest last: what has a manifest is complete.
+        store.keep(&self.component)?;
+        store.keep(&self.manifest)?;
+        Ok(())
+    }
+}
+
+fn read_from(
+    store: &PackageStore,
+    digest: &str,
+    reference: PackageReference,
+    max_bytes: u64,
+) -> Result<Option<Pulled>, PullError> {
+    let Some(manifest) = store.read(digest, MANIFEST_MAX)? else {
+        return Ok(None);
+    };
+    let (descriptor, tool) = PackageContents::read(&manifest)?;
+    let Some(component) = store.read(&descriptor.digest, max_bytes)? else {
+        return Ok(None);
+    };
+    Ok(Some(Pulled {
+        reference,
+        manifest,
+        descriptor,
+        tool,
+        component,
+    }))
+}
+
+impl ComponentSource for PackageSource {
+    fn reads(&self, tool: &ToolResource) -> bool {
+        is_package(&tool.spec.entry)
+    }
+
+    fn read<'a>(
+        &'a self,
+        bundle: &'a OpenBundle,
+        tool: &'a ToolResource,
+        max_bytes: u64,
+    ) -> EntryFuture<'a> {
+        Box::pin(async move {
+            if !self.reads(tool) {
+                return bundle.read_entry(tool, max_bytes);
+            }
+            let read = self.entry(bundle, tool, max_bytes).await;
+            read.map_err(|error| {
+                let code = match &error {
+                    PullError::Registry(RegistryError::TooLarge { .. })
+                    | PullError::Store(StoreError::TooLarge { .. }) => {
+                        ToolErrorCode::ComponentLimit
+                    }
+                    PullError::Registry(_)
+                    | PullError::Contents(_)
+                    | PullError::Store(_)
+                    | PullError::NoDigest
+                    | PullError::Host(_) => ToolErrorCode::ConfigEntry,
+                };
+                let problem = format!(" cannot be pulled: {error}");
+                bundle.entry_error(tool, code, &problem, error.help())
+            })
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! Directories of blobs by digest: the cache of pulled packages, and `vendor` beside a bundle.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use toolhost_manifest::bundle::package::is_digest;
+
+use crate::registry::digest_of;
+
+/// Files named `sha256-HEX`. Each is compared with its name whenever it is read, and replaced by a rename, so that
+/// several processes may share the directory.
+#[derive(Debug, Clone)]
+pub struct PackageStore {
+    dir: PathBuf,
+}
+
+/// Why a blob could not be read or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A file cannot be read or written.
+    #[error("{} cannot be used", .path.display())]
+    Io {
+        /// The file or the directory.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: io::Error,
+    },
+    /// The file has other bytes than its name says.
+    #[error("{} has other bytes than its name says: they have {actual}", .path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// The digest of its bytes.
+        actual: String,
+    },
+    /// The file is too large.
+    #[error("{} is larger than {max} bytes", .path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        max: u64,
+    },
+    /// The name is not a SHA-256 digest.
+    #[error("'{0}' is not a digest: sha256: and 64 hexadecimal digits")]
+    Digest(String),
+}
+
+impl PackageStore {
+    /// Keeps blobs in a directory, which is made when the first is kept.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Returns the name of the file of a digest.
+    #[must_use]
+    pub fn file_name(digest: &str) -> Option<String> {
+        is_digest(digest).then(|| digest.replacen(':', "-", 1))
+    }
+
+    /// Reads a blob of at most `max` bytes; none if it is not kept.
+    ///
+    /// # Errors
+    /// [`StoreError`]; [`StoreError::Changed`] if the file has other bytes.
+    pub fn read(&self, expected: &str, max: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.path(expected)?;
+        let failed = |source| StoreError::Io {
+            path: path.clone(),
+            source,
+        };
+        let file = match fs::File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(failed)?,
+        };
+        let known = file.metadata().map_err(failed)?;
+        if !known.is_file() {
+            return Err(failed(io::Error::other("it is not a regular file")));
+        }
+        let mut bytes = Vec::new();
+        if known.len() <= max {
+            let mut limited = file.take(max.saturating_add(1));
+            limited.read_to_end(&mut bytes).map_err(failed)?;
+        }
+        if known.len() > max || bytes.len() as u64 > max {
+            return Err(StoreError::TooLarge { path, max });
+        }
+        let actual = digest_of(&bytes);
+        if actual != expected {
+            return Err(StoreError::Changed { path, actual });
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Keeps a blob under its digest, which it returns. A file with other bytes under that name is replaced.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn keep(&self, bytes: &[u8]) -> Result<String, StoreError> {
+        let digest = digest_of(bytes);
+        if let Ok(Some(_)) = self.read(&digest, bytes.len() as u64) {
+            return Ok(digest);
+        }
+        let path = self.path(&digest)?;
+        self.write(&path, bytes)?;
+        Ok(digest)
+    }
+
+    fn path(&self, digest: &str) -> Result<PathBuf, StoreError> {
+        let name = Self::file_name(digest)
+            .ok_or_else(|| StoreError::Digest(toolhost_contract::text::shorten(digest, 100)))?;
+        Ok(self.dir.join(name))
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        let failed = |source| StoreError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        fs::create_dir_all(&self.dir).map_err(failed)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(".new-")
+            .tempfile_in(&self.dir)
+            .map_err(failed)?;
+        file.write_all(bytes).map_err(failed)?;
+        let kept = file.persist(path);
+        kept.map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_were_changed_in_the_store_are_not_returned() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = PackageStore::new(dir.path().join("packages"));
+        let digest = store.keep(b"component").unwrap();
+        assert_eq!(store.read(&digest, 9).unwrap().unwrap(), b"component");
+        assert!(matches!(
+            store.read(&digest, 8),
+            Err(StoreError::TooLarge { .. })
+        ));
+        let file = store.dir().join(digest.replace(':', "-"));
+        fs::write(&file, b"c0mponent").unwrap();
+        assert!(matches!(
+            store.read(&digest, 100),
+            Err(StoreError::Changed { .. })
+        ));
+        store.keep(b"component").unwrap();
+        assert_eq!(store.read(&digest, 9).unwrap().unwrap(), b"component");
+        let others = fs::read_dir(store.dir()).unwrap().count();
+        assert_eq!(others, 1, "no temporary files are left");
+    }
+
+    #[test]
+    fn a_digest_is_no_path() {
+        let store = PackageStore::new("/nonexistent");
+        for bad in ["", "sha256:", "sha256:../../etc/passwd", "../x"] {
+            assert!(
+                matches!(store.read(bad, 1), Err(StoreError::Digest(_))),
+                "{bad}"
+            );
+        }
+    }
+}
