@@ -11,6 +11,7 @@ mod command;
 mod diagnostic;
 mod draft;
 pub mod json_pointer;
+pub mod lock;
 mod oauth_values;
 pub mod policy;
 mod quote;

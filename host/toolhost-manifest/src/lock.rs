@@ -1,0 +1,209 @@
+//! `toolhost.lock`: what the tools of a bundle are, what they say and what they may do, as somebody has reviewed it.
+
+mod canonical;
+mod compare;
+mod schema_change;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use compare::{Drift, Grade};
+
+use crate::yaml;
+
+/// Name of the file, beside the manifest.
+pub const LOCK: &str = "toolhost.lock";
+
+/// Largest lock, in bytes.
+pub const LOCK_BYTES_MAX: usize = 16 << 20;
+
+/// The format that this release writes and reads.
+const VERSION: u32 = 1;
+
+const HEAD: &str = "# Written by `toolhost lock`. Loads are refused where a tool differs: review changes before you commit them.\n";
+
+/// The reviewed state of a bundle's tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Lock {
+    version: u32,
+    /// The Tools, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, LockedTool>,
+    /// The MCP servers, by name. Their programs are outside the sandbox and not part of the lock.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp_servers: BTreeMap<String, LockedServer>,
+}
+
+/// A Tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct LockedTool {
+    /// `spec.entry`: a path, or a package by digest.
+    pub source: String,
+    /// `sha256:HEX` of the component.
+    pub component: String,
+    /// Who signed the package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
+    /// The interfaces that the component imports, with versions.
+    #[serde(default)]
+    pub imports: Vec<String>,
+    /// The interfaces that it exports, with versions.
+    #[serde(default)]
+    pub exports: Vec<String>,
+    /// What the policy grants, a sentence each, by agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub grants: BTreeMap<String, Vec<String>>,
+    /// The limits that differ from the defaults, by agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, BTreeMap<String, String>>,
+    /// What the model reads, by the name of the tool.
+    #[serde(default)]
+    pub words: BTreeMap<String, Words>,
+    /// Who has reviewed it. Written by hand, and kept while nothing changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed_by: Option<Review>,
+}
+
+/// An MCP server: its words without its bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct LockedServer {
+    /// What the model reads, by the name of the tool.
+    #[serde(default)]
+    pub words: BTreeMap<String, Words>,
+    /// Who has reviewed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed_by: Option<Review>,
+}
+
+/// What a model reads of a tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Words {
+    /// The description, whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The schema of the arguments, as JSON with sorted keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<String>,
+    /// The schema of the output, as JSON with sorted keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<String>,
+    /// `sha256:HEX` of the three.
+    pub digest: String,
+}
+
+/// A review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Review {
+    /// Who.
+    pub name: String,
+    /// Until when it holds: `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+/// Why a lock cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// The file is too large.
+    #[error("it is larger than {LOCK_BYTES_MAX} bytes")]
+    TooLarge,
+    /// It is not a lock.
+    #[error("it is not a lock: {0}")]
+    NotALock(String),
+    /// Another release has written it.
+    #[error("it has version {0}, and this release reads version {VERSION}")]
+    Version(u32),
+    /// The words of a tool were edited, and their digest was not.
+    #[error("the digest of '{0}' is not that of its words: the file was edited by hand")]
+    Words(String),
+}
+
+impl Words {
+    /// Returns the words of a tool.
+    #[must_use]
+    pub fn of(
+        description: Option<&str>,
+        parameters: Option<&Value>,
+        output_schema: Option<&Value>,
+    ) -> Self {
+        let mut words = Self {
+            description: description.map(str::to_owned),
+            parameters: parameters.map(canonical::text),
+            output_schema: output_schema.map(canonical::text),
+            digest: String::new(),
+        };
+        words.digest = words.own_digest();
+        words
+    }
+
+    fn own_digest(&self) -> String {
+        canonical::digest(&serde_json::json!([
+            self.description,
+            self.parameters,
+            self.output_schema
+        ]))
+    }
+}
+
+impl Lock {
+    /// Returns an empty lock of this release's format.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            version: VERSION,
+            ..Self::default()
+        }
+    }
+
+    /// Reads the text of a lock.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn parse(text: &str) -> Result<Self, LockError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        if text.len() > LOCK_BYTES_MAX {
+            return Err(LockError::TooLarge);
+        }
+        match yaml::parse::<Versioned>(text) {
+            Ok(Versioned { version: VERSION }) => {}
+            Ok(Versioned { version }) => return Err(LockError::Version(version)),
+            Err(error) => return Err(LockError::NotALock(error)),
+        }
+        let lock: Self = yaml::parse(text).map_err(LockError::NotALock)?;
+        let tools = lock.tools.values().map(|tool| &tool.words);
+        let all = tools.chain(lock.mcp_servers.values().map(|server| &server.words));
+        for (name, words) in all.flatten() {
+            if words.digest != words.own_digest() {
+                return Err(LockError::Words(name.clone()));
+            }
+        }
+        Ok(lock)
+    }
+
+    /// Writes it. The same lock has the same text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = HEAD.to_owned();
+        let Ok(Value::Object(members)) = serde_json::to_value(self) else {
+            return text;
+        };
+        for (name, member) in &members {
+            text.push_str(&format!("{name}:{}\n", yaml::write::value(member, 0)));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests;

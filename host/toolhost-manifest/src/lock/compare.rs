@@ -1,0 +1,337 @@
+//! What differs between a lock and the tools that are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::schema_change::{self, SchemaChange};
+use super::{Lock, LockedTool, Words};
+
+/// What kind of difference it is, the most severe last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Grade {
+    /// The component has other bytes, and nothing else differs.
+    Bytes,
+    /// It may do less: an import, a grant or a tool is gone.
+    Less,
+    /// A description, or a text within a schema.
+    Words,
+    /// A schema accepts less.
+    SchemaNarrower,
+    /// A schema accepts more.
+    SchemaWider,
+    /// A schema accepts other values.
+    SchemaChanged,
+    /// A tool that the lock does not have.
+    NewTool,
+    /// The component comes from elsewhere.
+    Source,
+    /// The policy grants more, or other limits.
+    NewGrant,
+    /// The component imports another interface.
+    NewImport,
+    /// Somebody else has signed it, or nobody.
+    Signer,
+}
+
+impl Grade {
+    /// All grades.
+    pub const ALL: [Self; 11] = [
+        Self::Bytes,
+        Self::Less,
+        Self::Words,
+        Self::SchemaNarrower,
+        Self::SchemaWider,
+        Self::SchemaChanged,
+        Self::NewTool,
+        Self::Source,
+        Self::NewGrant,
+        Self::NewImport,
+        Self::Signer,
+    ];
+
+    /// Returns the name, as policies and reports have it, such as `new-import`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Less => "less",
+            Self::Words => "words",
+            Self::SchemaNarrower => "schema-narrower",
+            Self::SchemaWider => "schema-wider",
+            Self::SchemaChanged => "schema-changed",
+            Self::NewTool => "new-tool",
+            Self::Source => "source",
+            Self::NewGrant => "new-grant",
+            Self::NewImport => "new-import",
+            Self::Signer => "signer",
+        }
+    }
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Drift {
+    /// The Tool or the MCP server.
+    pub name: String,
+    /// What differs, such as `description of notes__count`.
+    pub what: String,
+    /// How grave it is.
+    pub grade: Grade,
+    /// As the lock has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// As it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// Collects the differences of one Tool.
+struct Differences<'a> {
+    name: &'a str,
+    found: Vec<Drift>,
+}
+
+impl Differences<'_> {
+    fn add(
+        &mut self,
+        grade: Grade,
+        what: impl Into<String>,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) {
+        self.found.push(Drift {
+            name: self.name.to_owned(),
+            what: what.into(),
+            grade,
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+        });
+    }
+
+    fn tool(&mut self, before: &LockedTool, after: &LockedTool) {
+        if before.signer != after.signer {
+            let (was, is) = (before.signer.as_deref(), after.signer.as_deref());
+            self.add(Grade::Signer, "the signer", was, is);
+        }
+        self.list("imports", Grade::NewImport, &before.imports, &after.imports);
+        self.list("exports", Grade::NewImport, &before.exports, &after.exports);
+        self.grants(&before.grants, &after.grants);
+        self.limits(before, after);
+        self.words(&before.words, &after.words);
+        let (was, is) = (
+            without_digest(&before.source),
+            without_digest(&after.source),
+        );
+        if was != is {
+            self.add(
+                Grade::Source,
+                "the source",
+                Some(&before.source),
+                Some(&after.source),
+            );
+        }
+        if before.component != after.component {
+            self.add(
+                Grade::Bytes,
+                "the component",
+                Some(&before.component),
+                Some(&after.component),
+            );
+        } else if before.source != after.source && was == is {
+            self.add(
+                Grade::Bytes,
+                "the package",
+                Some(&before.source),
+                Some(&after.source),
+            );
+        }
+    }
+
+    fn list(&mut self, what: &str, more: Grade, before: &[String], after: &[String]) {
+        let (was, is): (BTreeSet<_>, BTreeSet<_>) =
+            (before.iter().collect(), after.iter().collect());
+        for new in is.difference(&was) {
+            self.add(more, what, None, Some(new));
+        }
+        for gone in was.difference(&is) {
+            self.add(Grade::Less, what, Some(gone), None);
+        }
+    }
+
+    fn grants(
+        &mut self,
+        before: &BTreeMap<String, Vec<String>>,
+        after: &BTreeMap<String, Vec<String>>,
+    ) {
+        let agents: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for agent in agents {
+            let of = |grants: &BTreeMap<String, Vec<String>>| {
+                grants.get(agent).cloned().unwrap_or_default()
+            };
+            self.list(
+                &format!("grants of agent {agent}"),
+                Grade::NewGrant,
+                &of(before),
+                &of(after),
+            );
+        }
+    }
+
+    fn limits(&mut self, before: &LockedTool, after: &LockedTool) {
+        let flat = |tool: &LockedTool| -> BTreeMap<String, String> {
+            let of_agents = tool.limits.iter().flat_map(|(agent, limits)| {
+                limits.iter().map(move |(name, value)| {
+                    (format!("limit {name} of agent {agent}"), value.clone())
+                })
+            });
+            of_agents.collect()
+        };
+        let (was, is) = (flat(before), flat(after));
+        let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+        for name in names {
+            let (was, is) = (
+                was.get(name).map(String::as_str),
+                is.get(name).map(String::as_str),
+            );
+            if was != is {
+                self.add(Grade::NewGrant, name, was, is);
+            }
+        }
+    }
+
+    fn words(&mut self, before: &BTreeMap<String, Words>, after: &BTreeMap<String, Words>) {
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for name in names {
+            match (before.get(name), after.get(name)) {
+                (None, Some(new)) => {
+                    self.add(
+                        Grade::NewTool,
+                        format!("tool {name}"),
+                        None,
+                        new.description.as_deref().or(Some("")),
+                    );
+                }
+                (Some(gone), None) => {
+                    self.add(
+                        Grade::Less,
+                        format!("tool {name}"),
+                        gone.description.as_deref().or(Some("")),
+                        None,
+                    );
+                }
+                (Some(was), Some(is)) => self.words_of(name, was, is),
+                (None, None) => {}
+            }
+        }
+    }
+
+    fn words_of(&mut self, name: &str, before: &Words, after: &Words) {
+        if before.description != after.description {
+            let (was, is) = (before.description.as_deref(), after.description.as_deref());
+            self.add(Grade::Words, format!("description of {name}"), was, is);
+        }
+        for (what, was, is) in [
+            ("arguments", &before.parameters, &after.parameters),
+            ("output", &before.output_schema, &after.output_schema),
+        ] {
+            if was != is {
+                let grade = schema_grade(was.as_deref(), is.as_deref());
+                self.add(
+                    grade,
+                    format!("schema of the {what} of {name}"),
+                    was.as_deref(),
+                    is.as_deref(),
+                );
+            }
+        }
+    }
+}
+
+/// Returns the grade of a schema that has changed. Without one, any object is accepted.
+fn schema_grade(before: Option<&str>, after: Option<&str>) -> Grade {
+    let parse = |text: Option<&str>| match text {
+        None => Some(serde_json::json!({"type": "object"})),
+        Some(text) => serde_json::from_str::<Value>(text).ok(),
+    };
+    let (Some(before), Some(after)) = (parse(before), parse(after)) else {
+        return Grade::SchemaChanged;
+    };
+    match schema_change::compare(&before, &after) {
+        SchemaChange::Wider => Grade::SchemaWider,
+        SchemaChange::Narrower => Grade::SchemaNarrower,
+        SchemaChange::Changed => Grade::SchemaChanged,
+        // The same values: a description or another annotation has changed, or only the writing.
+        SchemaChange::Same => Grade::Words,
+    }
+}
+
+/// The reference without its digest: the digest is the package's bytes.
+fn without_digest(source: &str) -> &str {
+    match source
+        .strip_prefix("oci://")
+        .and_then(|_| source.split_once('@'))
+    {
+        Some((name, _)) => name,
+        None => source,
+    }
+}
+
+impl Lock {
+    /// Returns the differences between this lock and the tools that are there, by name; of each Tool the gravest first.
+    #[must_use]
+    pub fn compare(&self, now: &Self) -> Vec<Drift> {
+        let mut all = Vec::new();
+        let names: BTreeSet<&String> = self.tools.keys().chain(now.tools.keys()).collect();
+        for name in names {
+            let mut differences = Differences {
+                name,
+                found: Vec::new(),
+            };
+            match (self.tools.get(name), now.tools.get(name)) {
+                (Some(before), Some(after)) => differences.tool(before, after),
+                (None, Some(new)) => {
+                    differences.add(Grade::NewTool, "the Tool", None, Some(&new.source))
+                }
+                (Some(gone), None) => {
+                    differences.add(Grade::Less, "the Tool", Some(&gone.source), None)
+                }
+                (None, None) => {}
+            }
+            all.extend(sorted(differences.found));
+        }
+        let names: BTreeSet<&String> = self
+            .mcp_servers
+            .keys()
+            .chain(now.mcp_servers.keys())
+            .collect();
+        for name in names {
+            let mut differences = Differences {
+                name,
+                found: Vec::new(),
+            };
+            let words = |lock: &Self| {
+                lock.mcp_servers
+                    .get(name)
+                    .map(|server| server.words.clone())
+                    .unwrap_or_default()
+            };
+            differences.words(&words(self), &words(now));
+            all.extend(sorted(differences.found));
+        }
+        all
+    }
+}
+
+fn sorted(mut found: Vec<Drift>) -> Vec<Drift> {
+    found.sort_by(|one, other| {
+        other
+            .grade
+            .cmp(&one.grade)
+            .then_with(|| one.what.cmp(&other.what))
+    });
+    found
+}
