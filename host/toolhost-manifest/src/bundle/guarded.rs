@@ -30,6 +30,9 @@ const NOTICED: [&str; 13] = [
     "node_modules",
 ];
 
+/// The lock of a bundle, beside its manifest.
+const LOCK: &str = "toolhost.lock";
+
 /// The files of a bundle, by path in its directory, and their folders.
 ///
 /// The files are looked up again each time: an editor or a build may replace a file by another of the
@@ -87,8 +90,8 @@ const STEPS_MAX: usize = 200_000;
 impl WriteGuard {
     /// Protects `files` of the directory at `path`. `folders` are the directory and all above it. Also
     /// protects the folders of sources, where no file may be created; there and in every folder above, the
-    /// names of [`NOTICED`]; and, beside each manifest, the case files and the name [`MANIFEST`]. Looks them
-    /// up once, for the times when a lookup fails.
+    /// names of [`NOTICED`]; and, beside each manifest, the case files and the names [`MANIFEST`] and
+    /// [`LOCK`]. Looks them up once, for the times when a lookup fails.
     pub(super) fn new(
         dir: Arc<Dir>,
         path: &Path,
@@ -117,8 +120,10 @@ impl WriteGuard {
             let noticed = above.flat_map(|folder| NOTICED.map(|name| folder.join(name)));
             folders.add_path_chains(noticed);
         }
-        // Commands read it if they are passed the directory.
-        let others = bundles.iter().map(|folder| folder.join(MANIFEST));
+        // Commands read the manifest of this name if they are passed the directory. A tool that could change the
+        // lock could accept its own changes.
+        let named = |folder: &PathBuf| [MANIFEST, LOCK].map(|name| folder.join(name));
+        let others = bundles.iter().flat_map(named);
         let others: Vec<PathBuf> = others.filter(|path| !manifests.contains(path)).collect();
         let others = others.into_iter().chain(noticed);
         let others = others.map(|path| (path, Lookup::MayFail));
@@ -382,6 +387,22 @@ mod tests {
         assert!(forbids(dir.path(), "", MANIFEST, NameChange::File));
         assert!(forbids(dir.path(), "sub", MANIFEST, NameChange::File));
         assert!(!forbids(dir.path(), "", "notes.yaml", NameChange::File));
+    }
+
+    #[test]
+    fn the_lock_of_a_bundle_cannot_be_planted_replaced_or_removed() {
+        use NameChange::{File, FolderOrLink, Remove};
+        let dir = bundle_dir();
+        let path = dir.path();
+        for change in [File, FolderOrLink, Remove] {
+            assert!(forbids(path, "", LOCK, change), "{change:?}");
+            assert!(forbids(path, "sub", LOCK, change), "{change:?}");
+        }
+        assert!(!forbids(path, "tools", LOCK, File));
+        fs::write(path.join(LOCK), "").unwrap();
+        assert!(forbids(path, "", LOCK, Remove));
+        let kept = ids(&guarded(path)).unwrap();
+        assert!(kept.contains(&id(&path.join(LOCK))));
     }
 
     #[test]
