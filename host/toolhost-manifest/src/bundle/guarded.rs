@@ -11,6 +11,7 @@ use toolhost_contract::{FileId, Protected};
 use super::cases;
 use super::manifests::MANIFEST;
 use super::read::{Folder, ReadError, name_beneath, resolve};
+use crate::lock::LOCK;
 
 /// Files and folders that compilers and bundlers search by name, in the folder of a source and in all
 /// folders above it. Some contain code that they run.
@@ -31,7 +32,6 @@ const NOTICED: [&str; 13] = [
 ];
 
 /// The lock of a bundle, beside its manifest.
-const LOCK: &str = "toolhost.lock";
 
 /// The files of a bundle, by path in its directory, and their folders.
 ///
