@@ -4,6 +4,7 @@ mod auth;
 mod bundle;
 mod docs;
 mod help;
+mod lock;
 mod mcp;
 mod packages;
 mod parse;
@@ -28,6 +29,7 @@ use crate::toolchains::Engine;
 pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeArgs};
 use bundle::BUNDLE;
 pub(crate) use docs::DocsArgs;
+pub(crate) use lock::LockArgs;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
 pub(crate) use packages::{AddArgs, PublishArgs, UpdateArgs, VendorArgs};
 pub(crate) use parse::parse;
@@ -156,6 +158,9 @@ pub(crate) enum Command {
         override_usage = "toolhost test [OPTIONS] [BUNDLE] [FILTER]..."
     )]
     Test(TestArgs),
+    /// Write the lock of a bundle: what its tools are, say and may do; or compare it
+    #[command(after_long_help = lock::HELP)]
+    Lock(LockArgs),
     /// Publish a tool of a bundle in an OCI registry
     #[command(after_long_help = packages::PUBLISH, arg_required_else_help = true)]
     Publish(PublishArgs),

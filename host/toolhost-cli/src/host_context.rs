@@ -109,6 +109,22 @@ impl HostContext {
         Self::build(settings, policy, root, state_root, None)
     }
 
+    /// Builds a host without a state root that loads bundles whatever their locks say.
+    pub(crate) fn open_ignoring_lock(
+        settings: &Settings,
+        policy: PolicyFile,
+    ) -> Result<Self, Failure> {
+        let factory = HostFactory::start(settings, &policy)?;
+        let built = factory.builder(policy.policy.clone()).ignore_lock().build();
+        let host = built.map_err(Failure::of)?;
+        Ok(Self {
+            host,
+            keeps_state: false,
+            policy: policy.source,
+            progress: factory.progress,
+        })
+    }
+
     /// Builds a host with another state root, which it needs, and with what receives the recordings of its
     /// calls.
     pub(crate) fn open_recorded(

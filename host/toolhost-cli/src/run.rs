@@ -130,6 +130,7 @@ async fn execute(
         Command::Auth(args) => commands::auth(&args, settings).await,
         Command::Mcp(args) => commands::mcp(&args, settings).await,
         Command::Test(args) => commands::test(&args, settings).await,
+        Command::Lock(args) => commands::lock(&args, settings).await,
         Command::Publish(args) => commands::publish(&args, settings).await,
         Command::Add(args) => commands::add(&args, settings).await,
         Command::Update(args) => commands::update(&args, settings).await,

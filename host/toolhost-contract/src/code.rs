@@ -167,6 +167,9 @@ codes! {
     ConfigInclude = "E_CONFIG_INCLUDE", "ConfigError",
         "Correct the path: it is relative to the file that includes it, and names a bundle beneath its directory.",
         "경로를 수정하세요. 포함하는 파일을 기준으로 한 상대 경로이며, 그 디렉터리 안의 번들이어야 합니다.";
+    ConfigLock = "E_CONFIG_LOCK", "ConfigError",
+        "Review what differs; `toolhost lock --update NAME` writes it into the lock.",
+        "달라진 내용을 검토하세요. `toolhost lock --update NAME`이 lock에 반영합니다.";
     ConfigTooLarge = "E_CONFIG_FILE_TOO_LARGE", "ConfigError",
         "Split the file or make it smaller.",
         "파일을 나누거나 줄이세요.";

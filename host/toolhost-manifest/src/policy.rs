@@ -4,6 +4,7 @@ mod changesets;
 mod credentials;
 mod http;
 mod limits;
+mod lock;
 mod masked;
 mod mcp_oauth;
 mod mcp_servers;
@@ -29,6 +30,7 @@ pub use credentials::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
 };
 pub use limits::{LimitInfo, parse_bytes};
+pub use lock::LockRule;
 pub use mcp_oauth::{McpOAuth, McpOAuthGrant};
 use mcp_servers::McpRule;
 pub use mcp_servers::{McpGrant, McpReach};
@@ -119,6 +121,7 @@ pub struct Policy {
     agents: BTreeMap<ResourceName, AgentRules>,
     mcp_servers: BTreeMap<ResourceName, McpRule>,
     oauth_apps: BTreeMap<ResourceName, OAuthAppRule>,
+    lock: LockRule,
     answered_by: Option<SocketAddr>,
     /// The policy whose limits are the maximum.
     operators: Option<Arc<Policy>>,
@@ -137,6 +140,12 @@ impl Policy {
     #[must_use]
     pub fn registry_direct_call(&self) -> bool {
         self.registry_direct_call
+    }
+
+    /// Returns which differences from the lock of a bundle keep it from loading. Default: all.
+    #[must_use]
+    pub fn lock(&self) -> &LockRule {
+        &self.lock
     }
 
     /// Returns the language of suggestions. Default: English.

@@ -104,6 +104,7 @@ pub struct HostBuilder {
     events: EventBusConfig,
     pending_expiry: Option<Duration>,
     components: Option<Arc<dyn ComponentSource>>,
+    ignores_lock: bool,
     workdirs: Option<Arc<dyn WorkdirProvider>>,
     oauth: Option<OAuth>,
     recorder: Option<CallRecorder>,
@@ -195,6 +196,14 @@ impl HostBuilder {
         self
     }
 
+    /// Loads bundles whose tools differ from their `toolhost.lock`: for programs that write locks. Default: such a
+    /// bundle does not load, as far as the policy's key `lock` says so.
+    #[must_use]
+    pub fn ignore_lock(mut self) -> Self {
+        self.ignores_lock = true;
+        self
+    }
+
     /// Sets which directory a call sees as `/`. Default: [`InstanceWorkdir`].
     #[must_use]
     pub fn workdir_provider(mut self, provider: impl WorkdirProvider) -> Self {
@@ -261,6 +270,7 @@ impl HostBuilder {
             pending: Arc::new(pending),
             workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
             components: self.components,
+            ignores_lock: self.ignores_lock,
             oauth: self.oauth,
             recorder: self.recorder,
             events,
@@ -315,6 +325,7 @@ pub(crate) struct HostInner {
     pub(crate) workdirs: Arc<dyn WorkdirProvider>,
     /// Where the bytes of components come from. None: from the bundle's directory.
     pub(crate) components: Option<Arc<dyn ComponentSource>>,
+    pub(crate) ignores_lock: bool,
     /// The grants of OAuthApps.
     pub(crate) oauth: Option<OAuth>,
     /// Receives the recordings of calls.

@@ -62,6 +62,13 @@ mod instance;
 mod live_bundle;
 mod load;
 mod loaded_bundle;
+pub mod lock {
+    //! The lock of a bundle, and how the tools differ from it.
+    pub use toolhost_manifest::lock::{
+        Drift, Grade, LOCK, LOCK_BYTES_MAX, Lock, LockError, LockedServer, LockedTool, Review,
+        Words,
+    };
+}
 pub mod manifest;
 pub mod mcp;
 pub mod message;

@@ -4,6 +4,7 @@
 mod agents;
 mod component;
 pub(crate) mod described;
+mod lock;
 mod mcp_servers;
 mod names;
 mod register;
@@ -141,6 +142,12 @@ fn assemble(
     found.diagnostics.extend(taken);
     let mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
     let oauth_apps = granted::granted(&host.policy, open.bundle(), &mut found.diagnostics);
+    let lock = lock::now(&host.policy, open, &found);
+    if !host.ignores_lock {
+        found
+            .diagnostics
+            .extend(lock::check(&host.policy, open, &lock));
+    }
     let guard = match guard(open, &found, files) {
         Ok(guard) => host.protection.guard(guard),
         Err(finding) => {
@@ -172,6 +179,7 @@ fn assemble(
         tools,
         declares,
         components: found.components,
+        lock,
         mcp_servers,
         oauth_apps,
         diagnostics: found.diagnostics.into_vec(open.name()),

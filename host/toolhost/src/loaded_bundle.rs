@@ -17,6 +17,7 @@ use crate::registry::loaded_tools::LoadedTools;
 use crate::workspace::{bundle_key, instance_workspace, instances_directory};
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_manifest::closest;
+use toolhost_manifest::lock::Lock;
 use toolhost_manifest::policy::McpGrant;
 
 /// Why a bundle has no such agent.
@@ -106,6 +107,7 @@ pub(crate) struct LoadedInner {
     pub(crate) tools: Arc<LoadedTools>,
     pub(crate) declares: Declares,
     pub(crate) components: Vec<(String, ComponentFacts)>,
+    pub(crate) lock: Lock,
     pub(crate) mcp_servers: Vec<GrantedMcpServer>,
     pub(crate) oauth_apps: Vec<Arc<OAuthApp>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -211,6 +213,13 @@ impl LoadedBundle {
     #[must_use]
     pub fn sources(&self) -> &[YamlSource] {
         &self.0.sources
+    }
+
+    /// Returns what the tools of the bundle are, say and may do, as `toolhost.lock` keeps it. It has no MCP servers:
+    /// their tools are known when they run.
+    #[must_use]
+    pub fn lock(&self) -> &Lock {
+        &self.0.lock
     }
 
     /// The name of each Tool, and the facts of its component.

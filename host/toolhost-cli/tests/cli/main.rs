@@ -25,6 +25,7 @@ mod include;
 mod inspect;
 mod limits;
 mod list;
+mod lock;
 mod mcp_login;
 mod mcp_servers;
 mod mistakes;

@@ -31,8 +31,6 @@ const NOTICED: [&str; 13] = [
     "node_modules",
 ];
 
-/// The lock of a bundle, beside its manifest.
-
 /// The files of a bundle, by path in its directory, and their folders.
 ///
 /// The files are looked up again each time: an editor or a build may replace a file by another of the

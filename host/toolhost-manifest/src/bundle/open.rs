@@ -18,6 +18,7 @@ use super::package::{PackageOrigin, is_package};
 use super::read::{ReadError, ids_to_the_root};
 use super::view::{BundleFolder, BundleView};
 use crate::diagnostic::{Diagnostic, Place};
+use crate::lock::{LOCK, LOCK_BYTES_MAX, Lock};
 use crate::yaml::YamlSource;
 
 /// An error when a bundle is opened or loaded. The text of one with findings lists the errors, a line each;
@@ -273,6 +274,29 @@ impl OpenBundle {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir_path
+    }
+
+    /// Reads `toolhost.lock` beside the manifest. Returns none if there is none.
+    ///
+    /// # Errors
+    /// A finding, if the lock cannot be read.
+    pub fn read_lock(&self) -> Result<Option<Lock>, Box<Diagnostic>> {
+        let unusable = |reason: String| {
+            let path = shown(&self.dir_path.join(LOCK));
+            let message = format!("the lock {path} cannot be used: {reason}");
+            let finding = Diagnostic::error(ToolErrorCode::ConfigLock, Place::file(&path), message);
+            Box::new(finding.with_help(
+                "Restore the lock that was reviewed, or write a new one with `toolhost lock`.",
+            ))
+        };
+        let bytes = match self.folder.read(Path::new(LOCK), LOCK_BYTES_MAX as u64) {
+            Ok(bytes) => bytes,
+            Err(ReadError::NotFound) => return Ok(None),
+            Err(error) => return Err(unusable(error.to_string())),
+        };
+        let text = String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?;
+        let lock = Lock::parse(&text).map_err(|error| unusable(error.to_string()))?;
+        Ok(Some(lock))
     }
 
     /// Returns the paths of the manifests and of the components that the bundle names, which may not exist.

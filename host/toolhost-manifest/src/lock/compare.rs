@@ -9,7 +9,7 @@ use super::{Lock, LockedTool, Words};
 
 /// What kind of difference it is, the most severe last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Grade {
     /// The component has other bytes, and nothing else differs.

@@ -307,7 +307,7 @@ mod tests {
             let reverse = match expected {
                 Wider => Narrower,
                 Narrower => Wider,
-                other => other,
+                Same | Changed => expected,
             };
             assert_eq!(compare(&after, &before), reverse, "{after} {before}");
         }

@@ -9,7 +9,7 @@ use super::mcp_servers::{self, McpRule};
 use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
 use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
-use super::{Policy, changesets, http};
+use super::{Policy, changesets, http, lock};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings, Unread};
@@ -78,8 +78,10 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         "agents",
         "mcpServers",
         "oauthApps",
+        "lock",
     ];
     let fields = at.known_fields(&known, findings)?;
+    let lock = fields.optional("lock", findings, lock::read);
     let direct = fields.optional("registryDirectCall", findings, Cursor::boolean);
     let locale = fields.optional("locale", findings, read_locale);
     let defaults = fields.optional("defaults", findings, |at, findings| {
@@ -98,6 +100,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         agents: read_agents(&fields, secrets, findings),
         mcp_servers: read_mcp_servers(&fields, secrets, findings),
         oauth_apps: read_oauth_apps(&fields, secrets, findings),
+        lock: lock.flatten().unwrap_or_default(),
         answered_by: None,
         operators: None,
     })

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use toolhost_contract::{
-    ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName, ToolResource, ToolSource, text,
+    JsonSchemaObject, ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName, ToolResource,
+    ToolSource, text,
 };
 use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
 
@@ -11,6 +12,7 @@ use super::described::{DescribeFault, described_parameters};
 use crate::catalog::descriptions;
 use crate::registry::{RegisteredTool, Runs};
 use toolhost_manifest::bundle::{Diagnostic, OpenBundle, Place};
+use toolhost_manifest::lock::Words;
 use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget};
 use toolhost_manifest::{DiagnosticList, did_you_mean};
 
@@ -26,6 +28,8 @@ pub(super) struct Found {
     pub(super) tools: Vec<RegisteredTool>,
     pub(super) components: Vec<(String, ComponentFacts)>,
     pub(super) diagnostics: DiagnosticList,
+    /// What the tools say, before it is bounded for the model: the Tool, the tool, its words.
+    pub(super) words: Vec<(String, String, Words)>,
     patterns: PatternBudget,
 }
 
@@ -55,6 +59,17 @@ pub(super) fn register(
         };
         match registered {
             Ok(mut registered) => {
+                let item = &registered.item;
+                let schema = |schema: &Option<JsonSchemaObject>| {
+                    schema.as_ref().map(JsonSchemaObject::to_value)
+                };
+                let words = Words::of(
+                    item.description.as_deref(),
+                    schema(&item.parameters).as_ref(),
+                    schema(&item.output_schema).as_ref(),
+                );
+                let named = (name.to_string(), item.name.to_string(), words);
+                found.words.push(named);
                 if descriptions::bound(&mut registered.item) {
                     found.diagnostics.add(bounded(tool, export, place));
                 }

@@ -1,0 +1,64 @@
+//! Reads the key `lock`: which differences from `toolhost.lock` keep a bundle from loading.
+
+use std::collections::BTreeSet;
+
+use crate::lock::Grade;
+use crate::quote::short;
+use crate::reader::{Cursor, Findings};
+use crate::yaml::Value;
+
+/// What is done where a tool differs from the lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockRule {
+    /// The differences that are errors; others are warnings. Default: all.
+    pub stops: BTreeSet<Grade>,
+    /// Whether a bundle without a lock is refused. Default: no.
+    pub required: bool,
+}
+
+impl Default for LockRule {
+    fn default() -> Self {
+        Self {
+            stops: Grade::ALL.into_iter().collect(),
+            required: false,
+        }
+    }
+}
+
+/// Reads `all`, `none`, a list of grades, or `{stops, required}`.
+pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<LockRule> {
+    if !matches!(at.node.value, Value::Map(_)) {
+        let stops = read_stops(at, findings)?;
+        return Some(LockRule {
+            stops,
+            required: false,
+        });
+    }
+    let fields = at.known_fields(&["stops", "required"], findings)?;
+    let stops = fields.optional("stops", findings, read_stops);
+    let required = fields.optional("required", findings, Cursor::boolean);
+    Some(LockRule {
+        stops: stops.flatten().unwrap_or_else(|| LockRule::default().stops),
+        required: required.flatten().unwrap_or(false),
+    })
+}
+
+fn read_stops(at: &Cursor<'_>, findings: &mut Findings) -> Option<BTreeSet<Grade>> {
+    if let Value::Text(word) = &at.node.value {
+        return match word.as_str() {
+            "all" => Some(LockRule::default().stops),
+            "none" => Some(BTreeSet::new()),
+            _ => at.expected("'all', 'none' or a list of grades", findings),
+        };
+    }
+    let grades = at.items(findings)?;
+    let grade = |item: Cursor<'_>| {
+        let text = item.text(findings)?;
+        let grade = Grade::ALL.into_iter().find(|grade| grade.as_str() == text);
+        grade.or_else(|| {
+            let known = Grade::ALL.map(Grade::as_str).join(", ");
+            item.refused(format!("'{}' is no grade: {known}", short(text)), findings)
+        })
+    };
+    grades.into_iter().map(grade).collect()
+}

@@ -1,0 +1,150 @@
+//! Compares the tools of a bundle with its lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolhost_contract::{Grants, Limits, ResourceName, ToolErrorCode, WorkdirAccess, text};
+use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle, Place};
+use toolhost_manifest::lock::{Drift, Lock, LockedTool};
+use toolhost_manifest::policy::Policy;
+
+use super::register::Found;
+
+/// Longest text of a difference in a finding, in characters. `toolhost lock --check` prints it whole.
+const SHOWN: usize = 300;
+
+/// Returns the lock that describes the tools as they are.
+pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
+    let mut lock = Lock::new();
+    for tool in open.bundle().tools() {
+        let name = tool.metadata.name.as_str();
+        let mut components = found.components.iter();
+        let Some((_, facts)) = components.find(|(component, _)| component == name) else {
+            continue;
+        };
+        let words = found.words.iter().filter(|(of, ..)| of == name);
+        let mut locked = LockedTool {
+            source: tool.spec.entry.clone(),
+            component: format!("sha256:{}", facts.sha256),
+            imports: facts.imports.clone(),
+            exports: facts.exports.clone(),
+            words: words
+                .map(|(_, tool, words)| (tool.clone(), words.clone()))
+                .collect(),
+            ..LockedTool::default()
+        };
+        for agent in agents_with(open, &tool.metadata.name) {
+            let (grants, limits) = policy.resolve(&agent, &tool.metadata.name);
+            let sentences = grants_of(policy, &agent, &tool.metadata.name, &grants);
+            locked.grants.insert(agent.clone(), sentences);
+            let changed = changed_limits(&limits);
+            if !changed.is_empty() {
+                locked.limits.insert(agent, changed);
+            }
+        }
+        lock.tools.insert(name.to_owned(), locked);
+    }
+    lock
+}
+
+/// The agents whose tools include this Tool.
+fn agents_with(open: &OpenBundle, tool: &ResourceName) -> BTreeSet<String> {
+    let agents = open.bundle().agents();
+    if agents.is_empty() {
+        return BTreeSet::from([IMPLICIT_AGENT.to_owned()]);
+    }
+    let with = agents
+        .iter()
+        .filter(|agent| agent.spec.tools.contains(tool));
+    with.map(|agent| agent.metadata.name.to_string()).collect()
+}
+
+/// What the policy grants, a sentence each, without secrets.
+fn grants_of(policy: &Policy, agent: &str, tool: &ResourceName, grants: &Grants) -> Vec<String> {
+    let mut sentences = vec![match grants.workdir {
+        WorkdirAccess::ReadOnly => "reads the workdir".to_owned(),
+        WorkdirAccess::ReadWrite => "reads and writes the workdir".to_owned(),
+    }];
+    if let Some(http) = &grants.http {
+        sentences.extend(http.allow.iter().map(|rule| format!("sends {rule}")));
+        let networks = http.private_networks.iter();
+        sentences.extend(networks.map(|network| format!("reaches {network}")));
+    }
+    sentences.extend(
+        grants
+            .env
+            .iter()
+            .map(|(name, _)| format!("has the variable {name}")),
+    );
+    if policy.grants_agents(agent, tool) {
+        sentences.push("asks other agents".to_owned());
+    }
+    let apps = policy.oauth_of(agent, tool);
+    sentences.extend(apps.iter().map(|grant| {
+        let scopes = grant
+            .scopes
+            .as_ref()
+            .map_or_else(String::new, |scopes| format!(" for {}", scopes.join(", ")));
+        format!("uses accounts of {}{scopes}", grant.app)
+    }));
+    sentences
+}
+
+fn changed_limits(limits: &Limits) -> BTreeMap<String, String> {
+    let defaults = Limits::default();
+    let changed = Policy::limits().iter().filter_map(|info| {
+        let value = info.value_of(limits);
+        (value != info.value_of(&defaults)).then(|| (info.name.to_owned(), value))
+    });
+    changed.collect()
+}
+
+/// Returns a finding for each difference from the bundle's lock: an error if the policy says that it stops the load.
+pub(super) fn check(policy: &Policy, open: &OpenBundle, now: &Lock) -> Vec<Diagnostic> {
+    let rule = policy.lock();
+    let lock = match open.read_lock() {
+        Ok(Some(lock)) => lock,
+        Ok(None) if rule.required => {
+            let message = "the bundle has no toolhost.lock, which the policy requires";
+            let finding =
+                Diagnostic::error(ToolErrorCode::ConfigLock, Place::file(open.name()), message);
+            return vec![finding.with_help("Review the tools, and write it with `toolhost lock`.")];
+        }
+        Ok(None) => return Vec::new(),
+        Err(finding) => return vec![*finding],
+    };
+    // Servers are compared when they list their tools.
+    let drifts = lock.compare(now).into_iter();
+    let of_tools = drifts.filter(|drift| {
+        lock.tools.contains_key(&drift.name) || now.tools.contains_key(&drift.name)
+    });
+    of_tools
+        .map(|drift| finding(open, &drift, rule.stops.contains(&drift.grade)))
+        .collect()
+}
+
+fn finding(open: &OpenBundle, drift: &Drift, stops: bool) -> Diagnostic {
+    let mut tools = open.bundle().tools().iter();
+    let tool = tools.find(|tool| tool.metadata.name.as_str() == drift.name);
+    let place = tool.map_or_else(|| Place::file(open.name()), |tool| open.entry_place(tool));
+    let shown = |text: &Option<String>| match text {
+        Some(text) => format!("'{}'", text::shorten(text, SHOWN)),
+        None => "nothing".to_owned(),
+    };
+    let message = format!(
+        "tool {}: {} differs from the lock ({}): {} before, {} now",
+        drift.name,
+        drift.what,
+        drift.grade.as_str(),
+        shown(&drift.before),
+        shown(&drift.after)
+    );
+    let help = format!(
+        "If you have reviewed it: toolhost lock --update {}. `toolhost lock --check` prints the whole difference.",
+        drift.name
+    );
+    let finding = match stops {
+        true => Diagnostic::error(ToolErrorCode::ConfigLock, place, message),
+        false => Diagnostic::warning(ToolErrorCode::ConfigLock, place, message),
+    };
+    finding.with_help(help)
+}
