@@ -31,7 +31,7 @@ use bundle::BUNDLE;
 pub(crate) use docs::DocsArgs;
 pub(crate) use lock::LockArgs;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
-pub(crate) use packages::{AddArgs, PublishArgs, UpdateArgs, VendorArgs};
+pub(crate) use packages::{AddArgs, PublishArgs, SignArgs, UpdateArgs, VendorArgs, VerifyArgs};
 pub(crate) use parse::parse;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use rpc::RpcArgs;
@@ -173,6 +173,16 @@ pub(crate) enum Command {
     /// Copy the packages of a bundle beside its manifest
     #[command(after_long_help = packages::VENDOR)]
     Vendor(VendorArgs),
+    /// Sign a package of a registry, or make a key
+    #[command(
+        after_long_help = packages::SIGN,
+        arg_required_else_help = true,
+        override_usage = "toolhost sign [OPTIONS] <--key FILE|--bundle FILE> REF\n       toolhost sign --new-key FILE"
+    )]
+    Sign(SignArgs),
+    /// Verify the signatures of a bundle's packages, or of one package
+    #[command(after_long_help = packages::VERIFY, arg_required_else_help = true)]
+    Verify(VerifyArgs),
     /// Show the exports and imports of a component, and whether it would load
     #[command(after_long_help = help::INSPECT)]
     Inspect(InspectArgs),

@@ -43,7 +43,7 @@ pub(crate) use list::list;
 pub(crate) use lock::lock;
 pub(crate) use mcp::mcp;
 pub(crate) use new::new;
-pub(crate) use packages::{add, publish, update, vendor};
+pub(crate) use packages::{add, publish, sign, update, vendor, verify};
 pub(crate) use play::play;
 pub(crate) use replay::replay;
 pub(crate) use rpc::rpc;

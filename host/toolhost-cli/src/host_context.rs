@@ -13,7 +13,9 @@ use toolhost::{
     sandbox::{CacheConfig, Compiler, SandboxStartError},
 };
 
-use toolhost_package::{DockerConfig, PackageSource, PackageStore, Registry, RegistryConfig};
+use toolhost_package::{
+    DockerConfig, PackageSource, PackageStore, Registry, RegistryConfig, Signers, SignersError,
+};
 
 use crate::failure::Failure;
 use crate::files;
@@ -45,7 +47,7 @@ impl HostFactory {
     pub(crate) fn start(settings: &Settings, policy: &PolicyFile) -> Result<Self, Failure> {
         let sandbox = sandbox(settings)?;
         Ok(Self {
-            packages: packages(&sandbox, settings),
+            packages: packages(&sandbox, settings, &policy.policy)?,
             sandbox,
             home: settings.dirs.home.clone(),
             policy_path: policy.path.clone(),
@@ -232,15 +234,34 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Failure> {
     Ok(started.context("the sandbox cannot start")?)
 }
 
-/// Returns what reads packages: from the cache, or from registries.
-pub(crate) fn packages(sandbox: &Sandbox, settings: &Settings) -> PackageSource {
+/// Returns what reads packages: from the cache, or from registries, signed as the policy requires it.
+pub(crate) fn packages(
+    sandbox: &Sandbox,
+    settings: &Settings,
+    policy: &Policy,
+) -> Result<PackageSource, Failure> {
     let mut config = RegistryConfig::new(sandbox.clone());
     if let Some(path) = &settings.dirs.docker_config {
         config.credentials = Arc::new(DockerConfig::new(path));
     }
     let cache = settings.dirs.cache.as_ref();
     let cache = cache.map(|cache| PackageStore::new(cache.join("packages")));
-    PackageSource::new(Registry::new(config), sandbox.clone(), cache)
+    let rules = policy.packages();
+    if let Some(rules) = rules {
+        config.private_networks.clone_from(&rules.private_networks);
+    }
+    let source = PackageSource::new(Registry::new(config), sandbox.clone(), cache);
+    let Some(rules) = rules else {
+        return Ok(source);
+    };
+    let signers = Signers::new(rules).map_err(signers_failed)?;
+    Ok(source.require(signers))
+}
+
+/// A key or a trusted root cannot be used.
+pub(crate) fn signers_failed(error: SignersError) -> Failure {
+    let help = error.help();
+    Failure::of(error).hint(help)
 }
 
 /// Returns which servers HTTPS requests trust.

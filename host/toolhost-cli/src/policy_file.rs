@@ -61,7 +61,7 @@ impl PolicyFile {
     }
 
     /// Reads the policy that a script brings. It reads no secret, grants no HTTP request and no MCP
-    /// server, and raises no limit beyond the defaults.
+    /// server, names no signers, and raises no limit beyond the defaults.
     pub(crate) async fn read_of_script(path: &Path, script: &Path) -> Result<Self, Failure> {
         let refuse = |what: &str| {
             let error = anyhow!("{} {what}: {OPERATORS_ONLY}", path.display());
@@ -77,6 +77,9 @@ impl PolicyFile {
         }
         if file.policy.grants_any_mcp_server() {
             return refuse("grants MCP servers");
+        }
+        if file.policy.packages().is_some() {
+            return refuse("names signers of packages");
         }
         let policy = file.policy.within(&Policy::default());
         Ok(Self { policy, ..file })

@@ -135,6 +135,8 @@ async fn execute(
         Command::Add(args) => commands::add(&args, settings).await,
         Command::Update(args) => commands::update(&args, settings).await,
         Command::Vendor(args) => commands::vendor(&args, settings).await,
+        Command::Sign(args) => commands::sign(&args, settings).await,
+        Command::Verify(args) => commands::verify(&args, settings).await,
         Command::Inspect(args) => commands::inspect(&args, settings).await,
         Command::Wit(args) => commands::wit(&args),
         Command::Component(args) => commands::component(&args).await,

@@ -170,6 +170,9 @@ codes! {
     ConfigLock = "E_CONFIG_LOCK", "ConfigError",
         "Review what differs; `toolhost lock --update NAME` writes it into the lock.",
         "달라진 내용을 검토하세요. `toolhost lock --update NAME`이 lock에 반영합니다.";
+    ConfigSignature = "E_CONFIG_SIGNATURE", "ConfigError",
+        "Ask who publishes the package to sign it, or add the signer to the policy's packages.signers.",
+        "패키지를 배포한 쪽에 서명을 요청하거나, 정책의 packages.signers에 서명자를 추가하세요.";
     ConfigTooLarge = "E_CONFIG_FILE_TOO_LARGE", "ConfigError",
         "Split the file or make it smaller.",
         "파일을 나누거나 줄이세요.";

@@ -9,6 +9,7 @@ mod masked;
 mod mcp_oauth;
 mod mcp_servers;
 mod oauth_apps;
+mod packages;
 mod read;
 mod rules;
 mod variable;
@@ -36,6 +37,7 @@ use mcp_servers::McpRule;
 pub use mcp_servers::{McpGrant, McpReach};
 use oauth_apps::OAuthAppRule;
 pub use oauth_apps::{OAuthAppGrant, ToolOAuthGrant};
+pub use packages::{PackageRules, PackageSigner, SignerTrust};
 pub use read::{PolicyError, read_at};
 use rules::{AgentRules, Defaults, Rule};
 pub use variable::{SecretSource, Secrets};
@@ -122,6 +124,7 @@ pub struct Policy {
     mcp_servers: BTreeMap<ResourceName, McpRule>,
     oauth_apps: BTreeMap<ResourceName, OAuthAppRule>,
     lock: LockRule,
+    packages: Option<Arc<PackageRules>>,
     answered_by: Option<SocketAddr>,
     /// The policy whose limits are the maximum.
     operators: Option<Arc<Policy>>,
@@ -146,6 +149,12 @@ impl Policy {
     #[must_use]
     pub fn lock(&self) -> &LockRule {
         &self.lock
+    }
+
+    /// Returns whose signatures packages of registries must have. Default: packages need none.
+    #[must_use]
+    pub fn packages(&self) -> Option<&PackageRules> {
+        self.packages.as_deref()
     }
 
     /// Returns the language of suggestions. Default: English.
@@ -204,11 +213,13 @@ impl Policy {
     }
 
     /// Limits a policy that comes with the tools: each limit of a call is at most the operator's, or the
-    /// default if that is higher, the MCP servers are the operator's alone, and no tool may use an OAuthApp.
+    /// default if that is higher, the MCP servers and the signers of packages are the operator's alone, and no tool
+    /// may use an OAuthApp.
     #[must_use]
     pub fn within(mut self, operators: &Self) -> Self {
         self.oauth_apps.clear();
         self.mcp_servers.clone_from(&operators.mcp_servers);
+        self.packages.clone_from(&operators.packages);
         self.operators = Some(Arc::new(operators.clone()));
         self
     }

@@ -35,10 +35,12 @@ const ERROR_MAX: u64 = 64 << 10;
 /// Longest reason of a registry in an error, in characters.
 const REASON_SHOWN: usize = 300;
 
-/// Most referrers of a manifest that are looked at.
+/// Most referrers of a manifest that are looked at, and most that are read.
 const REFERRERS_MAX: usize = 100;
+const ATTACHED_MAX: usize = 20;
 
-pub(crate) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The media type of manifests.
+pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 /// The type and the bytes of a config that says nothing.
 const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
@@ -148,6 +150,19 @@ struct Index {
     media_type: Option<String>,
     #[serde(default)]
     manifests: Vec<Descriptor>,
+}
+
+/// What is read of the manifest of an artifact.
+#[derive(Deserialize)]
+struct Artifact {
+    layers: Vec<Descriptor>,
+}
+
+impl Artifact {
+    fn only(mut self) -> Option<Descriptor> {
+        let only = self.layers.pop();
+        only.filter(|_| self.layers.is_empty())
+    }
 }
 
 impl Registry {
@@ -381,6 +396,40 @@ impl Registry {
         let of_type = |found: &Descriptor| found.artifact_type.as_deref() == Some(artifact_type);
         let found = index.manifests.into_iter().filter(of_type);
         Ok(found.take(REFERRERS_MAX).collect())
+    }
+
+    /// Reads the artifacts of one blob that refer to a manifest and have this type: at most 20, each of at most `max`
+    /// bytes. Leaves out what is not such an artifact.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn attached(
+        &self,
+        reference: &PackageReference,
+        digest: &str,
+        artifact_type: &str,
+        max: u64,
+    ) -> Result<Vec<Bytes>, RegistryError> {
+        let referrers = self.referrers(reference, digest, artifact_type).await?;
+        let mut attached = Vec::new();
+        for found in referrers.iter().take(ATTACHED_MAX) {
+            if !is_digest(&found.digest) {
+                continue;
+            }
+            let manifest = match self.manifest(reference, &found.digest).await {
+                Ok(manifest) => manifest,
+                Err(RegistryError::NotFound { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let artifact = serde_json::from_slice::<Artifact>(&manifest.bytes);
+            let Some(layer) = artifact.ok().and_then(|artifact| artifact.only()) else {
+                continue;
+            };
+            if layer.media_type == artifact_type && layer.size <= max {
+                attached.push(self.blob(reference, &layer, max).await?);
+            }
+        }
+        Ok(attached)
     }
 
     /// Writes an artifact of one blob that refers to a manifest. Where the registry keeps no list of referrers, adds

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::slice;
 
 use toolhost_contract::{ToolErrorCode, ToolResource};
 use toolhost_manifest::bundle::component_source::{ComponentSource, EntryFuture};
@@ -11,6 +12,7 @@ use toolhost_sandbox::Sandbox;
 
 use crate::contents::{ContentsError, PackageContents};
 use crate::registry::{Descriptor, MANIFEST_MAX, Registry, RegistryError};
+use crate::signature::{BUNDLE_MAX, BUNDLE_TYPE, SignatureError, Signers};
 use crate::store::{PackageStore, StoreError};
 
 /// The folder of copied packages, in the bundle's directory.
@@ -23,6 +25,7 @@ pub struct PackageSource {
     registry: Registry,
     sandbox: Sandbox,
     cache: Option<PackageStore>,
+    signers: Option<Signers>,
 }
 
 impl fmt::Debug for PackageSource {
@@ -46,6 +49,10 @@ pub struct Pulled {
     pub tool: Option<String>,
     /// The bytes of the component.
     pub component: Vec<u8>,
+    /// Who has signed it; none if no signature was required.
+    pub signer: Option<String>,
+    /// The signatures that are kept with it: Sigstore bundles as JSON.
+    pub signatures: Vec<String>,
 }
 
 /// Why a package could not be read.
@@ -61,6 +68,17 @@ pub enum PullError {
     /// A directory of packages cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No signature is accepted.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// No signature that is kept is accepted, and the registry could not be asked for others.
+    #[error("{kept}; the registry was asked for others: {registry}")]
+    SignatureElsewhere {
+        /// Why none that is kept is accepted.
+        kept: SignatureError,
+        /// Why the registry has not answered.
+        registry: RegistryError,
+    },
     /// The reference has no digest.
     #[error("the reference has no digest")]
     NoDigest,
@@ -82,6 +100,9 @@ impl PullError {
                 "Remove the file; it is pulled again. Find out who changed it."
             }
             Self::Store(_) => "Check the directory and its permissions.",
+            Self::Signature(_) | Self::SignatureElsewhere { .. } => {
+                "Ask who publishes it to sign it, or add the signer to packages.signers of the policy if you trust it."
+            }
             Self::NoDigest => "Write the digest with `toolhost update`.",
             Self::Host(_) => "Try again.",
         }
@@ -96,7 +117,16 @@ impl PackageSource {
             registry,
             sandbox,
             cache,
+            signers: None,
         }
+    }
+
+    /// Reads only packages that these signers have signed. Signatures are verified each time that a package is read,
+    /// also from the cache.
+    #[must_use]
+    pub fn require(mut self, signers: Signers) -> Self {
+        self.signers = Some(signers);
+        self
     }
 
     /// Returns the client of registries.
@@ -121,7 +151,7 @@ impl PackageSource {
     }
 
     /// Reads a package of at most `max_bytes`: from `vendor` in this directory, from the cache, or else from its
-    /// registry.
+    /// registry. If signatures are required, its signature as well.
     ///
     /// # Errors
     /// [`PullError`].
@@ -131,9 +161,111 @@ impl PackageSource {
         bundle_dir: Option<&Path>,
         max_bytes: u64,
     ) -> Result<Pulled, PullError> {
-        let digest = reference.digest().ok_or(PullError::NoDigest)?.to_owned();
+        let stores = self.stores(bundle_dir);
+        let mut found = self.unverified(reference, &stores, max_bytes).await?;
+        if let Some(signers) = self.signers.as_ref().filter(|it| !it.exempts(reference)) {
+            let (signer, signature) = self.signer(signers, reference, &stores).await?;
+            found.signer = Some(signer);
+            found.signatures = vec![signature];
+        }
+        Ok(found)
+    }
+
+    /// Reads the signatures of a package: those of its registry, or else those that are kept.
+    ///
+    /// # Errors
+    /// [`PullError`] if the registry does not answer and none is kept.
+    pub async fn signatures(
+        &self,
+        reference: &PackageReference,
+        bundle_dir: Option<&Path>,
+    ) -> Result<Vec<String>, PullError> {
+        let digest = reference.digest().ok_or(PullError::NoDigest)?;
+        let failed = match self.signatures_of_registry(reference, digest).await {
+            Ok(bundles) => return Ok(bundles),
+            Err(error) => error,
+        };
+        for store in self.stores(bundle_dir) {
+            let kept = store.signatures(digest)?;
+            if !kept.is_empty() {
+                return Ok(kept);
+            }
+        }
+        Err(PullError::Registry(failed))
+    }
+
+    fn stores(&self, bundle_dir: Option<&Path>) -> Vec<PackageStore> {
         let vendor = bundle_dir.map(|dir| PackageStore::new(dir.join(VENDOR)));
-        for store in vendor.into_iter().chain(self.cache.clone()) {
+        vendor.into_iter().chain(self.cache.clone()).collect()
+    }
+
+    /// Returns who has signed a package, with the signature: one that is kept, or else one of the registry.
+    async fn signer(
+        &self,
+        signers: &Signers,
+        reference: &PackageReference,
+        stores: &[PackageStore],
+    ) -> Result<(String, String), PullError> {
+        let digest = reference.digest().ok_or(PullError::NoDigest)?.to_owned();
+        let verify = |bundles: Vec<String>| {
+            let (signers, reference) = (signers.clone(), reference.clone());
+            let digest = digest.clone();
+            let verify = move || signers.verify(&reference, &digest, &bundles);
+            async {
+                let verified = self.sandbox.compute(verify).await;
+                verified.map_err(|error| PullError::Host(error.to_string()))
+            }
+        };
+        let mut kept = Vec::new();
+        for store in stores {
+            // One that cannot be read is asked for again.
+            kept.extend(store.signatures(&digest).unwrap_or_default());
+        }
+        let refused = match verify(kept).await? {
+            Ok(signed) => return Ok(signed),
+            Err(error @ SignatureError::NoSigner) => return Err(error.into()),
+            Err(error) => error,
+        };
+        let bundles = match self.signatures_of_registry(reference, &digest).await {
+            Ok(bundles) => bundles,
+            Err(registry) => {
+                let kept = refused;
+                return Err(PullError::SignatureElsewhere { kept, registry });
+            }
+        };
+        let signed = verify(bundles).await??;
+        if let Some(cache) = &self.cache
+            && let Err(error) = cache.keep_signatures(&digest, slice::from_ref(&signed.1))
+        {
+            tracing::warn!(%error, "a signature is not kept in the cache");
+        }
+        Ok(signed)
+    }
+
+    async fn signatures_of_registry(
+        &self,
+        reference: &PackageReference,
+        digest: &str,
+    ) -> Result<Vec<String>, RegistryError> {
+        let registry = &self.registry;
+        let attached = registry.attached(reference, digest, BUNDLE_TYPE, BUNDLE_MAX);
+        let attached = attached.await?;
+        let bundles = attached.iter().filter_map(|bytes| {
+            let json = str::from_utf8(bytes).ok()?;
+            // Line breaks are between the tokens of JSON.
+            Some(json.replace(['\n', '\r'], " "))
+        });
+        Ok(bundles.collect())
+    }
+
+    async fn unverified(
+        &self,
+        reference: &PackageReference,
+        stores: &[PackageStore],
+        max_bytes: u64,
+    ) -> Result<Pulled, PullError> {
+        let digest = reference.digest().ok_or(PullError::NoDigest)?.to_owned();
+        for store in stores.iter().cloned() {
             let (digest, reference) = (digest.clone(), reference.clone());
             let read = move || read_from(&store, &digest, reference, max_bytes);
             let read = self.sandbox.compute(read).await;
@@ -155,6 +287,8 @@ impl PackageSource {
             descriptor,
             tool,
             component: component.to_vec(),
+            signer: None,
+            signatures: Vec::new(),
         };
         if let Some(cache) = self.cache.clone() {
             let kept = found.clone();
@@ -183,7 +317,7 @@ impl PackageSource {
             package: Some(PackageOrigin {
                 reference: reference.to_string(),
                 digest: reference.digest().unwrap_or_default().to_owned(),
-                signer: None,
+                signer: pulled.signer,
             }),
         })
     }
@@ -197,8 +331,11 @@ impl Pulled {
     pub fn keep(&self, store: &PackageStore) -> Result<(), StoreError> {
         // The manifest last: what has a manifest is complete.
         store.keep(&self.component)?;
-        store.keep(&self.manifest)?;
-        Ok(())
+        let digest = store.keep(&self.manifest)?;
+        match self.signatures.is_empty() {
+            true => Ok(()),
+            false => store.keep_signatures(&digest, &self.signatures),
+        }
     }
 }
 
@@ -221,6 +358,8 @@ fn read_from(
         descriptor,
         tool,
         component,
+        signer: None,
+        signatures: Vec::new(),
     }))
 }
 
@@ -246,13 +385,19 @@ impl ComponentSource for PackageSource {
                     | PullError::Store(StoreError::TooLarge { .. }) => {
                         ToolErrorCode::ComponentLimit
                     }
+                    PullError::Signature(_) | PullError::SignatureElsewhere { .. } => {
+                        ToolErrorCode::ConfigSignature
+                    }
                     PullError::Registry(_)
                     | PullError::Contents(_)
                     | PullError::Store(_)
                     | PullError::NoDigest
                     | PullError::Host(_) => ToolErrorCode::ConfigEntry,
                 };
-                let problem = format!(" cannot be pulled: {error}");
+                let problem = match code {
+                    ToolErrorCode::ConfigSignature => format!(": {error}"),
+                    _ => format!(" cannot be pulled: {error}"),
+                };
                 bundle.entry_error(tool, code, &problem, error.help())
             })
         })

@@ -8,8 +8,15 @@ use toolhost_manifest::bundle::package::is_digest;
 
 use crate::registry::digest_of;
 
+/// The extension of files of signatures.
+const SIGNATURES: &str = "jsonl";
+
+/// Most bytes of a file of signatures.
+const SIGNATURES_MAX: u64 = 8 << 20;
+
 /// Files named `sha256-HEX`. Each is compared with its name whenever it is read, and replaced by a rename, so that
-/// several processes may share the directory.
+/// several processes may share the directory. Beside a manifest, `sha256-HEX.jsonl` has its signatures, one in each
+/// line.
 #[derive(Debug, Clone)]
 pub struct PackageStore {
     dir: PathBuf,
@@ -74,26 +81,9 @@ impl PackageStore {
     /// [`StoreError`]; [`StoreError::Changed`] if the file has other bytes.
     pub fn read(&self, expected: &str, max: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.path(expected)?;
-        let failed = |source| StoreError::Io {
-            path: path.clone(),
-            source,
+        let Some(bytes) = read_file(&path, max)? else {
+            return Ok(None);
         };
-        let file = match fs::File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(failed)?,
-        };
-        let known = file.metadata().map_err(failed)?;
-        if !known.is_file() {
-            return Err(failed(io::Error::other("it is not a regular file")));
-        }
-        let mut bytes = Vec::new();
-        if known.len() <= max {
-            let mut limited = file.take(max.saturating_add(1));
-            limited.read_to_end(&mut bytes).map_err(failed)?;
-        }
-        if known.len() > max || bytes.len() as u64 > max {
-            return Err(StoreError::TooLarge { path, max });
-        }
         let actual = digest_of(&bytes);
         if actual != expected {
             return Err(StoreError::Changed { path, actual });
@@ -113,6 +103,32 @@ impl PackageStore {
         let path = self.path(&digest)?;
         self.write(&path, bytes)?;
         Ok(digest)
+    }
+
+    /// Reads the signatures that are kept of a manifest: Sigstore bundles as JSON. Nothing of them is verified.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn signatures(&self, digest: &str) -> Result<Vec<String>, StoreError> {
+        let path = self.path(digest)?.with_extension(SIGNATURES);
+        let bytes = match read_file(&path, SIGNATURES_MAX) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Keeps signatures of a manifest, in the place of those that are kept.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn keep_signatures(&self, digest: &str, bundles: &[String]) -> Result<(), StoreError> {
+        let path = self.path(digest)?.with_extension(SIGNATURES);
+        let mut text = bundles.join("\n");
+        text.push('\n');
+        self.write(&path, text.as_bytes())
     }
 
     fn path(&self, digest: &str) -> Result<PathBuf, StoreError> {
@@ -136,6 +152,32 @@ impl PackageStore {
         kept.map_err(|error| failed(error.error))?;
         Ok(())
     }
+}
+
+/// Reads a file of at most `max` bytes; none if there is no file.
+fn read_file(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    let failed = |source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let file = match fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(failed)?,
+    };
+    let known = file.metadata().map_err(failed)?;
+    if !known.is_file() {
+        return Err(failed(io::Error::other("it is not a regular file")));
+    }
+    let mut bytes = Vec::new();
+    if known.len() <= max {
+        let mut limited = file.take(max.saturating_add(1));
+        limited.read_to_end(&mut bytes).map_err(failed)?;
+    }
+    if known.len() > max || bytes.len() as u64 > max {
+        let path = path.to_owned();
+        return Err(StoreError::TooLarge { path, max });
+    }
+    Ok(Some(bytes))
 }
 
 #[cfg(test)]

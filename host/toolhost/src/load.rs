@@ -27,7 +27,7 @@ use crate::oauth::granted;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::{RegisteredTool, ToolRegistry};
 use agents::Shared;
-use component::{Components, Prepared, prepare_all};
+use component::{Component, Components, Prepared, prepare_all};
 use names::{overlays_of, taken_names};
 use register::{Found, register};
 use ungranted::not_granted;
@@ -199,8 +199,12 @@ fn found(policy: &Policy, open: &OpenBundle, components: Vec<Prepared>) -> Found
     for (tool, component) in open.bundle().tools().iter().zip(components) {
         match component {
             Ok(component) => {
-                register(open, tool, &component, &mut found);
-                let ungranted = not_granted(policy, open, tool, &component);
+                let Component { prepared, package } = component;
+                register(open, tool, &prepared, &mut found);
+                if let Some(package) = package {
+                    found.packages.push((tool.metadata.name.clone(), package));
+                }
+                let ungranted = not_granted(policy, open, tool, &prepared);
                 found.diagnostics.extend(ungranted);
             }
             Err(finding) => found.diagnostics.add(*finding),

@@ -1,4 +1,4 @@
-//! The arguments of `toolhost publish`, `add`, `update` and `vendor`.
+//! The arguments of `toolhost publish`, `add`, `update`, `vendor`, `sign` and `verify`.
 
 use std::path::PathBuf;
 
@@ -18,6 +18,9 @@ pub(crate) struct PublishArgs {
     /// The Tool to publish; required if the bundle has several
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<ResourceName>,
+    /// Sign it with this private key, as `toolhost sign` does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -34,6 +37,9 @@ pub(crate) struct AddArgs {
     /// Name of the Tool in the bundle [default: that of the package]
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<ResourceName>,
+    /// The operator's policy: whose signatures packages must have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -47,6 +53,9 @@ pub(crate) struct UpdateArgs {
     /// Only this Tool
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<ResourceName>,
+    /// The operator's policy: whose signatures packages must have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -57,6 +66,53 @@ pub(crate) struct VendorArgs {
     /// Bundle file, or directory that holds a goondan.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
+    /// The operator's policy: whose signatures packages must have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignArgs {
+    /// The package: HOST[:PORT]/REPOSITORY[:TAG][@sha256:DIGEST]
+    #[arg(value_name = "REF", required_unless_present = "new_key")]
+    pub(crate) reference: Option<String>,
+    /// Sign with this private key: PEM, of P-256 or Ed25519
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["bundle", "new_key"])]
+    pub(crate) key: Option<PathBuf>,
+    /// Attach a signature that another program has made: a Sigstore bundle
+    #[arg(long, value_name = "FILE", conflicts_with = "key")]
+    pub(crate) bundle: Option<PathBuf>,
+    /// Make a key of P-256: writes FILE and FILE.pub
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reference", "key", "bundle"])]
+    pub(crate) new_key: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// A bundle, or a package: HOST[:PORT]/REPOSITORY[:TAG][@sha256:DIGEST]
+    #[arg(value_name = "BUNDLE|REF")]
+    pub(crate) what: String,
+    /// The operator's policy, with `packages: {signers: …}`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "identity"])]
+    pub(crate) policy: Option<PathBuf>,
+    /// Accept the signatures of this public key: PEM
+    #[arg(long, value_name = "FILE", conflicts_with = "identity")]
+    pub(crate) key: Option<PathBuf>,
+    /// Accept the signatures of this identity: a mail address, or the URI of a workflow
+    #[arg(long, value_name = "ID", requires_all = ["issuer", "trusted_root"])]
+    pub(crate) identity: Option<String>,
+    /// Who has checked the identity: the URL of the OpenID Connect issuer
+    #[arg(long, value_name = "URL", requires = "identity")]
+    pub(crate) issuer: Option<String>,
+    /// The certificate authorities and logs: trusted_root.json of Sigstore
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trusted_root: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 pub(crate) const PUBLISH: &str = "\
@@ -109,3 +165,35 @@ Copies the packages of a bundle to vendor/ beside its manifest, where loads find
 cache. Each file is named by its digest and compared with it whenever it is read.
 
 Exit codes: 0 copied · 2 a package cannot be pulled or written";
+
+pub(crate) const SIGN: &str = "\
+Examples:
+  toolhost sign --new-key acme.key                 writes acme.key and acme.key.pub
+  toolhost sign --key acme.key ghcr.io/acme/notes:1.0
+  toolhost sign --bundle notes.sigstore.json ghcr.io/acme/notes:1.0
+
+Writes a Sigstore bundle into the registry, as an artifact that refers to the package: where `cosign verify` looks for
+it. It says that the holder of the key has signed the digest of the package, which covers the component and the Tool
+resource. The key stays on this machine, and no other service is asked.
+
+Who signs with an identity of a continuous-integration service signs there, with `cosign sign` 3 or the build
+attestations of GitHub, which write into the registry by themselves; --bundle attaches what was written into a file.
+
+With --json: {\"reference\", \"digest\"}, or with --new-key {\"key\", \"public\", \"fingerprint\"}.
+
+Exit codes: 0 signed · 2 the package or the key cannot be read, or the registry refuses";
+
+pub(crate) const VERIFY: &str = "\
+Examples:
+  toolhost verify my-bundle --policy policy.yaml
+  toolhost verify ghcr.io/acme/notes:1.0 --key acme.key.pub
+  toolhost verify ghcr.io/acme/notes:1.0 --trusted-root trusted_root.json \\
+    --identity https://github.com/acme/notes/.github/workflows/release.yml@refs/heads/main \\
+    --issuer https://token.actions.githubusercontent.com
+
+Reads packages and their signatures as a load does, and prints who has signed each. Loads verify signatures whenever
+the policy has the key `packages`: docs/packages.md describes it.
+
+With --json: {\"packages\": [{\"package\", \"accepted\", \"signer\"? , \"reason\"?}]}.
+
+Exit codes: 0 each is accepted · 1 one is not · 2 a package cannot be read, or the trust is invalid";

@@ -1,10 +1,12 @@
-//! `toolhost publish`, `add`, `update` and `vendor`: tools in OCI registries.
+//! `toolhost publish`, `add`, `update`, `vendor`, `sign` and `verify`: tools in OCI registries.
 
 mod add;
 mod edit;
 mod publish;
+mod sign;
 mod update;
 mod vendor;
+mod verify;
 
 use std::path::Path;
 
@@ -16,11 +18,14 @@ use toolhost_package::{PackageSource, PullError, Pulled};
 
 pub(crate) use add::add;
 pub(crate) use publish::publish;
+pub(crate) use sign::sign;
 pub(crate) use update::update;
 pub(crate) use vendor::vendor;
+pub(crate) use verify::verify;
 
 use crate::failure::Failure;
 use crate::host_context;
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::progress::Progress;
 
@@ -47,10 +52,10 @@ struct Puller {
 }
 
 impl Puller {
-    fn new(settings: &Settings) -> Result<Self, Failure> {
+    fn new(settings: &Settings, policy: &PolicyFile) -> Result<Self, Failure> {
         let sandbox = host_context::sandbox(settings)?;
         Ok(Self {
-            source: host_context::packages(&sandbox, settings),
+            source: host_context::packages(&sandbox, settings, &policy.policy)?,
             sandbox,
             progress: Progress::start(settings.verbosity),
         })
@@ -61,10 +66,18 @@ impl Puller {
         reference: &PackageReference,
         vendored: Option<&Path>,
     ) -> Result<Pulled, Failure> {
+        let pulled = self.try_pull(reference, vendored).await;
+        pulled.map_err(|error| failure(reference, error))
+    }
+
+    async fn try_pull(
+        &self,
+        reference: &PackageReference,
+        vendored: Option<&Path>,
+    ) -> Result<Pulled, PullError> {
         let _phase = self.progress.waiting(&format!("pulling {reference}"));
         let max = self.sandbox.compile_limits().bytes;
-        let pulled = self.source.pull(reference, vendored, max).await;
-        pulled.map_err(|error| failure(reference, error))
+        self.source.pull(reference, vendored, max).await
     }
 
     /// Returns the reference with the digest that its tag has now.

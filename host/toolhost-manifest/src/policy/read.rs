@@ -1,6 +1,7 @@
 //! Reads policies.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess, WorkdirChanges};
 
@@ -9,7 +10,7 @@ use super::mcp_servers::{self, McpRule};
 use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
 use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
-use super::{Policy, changesets, http, lock};
+use super::{Policy, changesets, http, lock, packages};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings, Unread};
@@ -56,13 +57,18 @@ impl Policy {
     }
 }
 
-/// Reads a policy in another document. It contains all its secrets, and grants no MCP server and no OAuthApp:
-/// processes of the machine and accounts of users are the operator's.
+/// Reads a policy in another document. It contains all its secrets, grants no MCP server and no OAuthApp, and names no
+/// signers: processes of the machine, accounts of users and trust are the operator's.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
-    for (key, what) in [("mcpServers", "MCP servers"), ("oauthApps", "OAuthApps")] {
+    let operators = [
+        ("mcpServers", "grant MCP servers"),
+        ("oauthApps", "grant OAuthApps"),
+        ("packages", "name signers of packages"),
+    ];
+    for (key, what) in operators {
         if let Some(granted) = at.node.get(key) {
             let granted = Cursor::new(granted, format!("{}.{key}", at.path));
-            let message = format!("only the operator's policy may grant {what}");
+            let message = format!("only the operator's policy may {what}");
             findings.invalid(&granted, message);
         }
     }
@@ -79,8 +85,12 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         "mcpServers",
         "oauthApps",
         "lock",
+        "packages",
     ];
     let fields = at.known_fields(&known, findings)?;
+    let packages = fields.optional("packages", findings, |at, findings| {
+        packages::read(at, secrets, findings)
+    });
     let lock = fields.optional("lock", findings, lock::read);
     let direct = fields.optional("registryDirectCall", findings, Cursor::boolean);
     let locale = fields.optional("locale", findings, read_locale);
@@ -101,6 +111,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         mcp_servers: read_mcp_servers(&fields, secrets, findings),
         oauth_apps: read_oauth_apps(&fields, secrets, findings),
         lock: lock.flatten().unwrap_or_default(),
+        packages: packages.flatten().map(Arc::new),
         answered_by: None,
         operators: None,
     })
@@ -223,7 +234,7 @@ fn read_tool_oauth(
 }
 
 /// Reads a mapping from resource names to mappings.
-fn named<'n, T>(
+pub(super) fn named<'n, T>(
     above: &Fields<'n>,
     key: &str,
     findings: &mut Findings,

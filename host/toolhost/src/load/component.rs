@@ -12,6 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use indexmap::IndexMap;
 use tokio::sync::Mutex;
 use toolhost_contract::{ToolErrorCode, ToolResource};
+use toolhost_manifest::bundle::package::{PackageOrigin, PackageReference, is_package};
 use toolhost_manifest::bundle::{CORE_MODULE_HELP, Diagnostic, Entry, OpenBundle, OtherFile};
 use toolhost_sandbox::{PrepareError, PreparedTool};
 
@@ -22,7 +23,14 @@ use crate::loaded_bundle::LoadedInner;
 use crate::registry::Runs;
 
 /// The component of a Tool, or why there is none.
-pub(super) type Prepared = Result<PreparedTool, Box<Diagnostic>>;
+pub(super) type Prepared = Result<Component, Box<Diagnostic>>;
+
+/// A component, and the package that it was in.
+#[derive(Clone)]
+pub(super) struct Component {
+    pub(super) prepared: PreparedTool,
+    pub(super) package: Option<PackageOrigin>,
+}
 
 /// The components of a bundle.
 #[derive(Default)]
@@ -151,7 +159,7 @@ impl Preparation<'_> {
                 continue;
             };
             if let Some(component) = &ready {
-                prepared.push((index, Ok(PreparedTool::clone(component)), Vec::new()));
+                prepared.push((index, Ok(Component::clone(component)), Vec::new()));
                 continue;
             }
             let entry = match entry.take() {
@@ -204,8 +212,9 @@ impl Preparation<'_> {
         &self,
         tool: &ToolResource,
         entry: Entry,
-    ) -> Result<(PreparedTool, Vec<PathBuf>), Box<Diagnostic>> {
+    ) -> Result<(Component, Vec<PathBuf>), Box<Diagnostic>> {
         let (host, name) = (self.host, &tool.metadata.name);
+        self.check_signer(tool, &entry)?;
         host.report(&LoadProgress::Preparing {
             tool: name.clone(),
             bytes: entry.component.len() as u64,
@@ -227,7 +236,27 @@ impl Preparation<'_> {
             origin,
             took: started.elapsed(),
         });
-        Ok((prepared, entry.files))
+        let package = entry.package;
+        Ok((Component { prepared, package }, entry.files))
+    }
+
+    /// Refuses a package without a signer where the policy requires one: whatever source has read it.
+    fn check_signer(&self, tool: &ToolResource, entry: &Entry) -> Result<(), Box<Diagnostic>> {
+        let Some(rules) = self.host.policy.packages() else {
+            return Ok(());
+        };
+        let package = entry.package.as_ref();
+        let is_signed = package.is_some_and(|package| package.signer.is_some());
+        let reference = PackageReference::parse(&tool.spec.entry);
+        let is_exempt = reference.is_ok_and(|reference| rules.exempts(&reference));
+        if is_signed || is_exempt || !is_package(&tool.spec.entry) {
+            return Ok(());
+        }
+        let code = ToolErrorCode::ConfigSignature;
+        let problem =
+            ": the policy requires a signature, and the host's component source verifies none";
+        let help = "Give the component source the signers of the policy: `PackageSource::require`.";
+        Err(self.open.entry_error(tool, code, problem, help))
     }
 }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use toolhost_contract::{
-    JsonSchemaObject, ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName, ToolResource,
-    ToolSource, text,
+    JsonSchemaObject, ResourceName, ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName,
+    ToolResource, ToolSource, text,
 };
 use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
 
 use super::described::{DescribeFault, described_parameters};
 use crate::catalog::descriptions;
 use crate::registry::{RegisteredTool, Runs};
+use toolhost_manifest::bundle::package::PackageOrigin;
 use toolhost_manifest::bundle::{Diagnostic, OpenBundle, Place};
 use toolhost_manifest::lock::Words;
 use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget};
@@ -27,6 +28,8 @@ const HANDLERS_SHOWN: usize = 20;
 pub(super) struct Found {
     pub(super) tools: Vec<RegisteredTool>,
     pub(super) components: Vec<(String, ComponentFacts)>,
+    /// The packages that components were in.
+    pub(super) packages: Vec<(ResourceName, PackageOrigin)>,
     pub(super) diagnostics: DiagnosticList,
     /// What the tools say, before it is bounded for the model: the Tool, the tool, its words.
     pub(super) words: Vec<(String, String, Words)>,

@@ -8,13 +8,15 @@ use super::{Puller, reference, tool_of};
 use crate::args::AddArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn add(args: &AddArgs, settings: &Settings) -> Result<Exit, Failure> {
     let asked = reference(&args.reference)?;
     let manifest = ManifestFile::read(&args.bundle)?;
-    let puller = Puller::new(settings)?;
+    let policy = PolicyFile::read(args.policy.as_deref()).await?;
+    let puller = Puller::new(settings, &policy)?;
     let reference = match asked.digest() {
         Some(_) => asked,
         None => puller.resolve(&asked).await?,

@@ -3,9 +3,11 @@
 use anyhow::anyhow;
 use bytes::Bytes;
 use serde_json::json;
+use toolhost_manifest::Policy;
 use toolhost_manifest::bundle::package::is_package;
 use toolhost_package::{PackageContents, RegistryError, tool_json};
 
+use super::sign::{attach, read_key};
 use super::{open, reference};
 use crate::args::PublishArgs;
 use crate::exit::Exit;
@@ -21,6 +23,7 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
         let error = anyhow!("{reference} has a digest, which is that of other bytes");
         return Err(Failure::from(error).hint("Name a tag alone."));
     }
+    let key = args.key.as_deref().map(read_key).transpose()?;
     // Everything that would keep others from loading it is found here.
     let context = HostContext::open(settings, None, StateRoot::Optional).await?;
     let loaded = context.load(&args.bundle).await?;
@@ -71,7 +74,7 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
     );
     let contents = contents
         .map_err(|error| Failure::of(error).hint("Shorten the descriptions and schemas."))?;
-    let packages = host_context::packages(&sandbox, settings);
+    let packages = host_context::packages(&sandbox, settings, &Policy::default())?;
     let registry = packages.registry();
     let progress = Progress::start(settings.verbosity);
     let phase = progress.waiting(&format!("publishing {reference}"));
@@ -92,11 +95,15 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
     // Last: what has a manifest is complete.
     let pushed = registry.push_manifest(&reference, contents.manifest, reference.tag());
     let digest = pushed.await.map_err(failed)?;
-    drop(phase);
     let published = reference
         .clone()
         .with_digest(&digest)
         .unwrap_or(reference.clone());
+    if let Some(key) = key {
+        let bundle = key.sign(&digest).map_err(Failure::of)?;
+        attach(registry, &published, bundle).await?;
+    }
+    drop(phase);
     match args.json {
         true => stdout::json(&json!({"reference": published.to_string(), "digest": digest}))?,
         false => stdout::write(&published.to_string())?,

@@ -10,6 +10,7 @@ use super::{Puller, open, tool_of};
 use crate::args::UpdateArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::stdout;
 
@@ -35,7 +36,8 @@ impl Words {
 pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exit, Failure> {
     let opened = open(&args.bundle).await?;
     let manifest = ManifestFile::read(&args.bundle)?;
-    let puller = Puller::new(settings)?;
+    let policy = PolicyFile::read(args.policy.as_deref()).await?;
+    let puller = Puller::new(settings, &policy)?;
     let mut text = manifest.text.clone().unwrap_or_default();
     let mut updated = Vec::new();
     for tool in opened.bundle().tools() {

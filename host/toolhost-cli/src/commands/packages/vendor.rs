@@ -7,12 +7,14 @@ use super::{Puller, open};
 use crate::args::VendorArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exit, Failure> {
     let opened = open(&args.bundle).await?;
-    let puller = Puller::new(settings)?;
+    let policy = PolicyFile::read(args.policy.as_deref()).await?;
+    let puller = Puller::new(settings, &policy)?;
     let store = PackageStore::new(opened.dir().join(VENDOR));
     let tools = opened.bundle().tools().iter();
     let entries = tools
@@ -21,7 +23,20 @@ pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exi
     let references = entries.filter_map(|entry| PackageReference::parse(entry).ok());
     let mut count = 0_usize;
     for reference in references {
-        let pulled = puller.pull(&reference, Some(opened.dir())).await?;
+        let mut pulled = puller.pull(&reference, Some(opened.dir())).await?;
+        let signatures = puller
+            .source
+            .signatures(&reference, Some(opened.dir()))
+            .await;
+        match signatures {
+            // That of the policy's signer first.
+            Ok(all) => pulled.signatures.extend(all),
+            Err(error) if pulled.signatures.is_empty() => settings.note(&format!(
+                "signatures of {reference} are not copied: {error}"
+            )),
+            Err(_) => {}
+        }
+        pulled.signatures.dedup();
         let store = store.clone();
         let kept = puller.sandbox.compute(move || pulled.keep(&store)).await;
         let kept = kept.map_err(Failure::of)?;

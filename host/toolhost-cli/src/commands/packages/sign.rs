@@ -1,0 +1,108 @@
+//! `toolhost sign`: signs packages of registries, and makes keys.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use bytes::Bytes;
+use serde_json::json;
+use toolhost_manifest::bundle::package::PackageReference;
+use toolhost_package::{BUNDLE_TYPE, Descriptor, KeyError, Registry, RegistryError, SigningKey};
+
+use super::{Puller, reference};
+use crate::args::SignArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::files;
+use crate::policy_file::PolicyFile;
+use crate::settings::Settings;
+use crate::terminal::{stdout, text};
+
+/// Most bytes of a file with a key, and of a bundle.
+const KEY_MAX: u64 = 64 << 10;
+const BUNDLE_MAX: u64 = 256 << 10;
+
+pub(crate) async fn sign(args: &SignArgs, settings: &Settings) -> Result<Exit, Failure> {
+    if let Some(path) = &args.new_key {
+        return new_key(path, args.json);
+    }
+    let asked = reference(args.reference.as_deref().unwrap_or_default())?;
+    let puller = Puller::new(settings, &PolicyFile::default())?;
+    // Before the key: a reference that does not exist is the more likely mistake.
+    let package = puller.resolve(&asked).await?;
+    let digest = package.digest().unwrap_or_default();
+    let bundle = match (&args.key, &args.bundle) {
+        (Some(key), _) => read_key(key)?.sign(digest).map_err(Failure::of)?,
+        (None, Some(bundle)) => {
+            let bytes = files::read("the signature", bundle, BUNDLE_MAX)?;
+            let text = String::from_utf8(bytes);
+            text.map_err(|_| anyhow!("{} is not UTF-8", shown(bundle)))?
+        }
+        (None, None) => return Err(Failure::from(anyhow!("neither a key nor a bundle"))),
+    };
+    attach(puller.source.registry(), &package, bundle).await?;
+    match args.json {
+        true => stdout::json(&json!({"reference": package.to_string(), "digest": digest}))?,
+        false => stdout::write(&format!("signed {package}"))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads a private key.
+pub(super) fn read_key(path: &Path) -> Result<SigningKey, Failure> {
+    let hint =
+        "Make one with `toolhost sign --new-key FILE`, or `openssl genpkey -algorithm ed25519`.";
+    let bytes = files::read("the key", path, KEY_MAX);
+    let bytes = bytes.map_err(|error| Failure::from(error).hint(hint))?;
+    let bytes = zeroize::Zeroizing::new(bytes);
+    let text = str::from_utf8(&bytes).map_err(|_| KeyError::Pem);
+    let key = text.and_then(SigningKey::from_pem);
+    key.map_err(|error| {
+        let error = anyhow::Error::new(error).context(format!("{} cannot sign", shown(path)));
+        Failure::from(error).hint(hint)
+    })
+}
+
+/// Writes a signature into the registry, beside the package.
+pub(super) async fn attach(
+    registry: &Registry,
+    package: &PackageReference,
+    bundle: String,
+) -> Result<(), Failure> {
+    let failed = |error: RegistryError| {
+        let help = error.help();
+        let error = anyhow::Error::new(error).context(format!("{package} cannot be signed"));
+        Failure::from(error).hint(help)
+    };
+    let manifest = registry.resolve(package).await.map_err(failed)?;
+    let subject = Descriptor::of(toolhost_package::MANIFEST_TYPE, &manifest.bytes);
+    let attached = registry.attach(package, &subject, BUNDLE_TYPE, Bytes::from(bundle));
+    attached.await.map_err(failed)?;
+    Ok(())
+}
+
+fn new_key(path: &Path, is_json: bool) -> Result<Exit, Failure> {
+    let mut public = path.as_os_str().to_owned();
+    public.push(".pub");
+    let public = Path::new(&public);
+    if let Some(there) = [path, public].into_iter().find(|path| path.exists()) {
+        let error = anyhow!("{} exists, and was not replaced", shown(there));
+        return Err(Failure::from(error).hint("Name a file that does not exist."));
+    }
+    let (key, pem) = SigningKey::generate().map_err(Failure::of)?;
+    files::write_private(path, pem.as_bytes())?;
+    files::write_over_file(public, key.public_pem().as_bytes())?;
+    let fingerprint = key.fingerprint();
+    match is_json {
+        true => stdout::json(&json!({"key": path, "public": public, "fingerprint": fingerprint}))?,
+        false => stdout::write(&format!(
+            "{}: the private key; keep it secret\n{}: the public key, {fingerprint}",
+            shown(path),
+            shown(public)
+        ))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn shown(path: &Path) -> String {
+    text::line(&path.to_string_lossy())
+}
