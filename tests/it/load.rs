@@ -1,6 +1,7 @@
 //! Loading a bundle: all findings together, and all or nothing.
 
 mod built;
+mod component_source;
 mod credentials;
 mod limits;
 mod parallel;

@@ -8,8 +8,8 @@ use crate::api::{self, ApiRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
-    any_language, browser, child, clients, conformance, dist, instructions, mcp_clients,
-    mcp_servers, oauth, registry, sources,
+    any_language, child, clients, conformance, dist, instructions, mcp_clients, mcp_servers,
+    npm_tools, oauth, registry, sources,
 };
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
@@ -24,7 +24,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         clients::test(workspace)?;
         mcp_servers::install(workspace)?;
         oauth::install(workspace)?;
-        browser::install(workspace)?;
+        npm_tools::install(workspace)?;
         registry::install(workspace)?;
         mcp_clients::test(workspace)?;
         conformance::test(workspace)?;
@@ -126,6 +126,6 @@ fn cargo_with_guests(workspace: &Workspace) -> Command {
         .env("TOOLHOST_MCP_SERVERS", mcp_servers::installed(workspace))
         .env("TOOLHOST_OAUTH", oauth::installed(workspace))
         .env("TOOLHOST_REGISTRY", registry::installed(workspace))
-        .env("TOOLHOST_BROWSER", browser::installed(workspace));
+        .env("TOOLHOST_NPM_TOOLS", npm_tools::installed(workspace));
     cargo
 }

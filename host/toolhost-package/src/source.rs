@@ -265,8 +265,8 @@ impl PackageSource {
         max_bytes: u64,
     ) -> Result<Pulled, PullError> {
         let digest = reference.digest().ok_or(PullError::NoDigest)?.to_owned();
-        for store in stores.iter().cloned() {
-            let (digest, reference) = (digest.clone(), reference.clone());
+        for store in stores {
+            let (store, digest, reference) = (store.clone(), digest.clone(), reference.clone());
             let read = move || read_from(&store, &digest, reference, max_bytes);
             let read = self.sandbox.compute(read).await;
             match read.map_err(|error| PullError::Host(error.to_string()))? {
@@ -394,9 +394,9 @@ impl ComponentSource for PackageSource {
                     | PullError::NoDigest
                     | PullError::Host(_) => ToolErrorCode::ConfigEntry,
                 };
-                let problem = match code {
-                    ToolErrorCode::ConfigSignature => format!(": {error}"),
-                    _ => format!(" cannot be pulled: {error}"),
+                let problem = match code == ToolErrorCode::ConfigSignature {
+                    true => format!(": {error}"),
+                    false => format!(" cannot be pulled: {error}"),
                 };
                 bundle.entry_error(tool, code, &problem, error.help())
             })

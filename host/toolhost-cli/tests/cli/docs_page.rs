@@ -138,8 +138,8 @@ fn words_of_a_tool_are_text_in_the_page() {
     reason = "the browser is where `cargo xtask test` has installed it"
 )]
 fn in_browser(page: &Path) -> Option<Value> {
-    let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/browser");
-    let folder = env::var_os("TOOLHOST_BROWSER");
+    let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/npm-tools");
+    let folder = env::var_os("TOOLHOST_NPM_TOOLS");
     let folder = folder.map_or_else(|| PathBuf::from(target), PathBuf::from);
     let node = folder.join("node");
     if !node.exists() || !folder.join("node_modules/puppeteer-core").exists() {
@@ -149,7 +149,7 @@ fn in_browser(page: &Path) -> Option<Value> {
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm/page.mjs");
     let mut node = Command::new(node);
-    node.arg(script).arg(page).env("TOOLHOST_BROWSER", folder);
+    node.arg(script).arg(page).env("TOOLHOST_NPM_TOOLS", folder);
     Some(Ran::of(&mut node).exits(0).json())
 }
 

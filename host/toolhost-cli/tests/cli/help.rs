@@ -34,6 +34,8 @@ Commands:
   add          Add a tool of an OCI registry to a bundle, by digest
   update       Update the digests of a bundle's packages to those that their tags have now
   vendor       Copy the packages of a bundle beside its manifest
+  sign         Sign a package of a registry, or make a key
+  verify       Verify the signatures of a bundle's packages, or of one package
   inspect      Show the exports and imports of a component, and whether it would load
   wit          Write the contract as WIT, for tools in any language
   component    Make a component of a core module, such as C and Go compile to
@@ -81,6 +83,8 @@ fn every_command_has_examples_and_exit_codes() {
         "add",
         "update",
         "vendor",
+        "sign",
+        "verify",
         "inspect",
         "cache",
         "doctor",

@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 use crate::terminal::{Ran, Terminal, guest};
 
+mod signatures;
+
 /// Debian's docker-registry on loopback, which keeps no lists of referrers.
 struct Registry {
     folder: PathBuf,

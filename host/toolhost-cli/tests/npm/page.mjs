@@ -1,11 +1,11 @@
 // Opens a page in Chromium and prints what it finds as JSON: `node page.mjs FILE`. The packages are in the
-// folder TOOLHOST_BROWSER.
+// folder TOOLHOST_NPM_TOOLS.
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const { resolve } = createRequire(`${process.env.TOOLHOST_BROWSER}/package.json`);
+const { resolve } = createRequire(`${process.env.TOOLHOST_NPM_TOOLS}/package.json`);
 const load = async (name) => (await import(pathToFileURL(resolve(name)).href)).default;
 const chromium = await load('@sparticuz/chromium');
 const puppeteer = await load('puppeteer-core');

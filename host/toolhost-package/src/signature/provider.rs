@@ -66,7 +66,9 @@ impl CryptoProvider for Ring {
             SigningScheme::RsaPkcs1Sha256 => &RSA_PKCS1_2048_8192_SHA256,
             SigningScheme::RsaPkcs1Sha384 => &RSA_PKCS1_2048_8192_SHA384,
             SigningScheme::RsaPkcs1Sha512 => &RSA_PKCS1_2048_8192_SHA512,
-            other => return Err(Error::UnsupportedAlgorithm(other.name().to_owned())),
+            SigningScheme::MlDsa44 | SigningScheme::MlDsa65 | SigningScheme::MlDsa87 | _ => {
+                return Err(Error::UnsupportedAlgorithm(scheme.name().to_owned()));
+            }
         };
         let verified = UnparsedPublicKey::new(algorithm, public_key).verify(data, signature);
         verified.map_err(|_| Error::Verification(format!("{}: it does not match", scheme.name())))

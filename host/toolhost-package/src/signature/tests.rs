@@ -44,7 +44,9 @@ fn a_signature_is_accepted_for_its_digest_and_its_key_alone() {
     let signers = Signers::new(&rules(&[("own", own.public_pem(), &[])])).unwrap();
     let (wanted, of) = (digest("package"), package("ghcr.io/me/notes"));
     let signature = own.sign(&wanted).unwrap();
-    let (signer, kept) = signers.verify(&of, &wanted, &[signature.clone()]).unwrap();
+    let (signer, kept) = signers
+        .verify(&of, &wanted, std::slice::from_ref(&signature))
+        .unwrap();
     assert_eq!(signer, format!("key {}", own.fingerprint()));
     assert_eq!(kept, signature);
 
@@ -57,7 +59,7 @@ fn a_signature_is_accepted_for_its_digest_and_its_key_alone() {
         reason.contains("own: the signature is not of this key"),
         "{reason}"
     );
-    let reason = refused(&[signature.clone()], &digest("other"));
+    let reason = refused(std::slice::from_ref(&signature), &digest("other"));
     assert!(
         reason.contains("own: its statement is about another digest"),
         "{reason}"
@@ -138,7 +140,7 @@ fn a_signature_that_was_changed_is_refused() {
         ("[".repeat(100_000), "no Sigstore bundle"),
         (String::new(), "no Sigstore bundle"),
     ] {
-        let error = signers.verify(&of, &wanted, &[bundle.clone()]).unwrap_err();
+        let error = signers.verify(&of, &wanted, &[bundle]).unwrap_err();
         assert!(error.to_string().contains(reason), "{reason}: {error}");
         assert!(error.to_string().len() < 1000, "{error}");
     }

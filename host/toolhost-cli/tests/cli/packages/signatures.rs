@@ -1,0 +1,348 @@
+//! Signatures of packages: `toolhost sign`, `toolhost verify`, and the key `packages` of policies.
+
+use super::*;
+
+/// The identity and the issuer of `right.json`, which `tests/npm/sign.mjs` writes.
+const IDENTITY: &str =
+    "https://github.com/acme/tools/.github/workflows/release.yml@refs/heads/main";
+const ISSUER: &str = "https://token.actions.githubusercontent.com";
+
+/// The command line with a cache of its own: another test may have signed the same bytes.
+fn toolhost(terminal: &Terminal, words: &[&str]) -> Command {
+    let mut command = terminal.toolhost(words);
+    command.env("XDG_CACHE_HOME", terminal.path("cache"));
+    command
+}
+
+/// Makes a key, and returns the path of the private one.
+fn new_key(terminal: &Terminal, name: &str) -> PathBuf {
+    let path = terminal.path(name);
+    let mut command = toolhost(terminal, &["sign", "--new-key"]);
+    let made = Ran::of(command.arg(&path)).exits(0);
+    assert!(made.stdout.contains("sha256:"), "{}", made.stdout);
+    path
+}
+
+fn sign(terminal: &Terminal, option: &str, file: &Path, reference: &str) -> Ran {
+    let mut command = toolhost(terminal, &["sign", option]);
+    Ran::of(command.arg(file).arg(reference))
+}
+
+/// Writes a policy with a signer for each of these public keys.
+fn policy_of(terminal: &Terminal, keys: &[&str]) -> PathBuf {
+    let signers = keys
+        .iter()
+        .map(|key| format!("    {key}: {{key: {{fromFile: {key}.pub}}}}\n"));
+    let signers: String = signers.collect();
+    terminal.write("policy.yaml", format!("packages:\n  signers:\n{signers}"))
+}
+
+/// Runs a command on the bundle under a policy.
+fn under(terminal: &Terminal, words: &[&str], policy: &Path) -> Ran {
+    let mut command = toolhost(terminal, &[words[0]]);
+    command
+        .args(&words[1..])
+        .arg(terminal.path("bundle"))
+        .arg("--policy")
+        .arg(policy);
+    Ran::of(&mut command)
+}
+
+fn call_under(terminal: &Terminal, policy: &Path) -> Ran {
+    let mut command = toolhost(terminal, &["call"]);
+    command
+        .arg(terminal.path("bundle"))
+        .args(["echo__say", "--args", r#"{"text": "hi"}"#, "--policy"])
+        .arg(policy);
+    Ran::of(&mut command)
+}
+
+fn refused(ran: Ran, reason: &str) {
+    let ran = ran.exits(2);
+    let words = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("E_CONFIG_SIGNATURE"), "{}", ran.stderr);
+    assert!(words.contains(reason), "{reason}: {}", ran.stderr);
+    assert!(!ran.stdout.contains("hi"), "{}", ran.stdout);
+}
+
+/// The files of the cache with this extension.
+fn cached(terminal: &Terminal, of: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let packages = terminal.path("cache/toolhost/packages");
+    let files = fs::read_dir(packages).unwrap();
+    let files = files.map(|entry| entry.unwrap().path());
+    files.filter(|path| of(path)).collect()
+}
+
+fn is_signature(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "jsonl")
+}
+
+#[test]
+fn a_package_runs_only_if_a_signer_of_the_policy_has_signed_it() {
+    let Some(mut registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let (own, other) = (new_key(&terminal, "own"), new_key(&terminal, "other"));
+    let policy = policy_of(&terminal, &["own"]);
+    let reference = format!("{}/me/echo:1.0", registry.host);
+    publish(&terminal, "echo", "say", &reference);
+
+    // Without a signature it is not added.
+    let ran = under(&terminal, &["add", &reference], &policy).exits(2);
+    assert!(ran.stderr.contains("not signed"), "{}", ran.stderr);
+    assert!(!terminal.path("bundle/goondan.yaml").exists());
+    // Added without a policy, it does not run under one.
+    let mut command = toolhost(&terminal, &["add", &reference]);
+    Ran::of(command.arg(terminal.path("bundle"))).exits(0);
+    refused(call_under(&terminal, &policy), "it is not signed");
+    // The signature of somebody else changes nothing.
+    sign(&terminal, "--key", &other, &reference).exits(0);
+    refused(
+        call_under(&terminal, &policy),
+        "own: the signature is not of this key",
+    );
+    let verified = under(&terminal, &["verify"], &policy).exits(1);
+    assert!(
+        verified.stdout.contains("refused: no signature"),
+        "{}",
+        verified.stdout
+    );
+
+    sign(&terminal, "--key", &own, &reference).exits(0);
+    call_under(&terminal, &policy).exits(0);
+    let verified = under(&terminal, &["verify", "--json"], &policy)
+        .exits(0)
+        .json();
+    assert_eq!(verified["packages"][0]["accepted"], true, "{verified}");
+    let signer = verified["packages"][0]["signer"].as_str().unwrap();
+    assert!(signer.starts_with("key sha256:"), "{signer}");
+
+    // From the cache, the signature is verified again.
+    registry.stop();
+    call_under(&terminal, &policy).exits(0);
+    let [signature] = &cached(&terminal, is_signature)[..] else {
+        panic!("one signature is kept");
+    };
+    let kept = fs::read_to_string(signature).unwrap();
+    let of_other = policy_of(&terminal, &["other"]);
+    refused(
+        call_under(&terminal, &of_other),
+        "other: the signature is not of this key",
+    );
+    let policy = policy_of(&terminal, &["own"]);
+    fs::write(signature, kept.replace("\"sig\":\"M", "\"sig\":\"N")).unwrap();
+    refused(
+        call_under(&terminal, &policy),
+        "the registry was asked for others",
+    );
+    fs::write(signature, &kept).unwrap();
+    call_under(&terminal, &policy).exits(0);
+    // And so are the bytes of the component.
+    let is_component = |path: &Path| fs::read(path).unwrap().starts_with(b"\0asm");
+    let component = cached(&terminal, is_component).remove(0);
+    fs::write(&component, fs::read(guest("two_handlers")).unwrap()).unwrap();
+    let ran = call_under(&terminal, &policy).exits(2);
+    assert!(
+        ran.stderr.contains("has other bytes than its name says"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn what_is_published_with_a_key_runs_offline_with_its_signature_beside_the_bundle() {
+    let Some(mut registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let own = new_key(&terminal, "own");
+    let policy = policy_of(&terminal, &["own"]);
+    let reference = format!("{}/me/echo:1.0", registry.host);
+    let bundle = terminal.bundle("published", &[("echo", &["say"])]);
+    let mut command = toolhost(&terminal, &["publish", &reference]);
+    Ran::of(command.arg(bundle).arg("--key").arg(&own)).exits(0);
+    under(&terminal, &["add", &reference], &policy).exits(0);
+    // Copied without a policy, the signatures are there for who has one.
+    Ran::of(toolhost(&terminal, &["vendor"]).arg(terminal.path("bundle"))).exits(0);
+    registry.stop();
+    fs::remove_dir_all(terminal.path("cache")).unwrap();
+    call_under(&terminal, &policy).exits(0);
+    let mut public = own.into_os_string();
+    public.push(".pub");
+    let mut command = toolhost(&terminal, &["verify", "--key"]);
+    Ran::of(command.arg(public).arg(terminal.path("bundle"))).exits(0);
+}
+
+#[test]
+fn another_signer_of_the_same_bytes_differs_from_the_lock() {
+    let Some(registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let reference = format!("{}/me/echo:1.0", registry.host);
+    publish(&terminal, "echo", "say", &reference);
+    for key in ["one", "two"] {
+        sign(&terminal, "--key", &new_key(&terminal, key), &reference).exits(0);
+    }
+    let policy = policy_of(&terminal, &["one"]);
+    under(&terminal, &["add", &reference], &policy).exits(0);
+    under(&terminal, &["lock"], &policy).exits(0);
+    call_under(&terminal, &policy).exits(0);
+    let policy = policy_of(&terminal, &["two"]);
+    let ran = call_under(&terminal, &policy).exits(2);
+    assert!(ran.stderr.contains("E_CONFIG_LOCK"), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("hi"), "{}", ran.stdout);
+    let checked = under(&terminal, &["lock", "--check", "--json"], &policy)
+        .exits(1)
+        .json();
+    assert_eq!(checked["drifts"][0]["grade"], "signer", "{checked}");
+    assert_eq!(checked["drifts"].as_array().unwrap().len(), 1, "{checked}");
+    // Without a policy nobody looks at signatures; the bytes are compared.
+    let mut command = toolhost(&terminal, &["call"]);
+    Ran::of(
+        command
+            .arg(terminal.path("bundle"))
+            .args(["echo__say", "--args", "{}"]),
+    )
+    .exits(0);
+}
+
+/// Signs a digest with the services that `cargo xtask test` installs, in every way, into a folder. None, with a line
+/// that reports it, without them.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "they are where `cargo xtask test` has installed them"
+)]
+fn signed_by_services(terminal: &Terminal, digest: &str) -> Option<PathBuf> {
+    let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/npm-tools");
+    let tools = env::var_os("TOOLHOST_NPM_TOOLS");
+    let tools = tools.map_or_else(|| PathBuf::from(target), PathBuf::from);
+    let node = tools.join("node");
+    if !node.exists() || !tools.join("node_modules/@sigstore/mock").exists() {
+        let tools = tools.display();
+        eprintln!("NOT tested: no services that sign are in {tools}: run `cargo xtask test`");
+        return None;
+    }
+    let folder = terminal.path("signed");
+    fs::create_dir(&folder).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm/sign.mjs");
+    let mut node = Command::new(node);
+    node.arg(script)
+        .arg(&folder)
+        .arg(digest)
+        .env("TOOLHOST_NPM_TOOLS", tools);
+    Ran::of(&mut node).exits(0);
+    Some(folder)
+}
+
+#[test]
+fn a_signature_of_an_identity_is_accepted_only_as_a_whole() {
+    let Some(registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let host = &registry.host;
+    let published = publish(&terminal, "echo", "say", &format!("{host}/me/echo:1.0"));
+    let digest = published.split_once('@').unwrap().1;
+    let Some(signed) = signed_by_services(&terminal, digest) else {
+        return;
+    };
+    let policy = terminal.write(
+        "policy.yaml",
+        format!(
+            "packages:\n  trustedRoot: {{fromFile: signed/trusted_root.json}}\n  signers:\n    \
+             release: {{identity: '{IDENTITY}', issuer: '{ISSUER}'}}\n"
+        ),
+    );
+    let verify = |file: &str| {
+        let name = file.strip_suffix(".json").unwrap();
+        // The same bytes in a repository of their own, which has this signature alone.
+        let reference = format!("{host}/{name}/echo:1.0");
+        publish(&terminal, "echo", "say", &reference);
+        sign(&terminal, "--bundle", &signed.join(file), &reference).exits(0);
+        let mut command = toolhost(&terminal, &["verify", &reference, "--policy"]);
+        // The signatures that the cache has are those of other repositories.
+        command.env("XDG_CACHE_HOME", terminal.path(&format!("cache-{name}")));
+        Ran::of(command.arg(&policy))
+    };
+    for accepted in ["right.json", "right-build.json"] {
+        let ran = verify(accepted).exits(0);
+        let expected = format!("signed by {IDENTITY} of {ISSUER}");
+        assert!(ran.stdout.contains(&expected), "{accepted}: {}", ran.stdout);
+    }
+    for (file, reason) in [
+        ("other-identity.json", "identity mismatch"),
+        ("other-issuer.json", "issuer mismatch"),
+        ("other-digest.json", "artifact mismatch"),
+        (
+            "other-statement.json",
+            "neither a signature nor the record of a build",
+        ),
+        ("no-log.json", "must have an inclusion proof"),
+        ("tampered.json", "invalid signature"),
+        ("log-entry-of-another.json", "log entry"),
+        ("expired.json", "certificate"),
+        ("other-services.json", "No log key"),
+    ] {
+        let ran = verify(file).exits(1);
+        assert!(ran.stdout.contains(reason), "{file}: {}", ran.stdout);
+    }
+    let mut files = fs::read_dir(&signed).unwrap().count();
+    files -= 1; // the trusted root
+    assert_eq!(files, 11, "every bundle is verified");
+
+    // A load under the policy runs what the identity has signed.
+    under(
+        &terminal,
+        &["add", &format!("{host}/right/echo:1.0")],
+        &policy,
+    )
+    .exits(0);
+    call_under(&terminal, &policy).exits(0);
+}
+
+#[test]
+fn a_policy_whose_signers_cannot_be_used_loads_nothing() {
+    let terminal = terminal();
+    terminal.write("bundle/goondan.yaml", "");
+    new_key(&terminal, "own");
+    let root = r#"{"mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;
+    terminal.write("root.json", root);
+    for (packages, reason) in [
+        (
+            "{signers: {own: {}}}",
+            "either 'key', or 'identity' and 'issuer'",
+        ),
+        (
+            "{signers: {own: {identity: a}}}",
+            "either 'key', or 'identity' and 'issuer'",
+        ),
+        (
+            "{signers: {own: {identity: a, issuer: b}}}",
+            "needs 'trustedRoot'",
+        ),
+        (
+            "{signers: {own: {key: {fromFile: missing}}}}",
+            "could not be read",
+        ),
+        (
+            "{signers: {own: {key: {fromFile: own}}}}",
+            "signer own cannot be used",
+        ),
+        (
+            "{signers: {own: {key: x, packages: ['*']}}}",
+            "HOST/REPOSITORY",
+        ),
+        ("{trustedRoot: 'x'}", "trusted root cannot be used"),
+        ("{signer: {}}", "signer"),
+    ] {
+        let policy = terminal.write("policy.yaml", format!("packages: {packages}\n"));
+        let ran = under(&terminal, &["check"], &policy);
+        assert_ne!(ran.code, Some(0), "{packages}");
+        let words = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(reason), "{packages}: {}", ran.stderr);
+    }
+}

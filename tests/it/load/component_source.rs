@@ -1,0 +1,85 @@
+//! Components that a source of the host's reads.
+
+use toolhost::manifest::{ComponentSource, EntryFuture, ToolResource};
+use toolhost::{LoadedBundle, Policy};
+use toolhost_manifest::bundle::package::PackageOrigin;
+use toolhost_manifest::bundle::{Entry, OpenBundle};
+
+use super::*;
+
+const REFERENCE: &str = "oci://ghcr.io/me/echo:1.0@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+const POLICY: &str = "
+packages:
+  signers: {own: {key: 'of no concern here', packages: [ghcr.io/me/*]}}
+  unsigned: [quay.io/me/echo]
+";
+
+/// Returns the guest `echo` as a package that this signer has signed.
+#[derive(Clone)]
+struct Signed(Option<&'static str>);
+
+impl ComponentSource for Signed {
+    fn read<'a>(&'a self, _: &'a OpenBundle, tool: &'a ToolResource, _: u64) -> EntryFuture<'a> {
+        Box::pin(async move {
+            Ok(Entry {
+                component: toolhost_tests::guest("echo"),
+                files: Vec::new(),
+                package: Some(PackageOrigin {
+                    reference: tool.spec.entry.clone(),
+                    digest: String::new(),
+                    signer: self.0.map(str::to_owned),
+                }),
+            })
+        })
+    }
+}
+
+async fn load(
+    signer: Option<&'static str>,
+    policy: &str,
+    entry: &str,
+) -> Result<LoadedBundle, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = format!(
+        "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: echo}}\n\
+         spec: {{entry: '{entry}', exports: [{{name: say}}]}}\n"
+    );
+    fs::write(dir.path().join("goondan.yaml"), manifest).unwrap();
+    let host = Host::builder()
+        .sandbox(sandbox())
+        .policy(Policy::parse(policy, "policy.yaml").unwrap())
+        .component_source(Signed(signer))
+        .build()
+        .unwrap();
+    match host.load(dir.path()).await {
+        Ok(loaded) => Ok(loaded),
+        Err(LoadError::Invalid { diagnostics, .. }) => Err(diagnostics[0].code.as_str().to_owned()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_source_that_verifies_no_signature_loads_no_package_under_a_policy_that_requires_one() {
+    let refused = load(None, POLICY, REFERENCE).await.unwrap_err();
+    assert_eq!(refused, "E_CONFIG_SIGNATURE");
+    // A policy with the key alone refuses every package.
+    let refused = load(None, "packages: {}", REFERENCE).await.unwrap_err();
+    assert_eq!(refused, "E_CONFIG_SIGNATURE");
+    let other = REFERENCE.replace("ghcr.io/me", "ghcr.io/others");
+    load(None, POLICY, &other).await.unwrap_err();
+    load(None, POLICY, &REFERENCE.replace("ghcr.io", "quay.io"))
+        .await
+        .unwrap();
+    load(None, "", REFERENCE).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_lock_has_the_signer_that_the_source_names() {
+    let loaded = load(Some("key sha256:ab"), POLICY, REFERENCE)
+        .await
+        .unwrap();
+    let locked = &loaded.lock().tools["echo"];
+    assert_eq!(locked.signer.as_deref(), Some("key sha256:ab"));
+    assert_eq!(locked.source, REFERENCE);
+}
