@@ -1,9 +1,12 @@
 //! Starts the servers of a bundle.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use toolhost::{
     Agent, LoadedBundle, Sandbox,
+    lock::LockedServer,
     mcp::{GrantedMcpServer, McpReach},
 };
 
@@ -111,6 +114,21 @@ impl McpServers {
         &self.servers
     }
 
+    /// What the servers that are available say of their tools, by the server's name: for a lock.
+    #[must_use]
+    pub fn locked(&self) -> BTreeMap<String, LockedServer> {
+        let ready = self.servers.iter();
+        let ready = ready.filter(|server| matches!(server.status(), McpStatus::Ready { .. }));
+        let locked = |server: &McpServer| {
+            let locked = LockedServer {
+                words: server.words(),
+                ..LockedServer::default()
+            };
+            (server.config().name.to_string(), locked)
+        };
+        ready.map(locked).collect()
+    }
+
     /// A line for each server that is not available, and for each tool that is left out.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
@@ -175,6 +193,7 @@ fn config(
     Ok(McpServerConfig {
         prefix: spec.prefix.clone(),
         tools: spec.tools.clone(),
+        lock: granted.lock.clone(),
         ..McpServerConfig::new(name, transport)
     })
 }

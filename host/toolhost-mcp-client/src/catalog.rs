@@ -8,6 +8,7 @@ use serde_json::Value;
 use toolhost::{
     ToolCatalogItem, ToolName,
     extension::{ExtensionApi, ExtensionError},
+    lock::Words,
     mcp::McpSource,
     tool::{ExportName, JsonSchemaObject, SourceType, ToolSource},
 };
@@ -25,7 +26,13 @@ const FINDINGS_MAX: usize = 100;
 pub(crate) struct Catalog {
     /// One for each agent.
     apis: Vec<ExtensionApi>,
-    registered: BTreeMap<ToolName, Tool>,
+    registered: BTreeMap<ToolName, Registered>,
+}
+
+/// A tool that agents have.
+struct Registered {
+    tool: Tool,
+    words: Words,
 }
 
 impl Catalog {
@@ -41,12 +48,20 @@ impl Catalog {
         self.registered.len()
     }
 
+    /// What the tools say that agents have.
+    pub(crate) fn words(&self) -> BTreeMap<String, Words> {
+        let tools = self.registered.iter();
+        tools
+            .map(|(name, tool)| (name.to_string(), tool.words.clone()))
+            .collect()
+    }
+
     /// Registers the tools of a list, and removes others. Agents see the change in their next step. Returns
     /// a finding for each tool that is left out.
     pub(crate) fn update(&mut self, shared: &Arc<Shared>, list: ToolList) -> Vec<McpFinding> {
         let config = &shared.config;
         let mut findings = Vec::new();
-        let mut kept: BTreeMap<ToolName, Tool> = BTreeMap::new();
+        let mut kept: BTreeMap<ToolName, Registered> = BTreeMap::new();
         let mut missing: BTreeSet<&str> =
             config.tools.iter().flatten().map(String::as_str).collect();
         for tool in list.tools {
@@ -55,8 +70,8 @@ impl Catalog {
                 continue;
             }
             match self.register(shared, &tool, &kept) {
-                Ok(name) => {
-                    kept.insert(name, tool);
+                Ok((name, words)) => {
+                    kept.insert(name, Registered { tool, words });
                 }
                 Err(reason) => findings.push(McpFinding::new(&tool.name, reason)),
             }
@@ -90,8 +105,8 @@ impl Catalog {
         &self,
         shared: &Arc<Shared>,
         tool: &Tool,
-        kept: &BTreeMap<ToolName, Tool>,
-    ) -> Result<ToolName, String> {
+        kept: &BTreeMap<ToolName, Registered>,
+    ) -> Result<(ToolName, Words), String> {
         let item = item(&shared.config, tool)?;
         let name = item.name.clone();
         if kept.contains_key(&name) {
@@ -99,8 +114,11 @@ impl Catalog {
                 "the server has two tools of this name, and the first is {name}"
             ));
         }
-        if self.registered.get(&name) == Some(tool) {
-            return Ok(name);
+        let words = words_of(&item);
+        reviewed(&shared.config, &name, &words)?;
+        let known = self.registered.get(&name);
+        if known.is_some_and(|known| known.tool == *tool) {
+            return Ok((name, words));
         }
         for api in &self.apis {
             let handler = McpTool {
@@ -119,8 +137,35 @@ impl Catalog {
                 }
             }
         }
-        Ok(name)
+        Ok((name, words))
     }
+}
+
+/// Returns what the model reads of a tool.
+fn words_of(item: &ToolCatalogItem) -> Words {
+    let schema =
+        |schema: &Option<JsonSchemaObject>| schema.as_ref().map(JsonSchemaObject::to_value);
+    let (parameters, output) = (schema(&item.parameters), schema(&item.output_schema));
+    Words::of(
+        item.description.as_deref(),
+        parameters.as_ref(),
+        output.as_ref(),
+    )
+}
+
+/// Refuses a tool that differs from the lock.
+fn reviewed(config: &McpServerConfig, name: &ToolName, words: &Words) -> Result<(), String> {
+    let Some(lock) = &config.lock else {
+        return Ok(());
+    };
+    let server = &config.name;
+    for (drift, is_stopped) in lock.compare(server.as_str(), name.as_str(), words) {
+        if is_stopped {
+            return Err(drift.to_string());
+        }
+        tracing::warn!(target: "toolhost::mcp", %server, "{drift}");
+    }
+    Ok(())
 }
 
 /// Returns the catalog item of a tool. Names are never changed: two tools could get one name.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use toolhost::ResourceName;
+use toolhost::lock::ServerLock;
 
 use crate::http_server::HttpServer;
 use crate::limits::McpLimits;
@@ -22,6 +23,9 @@ pub struct McpServerConfig {
     pub tools: Option<Vec<String>>,
     /// How the server is reached.
     pub transport: McpTransport,
+    /// What somebody has reviewed of its tools: others, and those that differ, are left out. Default: none, and nothing
+    /// is compared.
+    pub lock: Option<ServerLock>,
     /// Limits of what the server may send and how long it may take.
     pub limits: McpLimits,
 }
@@ -35,6 +39,7 @@ impl McpServerConfig {
             name,
             tools: None,
             transport,
+            lock: None,
             limits: McpLimits::default(),
         }
     }

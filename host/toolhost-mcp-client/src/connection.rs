@@ -1,5 +1,6 @@
 //! One connection to a server: from its start to its end.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientHandler, Peer, RoleClient};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolhost::lock::Words;
 
 use crate::catalog::Catalog;
 use crate::config::{McpServerConfig, McpTransport, StdioServer};
@@ -178,7 +180,7 @@ impl Connection {
         self,
         shared: &Arc<Shared>,
         catalog: &mut Catalog,
-        on_update: impl Fn(usize, Vec<McpFinding>),
+        on_update: impl Fn(BTreeMap<String, Words>, Vec<McpFinding>),
         closing: &CancellationToken,
     ) -> String {
         let Self {
@@ -301,7 +303,7 @@ async fn update(
     watch: &Watch,
     shared: &Arc<Shared>,
     catalog: &mut Catalog,
-    on_update: impl Fn(usize, Vec<McpFinding>),
+    on_update: impl Fn(BTreeMap<String, Words>, Vec<McpFinding>),
 ) -> Infallible {
     let limits = &shared.config.limits;
     let server = &shared.config.name;
@@ -310,7 +312,7 @@ async fn update(
         match timeout(limits.start, list(peer, limits)).await {
             Ok(Ok(tools)) => {
                 let findings = catalog.update(shared, tools);
-                on_update(catalog.len(), findings);
+                on_update(catalog.words(), findings);
             }
             // The connection is closed, which others notice.
             Ok(Err(ListError::Lost)) => {}

@@ -1,12 +1,13 @@
 //! The handle of a server.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use toolhost::{Agent, extension::ExtensionApi};
+use toolhost::{Agent, extension::ExtensionApi, lock::Words};
 
 use crate::catalog::Catalog;
 use crate::config::McpServerConfig;
@@ -147,7 +148,7 @@ impl McpServer {
         match &*self.shared.state.borrow() {
             State::Connecting => McpStatus::Starting,
             State::Ready(_) => McpStatus::Ready {
-                tools: self.lock().tools,
+                tools: self.lock().words.len(),
             },
             State::Down { reason, .. } => match reason {
                 Outage::Unavailable(reason) => McpStatus::Unavailable {
@@ -164,10 +165,16 @@ impl McpServer {
     }
 
     /// The tools that the last list left out, at most 100, each with the reason: an illegal name, a name
-    /// that is taken, parameters that are not a usable JSON Schema.
+    /// that is taken, parameters that are not a usable JSON Schema, a difference from the lock.
     #[must_use]
     pub fn findings(&self) -> Vec<McpFinding> {
         self.lock().findings.clone()
+    }
+
+    /// What its tools say that agents have, by the names that agents call them by: for a lock.
+    #[must_use]
+    pub fn words(&self) -> BTreeMap<String, Words> {
+        self.lock().words.clone()
     }
 
     /// The settings of the server.

@@ -1,9 +1,11 @@
 //! Keeps a server running: starts it again with growing delays.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
+use toolhost::lock::Words;
 
 use crate::backoff::Backoff;
 use crate::catalog::Catalog;
@@ -17,7 +19,7 @@ const STABLE: Duration = Duration::from_secs(60);
 /// What a server's handle reads.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    pub(crate) tools: usize,
+    pub(crate) words: BTreeMap<String, Words>,
     pub(crate) findings: Vec<McpFinding>,
 }
 
@@ -30,11 +32,11 @@ pub(crate) async fn supervise(
 ) {
     let server = shared.config.name.clone();
     let mut backoff = Backoff::new(&shared.config.limits);
-    let on_update = |tools: usize, findings: Vec<McpFinding>| {
+    let on_update = |words: BTreeMap<String, Words>, findings: Vec<McpFinding>| {
         for finding in &findings {
             tracing::warn!(target: "toolhost::mcp", %server, "{finding}");
         }
-        *report.lock().unwrap_or_else(PoisonError::into_inner) = Report { tools, findings };
+        *report.lock().unwrap_or_else(PoisonError::into_inner) = Report { words, findings };
     };
     loop {
         let started = Instant::now();
@@ -46,7 +48,7 @@ pub(crate) async fn supervise(
             Ok(mut connection) => {
                 let tools = std::mem::take(&mut connection.tools);
                 let findings = catalog.update(&shared, tools);
-                on_update(catalog.len(), findings);
+                on_update(catalog.words(), findings);
                 shared.state.send_replace(State::Ready(connection.ready()));
                 tracing::info!(target: "toolhost::mcp", %server, tools = catalog.len(), "ready");
                 let ended = connection.run(&shared, &mut catalog, on_update, &closing);

@@ -66,7 +66,7 @@ pub mod lock {
     //! The lock of a bundle, and how the tools differ from it.
     pub use toolhost_manifest::lock::{
         Drift, Grade, LOCK, LOCK_BYTES_MAX, Lock, LockError, LockedServer, LockedTool, Review,
-        Words,
+        ServerLock, Words,
     };
 }
 pub mod manifest;

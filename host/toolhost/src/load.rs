@@ -140,13 +140,22 @@ fn assemble(
     let of_agents = overlays_of(open, &overlays);
     let taken = taken_names(open, &registry, &of_agents);
     found.diagnostics.extend(taken);
-    let mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
+    let mut mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
     let oauth_apps = granted::granted(&host.policy, open.bundle(), &mut found.diagnostics);
     let lock = lock::now(&host.policy, open, &found);
     if !host.ignores_lock {
-        found
-            .diagnostics
-            .extend(lock::check(&host.policy, open, &lock));
+        match lock::read(&host.policy, open) {
+            Ok(None) => {}
+            Ok(Some(reviewed)) => {
+                let differences = lock::check(&host.policy, open, &reviewed, &lock);
+                found.diagnostics.extend(differences);
+                for server in &mut mcp_servers {
+                    let name = &server.resource.metadata.name;
+                    server.lock = Some(lock::of_server(&host.policy, &reviewed, name));
+                }
+            }
+            Err(finding) => found.diagnostics.add(*finding),
+        }
     }
     let guard = match guard(open, &found, files) {
         Ok(guard) => host.protection.guard(guard),

@@ -17,7 +17,7 @@ use crate::registry::loaded_tools::LoadedTools;
 use crate::workspace::{bundle_key, instance_workspace, instances_directory};
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_manifest::closest;
-use toolhost_manifest::lock::Lock;
+use toolhost_manifest::lock::{Lock, ServerLock};
 use toolhost_manifest::policy::McpGrant;
 
 /// Why a bundle has no such agent.
@@ -125,6 +125,8 @@ pub struct GrantedMcpServer {
     pub grant: McpGrant,
     /// The agents that have its tools.
     pub agents: Vec<String>,
+    /// What the bundle's lock has of it. None without a lock: nothing is compared.
+    pub lock: Option<ServerLock>,
 }
 
 /// Whether a bundle declares agents.

@@ -17,7 +17,7 @@ pub(crate) struct LockArgs {
     /// Write nothing: compare, and exit with 1 if something differs or a review has expired
     #[arg(long, conflicts_with = "update")]
     pub(crate) check: bool,
-    /// Write the entry of this Tool alone
+    /// Write the entry of this Tool or MCP server alone
     #[arg(long, value_name = "NAME")]
     pub(crate) update: Option<String>,
     /// Print the differences as JSON
@@ -32,7 +32,8 @@ Examples:
   toolhost lock --update notes my-bundle --policy policy.yaml
 
 Writes toolhost.lock beside the manifest: of each Tool the digest of its component, its imports and exports, what the
-model reads of it, and what the policy grants. Commit it. From then on the bundle loads only if nothing differs, as
+model reads of it, and what the policy grants; of each MCP server that the policy grants, what the model reads of its
+tools, for which it is started. Commit it. From then on the bundle loads only if nothing differs, as
 far as the policy's key `lock` says so. docs/lock.md describes the file and the grades of differences.
 
 Prints what differs from the lock that was there, the gravest first.

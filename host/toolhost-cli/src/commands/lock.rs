@@ -10,6 +10,7 @@ use serde_json::json;
 use toolhost::lock::{Drift, LOCK, Lock, Review};
 use toolhost::text::escape_lines;
 
+use super::mcp_servers;
 use crate::args::LockArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,7 +30,27 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let context = HostContext::open_ignoring_lock(settings, policy)?;
     let loaded = context.load(&args.bundle).await?;
-    let now = loaded.lock();
+    let servers = mcp_servers::start(&loaded, settings).await?;
+    let warnings = servers.warnings();
+    let mut now = loaded.lock().clone();
+    now.mcp_servers = servers.locked();
+    servers.close().await;
+    let granted = loaded.mcp_servers().iter();
+    let granted: Vec<&str> = granted
+        .map(|it| it.resource.metadata.name.as_str())
+        .collect();
+    if now.mcp_servers.len() < granted.len() {
+        let error = anyhow!("{}", warnings.join("\n"));
+        let hint =
+            "Each MCP server that the policy grants must list its tools. Nothing was written.";
+        return Err(Failure::from(error).hint(hint));
+    }
+    // Servers that this policy does not grant stay as they were.
+    let others = before.iter().flat_map(|lock| &lock.mcp_servers);
+    for (name, server) in others.filter(|(name, _)| !granted.contains(&name.as_str())) {
+        now.mcp_servers.insert(name.clone(), server.clone());
+    }
+    let now = &now;
     let drifts = before
         .as_ref()
         .map_or_else(|| Lock::new().compare(now), |lock| lock.compare(now));
@@ -39,11 +60,7 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     let mut written = before.clone().unwrap_or_else(Lock::new);
     match &args.update {
         Some(name) => update(&mut written, now, name)?,
-        None => {
-            let servers = std::mem::take(&mut written.mcp_servers);
-            written = with_reviews(now.clone(), before.as_ref());
-            written.mcp_servers = servers;
-        }
+        None => written = with_reviews(now.clone(), before.as_ref()),
     }
     let is_written = |drift: &&Drift| args.update.as_ref().is_none_or(|name| *name == drift.name);
     let drifts: Vec<_> = drifts.iter().filter(is_written).cloned().collect();
@@ -51,8 +68,12 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
         .with_context(|| format!("{} cannot be written", shown(&path)))?;
     print(args, &drifts, &[])?;
     if !args.json {
-        let tools = text::counted(written.tools.len(), "Tool");
-        stdout::write(&format!("{}: {tools}", shown(&path)))?;
+        let mut counts = text::counted(written.tools.len(), "Tool");
+        if !written.mcp_servers.is_empty() {
+            let servers = text::counted(written.mcp_servers.len(), "MCP server");
+            counts.push_str(&format!(", {servers}"));
+        }
+        stdout::write(&format!("{}: {counts}", shown(&path)))?;
     }
     Ok(Exit::Done)
 }
@@ -90,24 +111,24 @@ fn check(
     }
 }
 
-/// Puts the entry of one Tool into the lock.
+/// Puts the entry of one Tool or MCP server into the lock.
 fn update(lock: &mut Lock, now: &Lock, name: &str) -> Result<(), Failure> {
-    let was = lock.tools.remove(name);
-    match now.tools.get(name) {
-        Some(tool) => {
-            lock.tools.insert(name.to_owned(), tool.clone());
-            Ok(())
-        }
-        None if was.is_some() => Ok(()),
-        None => {
-            let known: Vec<&str> = now.tools.keys().map(String::as_str).collect();
-            let error = anyhow!("neither the bundle nor the lock has a Tool '{name}'");
-            Err(Failure::from(error).hint(format!("The bundle has {}.", known.join(", "))))
-        }
+    let was = lock.tools.remove(name).is_some() | lock.mcp_servers.remove(name).is_some();
+    let (tool, server) = (now.tools.get(name), now.mcp_servers.get(name));
+    let tool = tool.map(|tool| (name.to_owned(), tool.clone()));
+    let server = server.map(|server| (name.to_owned(), server.clone()));
+    if !was && tool.is_none() && server.is_none() {
+        let known = now.tools.keys().chain(now.mcp_servers.keys());
+        let known: Vec<&str> = known.map(String::as_str).collect();
+        let error = anyhow!("neither the bundle nor the lock has a Tool or an MCP server '{name}'");
+        return Err(Failure::from(error).hint(format!("The bundle has {}.", known.join(", "))));
     }
+    lock.tools.extend(tool);
+    lock.mcp_servers.extend(server);
+    Ok(())
 }
 
-/// Keeps the reviews of Tools that have not changed.
+/// Keeps the reviews of Tools and MCP servers that have not changed.
 fn with_reviews(mut now: Lock, before: Option<&Lock>) -> Lock {
     for (name, tool) in &mut now.tools {
         let was = before.and_then(|before| before.tools.get(name));
@@ -118,14 +139,23 @@ fn with_reviews(mut now: Lock, before: Option<&Lock>) -> Lock {
             }
         }
     }
+    for (name, server) in &mut now.mcp_servers {
+        let was = before.and_then(|before| before.mcp_servers.get(name));
+        if let Some(was) = was.filter(|was| was.words == server.words) {
+            server.reviewed_by = was.reviewed_by.clone();
+        }
+    }
     now
 }
 
-/// Returns the Tools whose review has expired.
+/// Returns the Tools and MCP servers whose review has expired.
 fn expired(lock: &Lock, today: &str) -> Vec<String> {
     let is_over = |review: &Review| review.until.as_deref().is_some_and(|until| until < today);
     let tools = lock.tools.iter();
-    let expired = tools.filter(|(_, tool)| tool.reviewed_by.as_ref().is_some_and(is_over));
+    let tools = tools.map(|(name, tool)| (name, &tool.reviewed_by));
+    let servers = lock.mcp_servers.iter();
+    let reviews = tools.chain(servers.map(|(name, server)| (name, &server.reviewed_by)));
+    let expired = reviews.filter(|(_, review)| review.as_ref().is_some_and(is_over));
     expired.map(|(name, _)| name.clone()).collect()
 }
 

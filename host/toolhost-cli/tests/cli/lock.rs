@@ -260,3 +260,99 @@ fn a_lock_that_cannot_be_read_refuses_the_load() {
     let ran = setup.lock(&["--update", "none"]);
     ran.exits(2);
 }
+
+/// A bundle whose only tools are those of an MCP server.
+struct ServerSetup {
+    terminal: Terminal,
+}
+
+impl ServerSetup {
+    /// The server in a mode of the script, in the bundle and in the policy.
+    fn mode(&self, mode: &str) {
+        let script = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../toolhost-mcp-client/tests/servers/scripted.py"
+        );
+        let record = self.terminal.path("record");
+        let command = format!("[python3, {script}, {mode}, {}]", record.display());
+        let server = format!(
+            "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {{name: srv}}\n\
+             spec: {{transport: {{stdio: {{command: {command}}}}}}}\n"
+        );
+        self.terminal.write("bundle/goondan.yaml", server);
+        let policy = format!("mcpServers: {{srv: {{command: {command}, inheritEnv: [PATH]}}}}\n");
+        self.terminal.write("policy.yaml", policy);
+    }
+
+    fn run(&self, command: &str, more: &[&str]) -> Ran {
+        let mut command = self.terminal.toolhost([command]);
+        command
+            .env("PATH", env!("PATH"))
+            .arg(self.terminal.path("bundle"))
+            .args(more)
+            .arg("--policy")
+            .arg(self.terminal.path("policy.yaml"));
+        Ran::of(&mut command)
+    }
+
+    /// Calls `echo`. Returns whether the server was called.
+    fn echoes(&self) -> bool {
+        let record = self.terminal.path("record");
+        let _ = fs::remove_file(&record);
+        let args = ["srv__echo", "--args", r#"{"text": "hi"}"#];
+        let ran = self.run("call", &args);
+        let was_called = fs::read_to_string(record).unwrap().contains("call echo");
+        assert_eq!(ran.stdout.contains("\"ok\""), was_called, "{ran:?}");
+        was_called
+    }
+
+    fn grades(&self) -> Vec<String> {
+        let checked = self.run("lock", &["--check", "--json"]);
+        let report = checked.json();
+        let drifts = report["drifts"].as_array().unwrap().iter();
+        let grades = drifts.map(|drift| drift["grade"].as_str().unwrap().to_owned());
+        grades.collect()
+    }
+}
+
+#[test]
+fn a_tool_of_an_mcp_server_that_differs_is_left_out_and_not_called() {
+    let setup = ServerSetup {
+        terminal: Terminal::new(),
+    };
+    setup.mode("ok");
+    assert!(setup.echoes(), "without a lock nothing is compared");
+    let locked = setup.run("lock", &[]).exits(0);
+    assert!(
+        locked.stdout.ends_with("0 Tools, 1 MCP server\n"),
+        "{locked:?}"
+    );
+    assert!(setup.echoes());
+    assert_eq!(setup.grades(), Vec::<String>::new());
+    for (mode, grades) in [
+        ("poisoned", &["new-tool", "words"][..]),
+        ("poisoned-schema", &["words"]),
+    ] {
+        setup.mode(mode);
+        assert!(!setup.echoes(), "{mode}");
+        assert_eq!(setup.grades(), grades, "{mode}");
+        let checked = setup.run("lock", &["--check"]).exits(1);
+        assert!(checked.stdout.contains("srv: words: "), "{checked:?}");
+    }
+    // After a review it is called again.
+    setup.run("lock", &["--update", "srv"]).exits(0);
+    assert!(setup.echoes());
+    // A server that does not start is not written as one without tools.
+    let before = fs::read_to_string(setup.terminal.path("bundle/toolhost.lock")).unwrap();
+    setup.mode("dies");
+    let ran = setup.run("lock", &[]).exits(2);
+    assert!(ran.stderr.contains("not available"), "{}", ran.stderr);
+    let after = fs::read_to_string(setup.terminal.path("bundle/toolhost.lock")).unwrap();
+    assert_eq!(before, after);
+    // Nor is one that the policy does not grant.
+    setup.mode("ok");
+    setup.terminal.write("policy.yaml", "{}");
+    setup.run("lock", &[]).exits(0);
+    let after = fs::read_to_string(setup.terminal.path("bundle/toolhost.lock")).unwrap();
+    assert_eq!(before, after);
+}

@@ -1,8 +1,10 @@
 //! What differs between a lock and the tools that are there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde_json::Value;
+use toolhost_contract::text;
 
 use super::schema_change::{self, SchemaChange};
 use super::{Lock, LockedTool, Words};
@@ -87,6 +89,27 @@ pub struct Drift {
     /// As it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+}
+
+/// Longest text of a difference in a message, in characters. `toolhost lock --check` prints it whole.
+const SHOWN: usize = 300;
+
+/// `WHAT differs from the lock (GRADE): '…' before, '…' now`.
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |text: &Option<String>| match text {
+            Some(text) => format!("'{}'", text::shorten(text, SHOWN)),
+            None => "nothing".to_owned(),
+        };
+        write!(
+            f,
+            "{} differs from the lock ({}): {} before, {} now",
+            self.what,
+            self.grade.as_str(),
+            shown(&self.before),
+            shown(&self.after)
+        )
+    }
 }
 
 /// Collects the differences of one Tool.
@@ -324,6 +347,25 @@ impl Lock {
         }
         all
     }
+}
+
+/// Returns the differences of the words of one tool, the gravest first.
+pub(super) fn words_of_tool(
+    name: &str,
+    tool: &str,
+    before: Option<&Words>,
+    now: &Words,
+) -> Vec<Drift> {
+    let mut differences = Differences {
+        name,
+        found: Vec::new(),
+    };
+    let of = |words: Option<&Words>| {
+        let words = words.map(|words| (tool.to_owned(), words.clone()));
+        words.into_iter().collect()
+    };
+    differences.words(&of(before), &of(Some(now)));
+    sorted(differences.found)
 }
 
 fn sorted(mut found: Vec<Drift>) -> Vec<Drift> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use toolhost::lock::{Grade, LockedServer, ServerLock};
 use toolhost::{HandlerError, JsonObject, ToolCatalogItem, extension::HandlerContext};
 use toolhost_mcp_client::McpStatus;
 
@@ -130,4 +131,67 @@ async fn a_server_without_initialize_is_used_and_its_changes_are_subscribed_to()
         place.tools().contains(&"srv__grown".to_owned())
     })
     .await;
+}
+
+/// The lock of the scripted server in the mode `ok`.
+async fn reviewed() -> LockedServer {
+    let place = Place::new().await;
+    let server = place.start("ok").await;
+    LockedServer {
+        words: server.words(),
+        ..LockedServer::default()
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_changes_what_it_says_after_a_review_loses_the_tool() {
+    let place = Place::new().await;
+    let lock = ServerLock::new(reviewed().await, Grade::ALL.into());
+    let server = place
+        .start_with("rug-pull", |config| config.lock = Some(lock))
+        .await;
+    assert_eq!(server.findings(), []);
+    let text = json!({"text": "hello"});
+    assert_eq!(
+        place.output("srv__echo", text.clone()).await,
+        json!("hello")
+    );
+    until("the tool is gone", async || {
+        !place.tools().contains(&"srv__echo".to_owned())
+    })
+    .await;
+    let finding = server.findings()[0].to_string();
+    let expected = "the tool 'echo' is left out: description of srv__echo differs from the lock (words): 'A tool' before, 'A tool. First read";
+    assert!(finding.starts_with(expected), "{finding}");
+    let (code, _) = place.error("srv__echo", text).await;
+    assert_eq!(code, "E_TOOL_NOT_IN_CATALOG");
+    let calls = place.recorded().matches("call echo").count();
+    assert_eq!(calls, 1, "{}", place.recorded());
+}
+
+#[tokio::test]
+async fn a_tool_that_nobody_has_reviewed_is_left_out_and_others_stay() {
+    let place = Place::new().await;
+    let all = ServerLock::new(reviewed().await, Grade::ALL.into());
+    let server = place
+        .start_with("poisoned", |config| config.lock = Some(all))
+        .await;
+    let tools = place.tools();
+    assert!(!tools.contains(&"srv__echo".to_owned()), "{tools:?}");
+    assert!(!tools.contains(&"srv__extra".to_owned()), "{tools:?}");
+    assert!(tools.contains(&"srv__env".to_owned()), "{tools:?}");
+    let findings: Vec<String> = server.findings().iter().map(ToString::to_string).collect();
+    assert!(
+        findings[1].contains("tool srv__extra differs from the lock (new-tool)"),
+        "{findings:#?}"
+    );
+    // A policy may let words pass, and still stop what is new.
+    let place = Place::new().await;
+    let new = ServerLock::new(reviewed().await, [Grade::NewTool].into());
+    let _server = place
+        .start_with("poisoned", |config| config.lock = Some(new))
+        .await;
+    let tools = place.tools();
+    assert!(tools.contains(&"srv__echo".to_owned()), "{tools:?}");
+    assert!(!tools.contains(&"srv__extra".to_owned()), "{tools:?}");
 }

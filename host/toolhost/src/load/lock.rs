@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolhost_contract::{Grants, Limits, ResourceName, ToolErrorCode, WorkdirAccess, text};
+use toolhost_contract::{Grants, Limits, ResourceName, ToolErrorCode, WorkdirAccess};
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle, Place};
-use toolhost_manifest::lock::{Drift, Lock, LockedTool};
+use toolhost_manifest::lock::{Drift, Lock, LockedTool, ServerLock};
 use toolhost_manifest::policy::Policy;
 
 use super::register::Found;
-
-/// Longest text of a difference in a finding, in characters. `toolhost lock --check` prints it whole.
-const SHOWN: usize = 300;
 
 /// Returns the lock that describes the tools as they are.
 pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
@@ -101,52 +98,57 @@ fn changed_limits(limits: &Limits) -> BTreeMap<String, String> {
     changed.collect()
 }
 
-/// Returns a finding for each difference from the bundle's lock: an error if the policy says that it stops the load.
-pub(super) fn check(policy: &Policy, open: &OpenBundle, now: &Lock) -> Vec<Diagnostic> {
-    let rule = policy.lock();
-    let mut lock = match open.read_lock() {
-        Ok(Some(lock)) => lock,
-        Ok(None) if rule.required => {
-            let message = "the bundle has no toolhost.lock, which the policy requires";
-            let finding =
-                Diagnostic::error(ToolErrorCode::ConfigLock, Place::file(open.name()), message);
-            return vec![finding.with_help("Review the tools, and write it with `toolhost lock`.")];
-        }
-        Ok(None) => return Vec::new(),
-        Err(finding) => return vec![*finding],
-    };
+/// Reads the lock of the bundle.
+///
+/// # Errors
+/// A finding if it cannot be used, or if there is none and the policy requires one.
+pub(super) fn read(policy: &Policy, open: &OpenBundle) -> Result<Option<Lock>, Box<Diagnostic>> {
+    let lock = open.read_lock()?;
+    if lock.is_none() && policy.lock().required {
+        let message = "the bundle has no toolhost.lock, which the policy requires";
+        let place = Place::file(open.name());
+        let finding = Diagnostic::error(ToolErrorCode::ConfigLock, place, message);
+        let help = "Review the tools, and write it with `toolhost lock`.";
+        return Err(Box::new(finding.with_help(help)));
+    }
+    Ok(lock)
+}
+
+/// Returns a finding for each difference of the Tools from the bundle's lock: an error if the policy says that it stops
+/// the load. MCP servers are compared when they list their tools.
+pub(super) fn check(
+    policy: &Policy,
+    open: &OpenBundle,
+    lock: &Lock,
+    now: &Lock,
+) -> Vec<Diagnostic> {
+    let mut lock = lock.clone();
+    lock.mcp_servers.clear();
     if policy.packages().is_none() {
         // Nobody has looked at signatures; the bytes are compared.
         for tool in lock.tools.values_mut() {
             tool.signer = None;
         }
     }
-    // Servers are compared when they list their tools.
+    let stops = &policy.lock().stops;
     let drifts = lock.compare(now).into_iter();
-    let of_tools = drifts.filter(|drift| {
-        lock.tools.contains_key(&drift.name) || now.tools.contains_key(&drift.name)
-    });
-    of_tools
-        .map(|drift| finding(open, &drift, rule.stops.contains(&drift.grade)))
+    drifts
+        .map(|drift| finding(open, &drift, stops.contains(&drift.grade)))
         .collect()
+}
+
+/// Returns what the lock has of an MCP server. Without an entry, none of its tools were reviewed.
+pub(super) fn of_server(policy: &Policy, lock: &Lock, server: &ResourceName) -> ServerLock {
+    let locked = lock.mcp_servers.get(server.as_str());
+    let stops = policy.lock().stops.clone();
+    ServerLock::new(locked.cloned().unwrap_or_default(), stops)
 }
 
 fn finding(open: &OpenBundle, drift: &Drift, stops: bool) -> Diagnostic {
     let mut tools = open.bundle().tools().iter();
     let tool = tools.find(|tool| tool.metadata.name.as_str() == drift.name);
     let place = tool.map_or_else(|| Place::file(open.name()), |tool| open.entry_place(tool));
-    let shown = |text: &Option<String>| match text {
-        Some(text) => format!("'{}'", text::shorten(text, SHOWN)),
-        None => "nothing".to_owned(),
-    };
-    let message = format!(
-        "tool {}: {} differs from the lock ({}): {} before, {} now",
-        drift.name,
-        drift.what,
-        drift.grade.as_str(),
-        shown(&drift.before),
-        shown(&drift.after)
-    );
+    let message = format!("tool {}: {drift}", drift.name);
     let help = format!(
         "If you have reviewed it: toolhost lock --update {}. `toolhost lock --check` prints the whole difference.",
         drift.name

@@ -34,6 +34,7 @@ pub(super) fn granted(
             resource: server.clone(),
             grant,
             agents,
+            lock: None,
         });
     }
     granted
