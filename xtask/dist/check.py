@@ -1,9 +1,11 @@
-"""Installs the packages of a folder as users do, and makes a first call: `check.py FOLDER COMPONENT`.
+"""Installs the packages of a folder as users do, and makes a first call: `check.py FOLDER COMPONENT [REGISTRY]`.
 
 Each is installed in an empty folder, with an empty home, no network and no program of this machine but those of
-/usr/bin and /bin, and the one that installs it.
+/usr/bin and /bin, and the one that installs it. With the program of a registry, which runs on loopback, the tool of the
+call is a package that was published and signed; without one, it is the component.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -11,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -21,15 +24,48 @@ spec: {entry: ./echo.wasm, exports: [{name: say}]}
 """
 
 
+class Registry:
+    """A registry of others on loopback, with a tool that was published and signed."""
+
+    def __init__(self, program: Path, folder: Path):
+        folder.mkdir()
+        config = folder / "config.yml"
+        settings = {
+            "version": "0.1",
+            "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
+            "http": {"addr": "127.0.0.1:0"},
+        }
+        config.write_text(json.dumps(settings))
+        self.process = subprocess.Popen(
+            [program, "serve", config], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        for line in self.process.stderr:
+            if "listening on " in line:
+                self.reference = line.split("listening on ")[1].split('"')[0] + "/me/echo:1.0"
+                break
+        else:
+            sys.exit("dist: the registry ended")
+        # Its log has a line for each request.
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+
+    def publish(self, place: "Place", program: Path, component: Path) -> None:
+        place.write_bundle(component)
+        place.run(program, "sign", "--new-key", place.folder / "own")
+        place.run(program, "publish", self.reference, place.bundle, "--key", place.folder / "own")
+        self.key = place.folder / "own.pub"
+
+
 class Place:
     """An empty folder with an empty home."""
 
-    def __init__(self, folder: Path, component: Path):
+    def __init__(self, folder: Path):
         self.folder = folder
         self.home = folder / "home"
         self.bundle = folder / "bundle"
         self.home.mkdir(parents=True)
         self.bundle.mkdir()
+
+    def write_bundle(self, component: Path) -> None:
         shutil.copy(component, self.bundle / "echo.wasm")
         (self.bundle / "goondan.yaml").write_text(MANIFEST)
 
@@ -48,11 +84,18 @@ class Place:
             sys.exit(f"dist: {' '.join(words)}: exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
         return ran.stdout
 
-    def first_call(self, program: Path, path: str = "/usr/bin:/bin") -> str:
-        """Runs `--version` and a call. Returns the version."""
+    def first_call(self, program: Path, registry: Registry | None, path: str = "/usr/bin:/bin") -> str:
+        """Runs `--version` and a call, of a tool of the registry if there is one. Returns the version."""
         version = self.run(program, "--version", path=path).strip()
+        policy = self.folder / "policy.yaml"
+        policy.write_text("{}")
+        if registry:
+            signers = {"own": {"key": registry.key.read_text()}}
+            policy.write_text(json.dumps({"packages": {"signers": signers}}))
+            self.run(program, "add", registry.reference, self.bundle, "--policy", policy, path=path)
         arguments = json.dumps({"text": "hello"})
-        called = self.run(program, "call", self.bundle, "echo__say", "--args", arguments, path=path)
+        options = ("--args", arguments, "--policy", policy)
+        called = self.run(program, "call", self.bundle, "echo__say", *options, path=path)
         result = json.loads(called)
         assert result["status"] == "ok" and "hello" in called, called
         return version
@@ -122,7 +165,7 @@ def check_sums(folder: Path) -> None:
 
 
 def main() -> None:
-    folder, component = (Path(word).resolve() for word in sys.argv[1:])
+    folder, component, *registries = (Path(word).resolve() for word in sys.argv[1:])
     check_sums(folder)
 
     def one(pattern: str) -> Path:
@@ -130,14 +173,23 @@ def main() -> None:
         return found
 
     versions = set()
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as ended:
+        registry = None
+        for program in registries:
+            registry = Registry(program, Path(work, "registry"))
+            ended.callback(registry.process.kill)
+            publisher = Place(Path(work, "publisher"))
+            registry.publish(publisher, tarball(publisher, one("*-gnu.tar.gz")), component)
+        what = "add and first call of a signed package" if registry else "first call"
         for name, install in (
             ("pip install", lambda place: wheel(place, one("*.whl"))),
             ("npm install", lambda place: npm(place, sorted(folder.glob("*.tgz")))),
             ("dpkg --install", lambda place: deb(place, one("*.deb"))),
             ("tar -x", lambda place: tarball(place, one("*-gnu.tar.gz"))),
         ):
-            place = Place(Path(work, name.split()[0]), component)
+            place = Place(Path(work, name.split()[0]))
+            if not registry:
+                place.write_bundle(component)
             started = time.monotonic()
             program = install(place)
             if program is None:
@@ -145,9 +197,9 @@ def main() -> None:
                 continue
             installed = time.monotonic()
             program, path = program if isinstance(program, tuple) else (program, "/usr/bin:/bin")
-            versions.add(place.first_call(program, path))
+            versions.add(place.first_call(program, registry, path))
             took = (installed - started, time.monotonic() - installed)
-            print(f"dist: {name}: {took[0]:.1f} s; version and first call: {took[1]:.1f} s")
+            print(f"dist: {name}: {took[0]:.1f} s; version, {what}: {took[1]:.1f} s")
     assert len(versions) == 1, versions
 
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::workspace::Workspace;
-use crate::{child, packages};
+use crate::{child, packages, registry};
 
 /// The scripts that write and install packages, and the pinned versions of what builds the binary.
 const SCRIPTS: &str = "xtask/dist";
@@ -124,7 +124,12 @@ fn write(
 fn install(workspace: &Workspace, folder: &Path) -> Result<()> {
     let component = workspace.examples().join(".toolhost/echo.wasm");
     let mut python = script(workspace, "check.py");
-    child::run(python.arg(folder).arg(component))
+    python.arg(folder).arg(component);
+    let registry = registry::program(workspace);
+    if registry.exists() {
+        python.arg(registry);
+    }
+    child::run(&mut python)
 }
 
 fn script(workspace: &Workspace, name: &str) -> Command {

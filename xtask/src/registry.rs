@@ -14,6 +14,9 @@ use crate::{child, packages, whole_folder};
 const PINNED: &str = "host/toolhost-cli/tests/registry/requirements.txt";
 const INSTALLED: &str = "target/registry";
 
+/// The registry, where it is installed.
+const REGISTRY: &str = "debian/usr/bin/docker-registry";
+
 /// The suite of Debian with a registry and a client whose libraries have few dependencies.
 const SUITE: &str = "bookworm";
 
@@ -30,6 +33,11 @@ const PACKAGES: [&str; 6] = [
 /// Returns the folder of what is installed: `debian`, the unpacked packages, and `python`.
 pub(crate) fn installed(workspace: &Workspace) -> PathBuf {
     workspace.root().join(INSTALLED)
+}
+
+/// Returns the program of the registry, whether or not it is installed.
+pub(crate) fn program(workspace: &Workspace) -> PathBuf {
+    installed(workspace).join(REGISTRY)
 }
 
 /// Installs the registry and the clients. Prints that they are not tested with if one cannot be installed.
