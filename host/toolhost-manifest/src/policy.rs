@@ -8,6 +8,7 @@ mod lock;
 mod masked;
 mod mcp_oauth;
 mod mcp_servers;
+mod named;
 mod oauth_apps;
 mod packages;
 mod read;

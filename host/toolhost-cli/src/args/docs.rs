@@ -30,7 +30,7 @@ Examples:
 
 The page is one file of HTML without scripts, images and links to other servers. For each tool it has the
 description, the arguments, an example call, what the tool can reach under the policy, and its limits; for
-each component the digest, the size, and the interfaces that it imports and exports.
+each component the digest, the signer of its package, the size, and the interfaces that it imports and exports.
 
 The example is the first case in tests/ that calls the tool and expects success; where there is none, its
 arguments are generated from the schema. The same bundle and policy give the same page.

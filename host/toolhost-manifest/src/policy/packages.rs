@@ -6,7 +6,7 @@ use std::fmt;
 use toolhost_contract::{AddressBlock, ResourceName};
 
 use super::http::read_networks;
-use super::read::named;
+use super::named::named;
 use super::variable::{SecretSource, Secrets};
 use crate::bundle::package::PackageReference;
 use crate::quote::short;

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess, WorkdirChanges};
+use toolhost_contract::{Locale, ResourceName, WorkdirAccess, WorkdirChanges};
 
 use super::limits::{KEYS, LimitChanges, LimitInfo, Unit, parse_bytes};
 use super::mcp_servers::{self, McpRule};
+use super::named::named;
 use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
 use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
 use super::{Policy, changesets, http, lock, packages};
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::Diagnostic;
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings, Unread};
 use crate::suggest::closest;
@@ -231,30 +232,6 @@ fn read_tool_oauth(
     named(tool, "oauth", findings, |fields, place, findings| {
         oauth_apps::read_use(fields, place, findings)
     })
-}
-
-/// Reads a mapping from resource names to mappings.
-pub(super) fn named<'n, T>(
-    above: &Fields<'n>,
-    key: &str,
-    findings: &mut Findings,
-    read: impl Fn(&Fields<'n>, Place, &mut Findings) -> T,
-) -> BTreeMap<ResourceName, T> {
-    let mut by_name = BTreeMap::new();
-    let Some(fields) = above.get(key).and_then(|at| at.fields(findings)) else {
-        return by_name;
-    };
-    for (name, at_key, value) in fields.entries() {
-        let Some(rules) = value.fields(findings) else {
-            continue;
-        };
-        let read = read(&rules, findings.place(&at_key), findings);
-        let name = ResourceName::parse(name);
-        if let Some(name) = findings.parsed(ToolErrorCode::ConfigName, &at_key, name) {
-            by_name.insert(name, read);
-        }
-    }
-    by_name
 }
 
 fn read_limits(above: &Fields<'_>, findings: &mut Findings) -> LimitChanges {

@@ -173,13 +173,19 @@ impl Collector<'_> {
         let tool = tools.find(|tool| tool.metadata.name.as_str() == name);
         let entry = tool.map(|tool| escape_lines(&tool.spec.entry));
         let list = |names: &[String]| names.iter().map(|name| escape_lines(name)).collect();
-        vec![
+        let locked = self.bundle.lock().tools.get(name);
+        let signer = locked.and_then(|locked| locked.signer.as_deref());
+        let mut rows = vec![
             ("Component", entry.into_iter().collect()),
             ("SHA-256", vec![facts.sha256.clone()]),
             ("Size", vec![size(facts.bytes)]),
             ("Imports", list(&facts.imports)),
             ("Exports", list(&facts.exports)),
-        ]
+        ];
+        if let Some(signer) = signer {
+            rows.insert(1, ("Signed by", vec![escape_lines(signer)]));
+        }
+        rows
     }
 
     fn tool(&self, item: &ToolCatalogItem, agents: &[&Agent]) -> Tool {

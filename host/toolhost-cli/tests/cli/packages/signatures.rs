@@ -119,6 +119,14 @@ fn a_package_runs_only_if_a_signer_of_the_policy_has_signed_it() {
     let signer = verified["packages"][0]["signer"].as_str().unwrap();
     assert!(signer.starts_with("key sha256:"), "{signer}");
 
+    let page = under(&terminal, &["docs", "-o", "-"], &policy)
+        .exits(0)
+        .stdout;
+    assert!(
+        page.contains("Signed by") && page.contains(signer),
+        "{page}"
+    );
+
     // From the cache, the signature is verified again.
     registry.stop();
     call_under(&terminal, &policy).exits(0);
