@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod host;
 mod kernel_features;
+mod platform;
 mod prepare;
 mod recording;
 mod sandbox;

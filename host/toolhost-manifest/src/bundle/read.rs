@@ -252,9 +252,20 @@ fn check_is_file(metadata: &Metadata) -> Result<(), ReadError> {
     Err(ReadError::NotAFile { found })
 }
 
+/// The type of the field depends on the system.
+#[cfg(target_os = "linux")]
+fn device(stat: &Stat) -> u64 {
+    stat.st_dev
+}
+
+#[cfg(target_vendor = "apple")]
+fn device(stat: &Stat) -> u64 {
+    u64::from(stat.st_dev.cast_unsigned())
+}
+
 fn id_of(stat: &Stat) -> FileId {
     FileId {
-        device: stat.st_dev,
+        device: device(stat),
         inode: stat.st_ino,
     }
 }

@@ -9,13 +9,13 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::MemfdFlags;
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit};
 use wasmtime::Engine;
 
 use crate::PrepareError;
 use crate::accounting::output::printable;
 use crate::engine::settings;
+use crate::platform::{self, memory_file};
 
 /// Largest artifact a compiler may hand over, in bytes.
 const ARTIFACT_MAX: u64 = 256 << 20;
@@ -63,7 +63,7 @@ impl Compiler {
     #[must_use]
     pub fn run() -> ExitCode {
         // Ends with its parent, at a low priority. Compiles also where the system refuses either.
-        let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+        platform::end_with_parent();
         let _ = rustix::process::nice(10);
         let compiled = compile_stdin().map_err(|error| format!("{error:#}"));
         let (answer, code) = match &compiled {
@@ -129,9 +129,9 @@ impl Compiler {
                 current: Some(soft.min(own)),
                 maximum: Some(hard.min(own)),
             };
-            match prlimit(Some(pid), resource, limit) {
+            match platform::limit_process(pid, resource, limit) {
                 // It has ended, and its process id is not reused before it is waited for.
-                Ok(_) | Err(rustix::io::Errno::SRCH) => {}
+                Ok(()) | Err(rustix::io::Errno::SRCH) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -207,11 +207,6 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Makes a file without a name in memory.
-fn memory_file(name: &str) -> io::Result<File> {
-    Ok(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Reads at most `most` bytes from the beginning of a file.

@@ -11,6 +11,10 @@ pub(in crate::engine) mod address_space;
 pub(crate) mod creator;
 mod idle;
 pub(crate) mod image;
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+pub(crate) mod page_scan;
+#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+#[path = "memory/no_page_scan.rs"]
 pub(crate) mod page_scan;
 mod slot;
 pub(crate) mod source;

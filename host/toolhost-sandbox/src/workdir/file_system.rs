@@ -3,8 +3,10 @@
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use rustix::fs::{StatFs, fstat, fstatfs, stat};
+use rustix::fs::{fstat, fstatfs, stat};
 use rustix::io::Errno;
+
+use crate::platform::{device, may_hold_devices, number};
 
 /// The numbers by which the kernel names these file systems (`linux/magic.h`), and their names.
 const KERNEL_FILE_SYSTEMS: [(u64, &str); 25] = [
@@ -35,9 +37,6 @@ const KERNEL_FILE_SYSTEMS: [(u64, &str); 25] = [
     (0x5346_544e, "functionfs"),
 ];
 
-/// The numbers of file systems in memory. A file system of devices has one of them.
-const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-
 /// Returns the name of the file system of an open file or directory if it is an interface of the kernel.
 pub(crate) fn kernel_file_system(file: impl AsFd) -> Result<Option<&'static str>, Errno> {
     let kind = number(&fstatfs(&file)?);
@@ -45,7 +44,7 @@ pub(crate) fn kernel_file_system(file: impl AsFd) -> Result<Option<&'static str>
     if let Some((_, name)) = known.find(|(number, _)| *number == kind) {
         return Ok(Some(name));
     }
-    let is_of_devices = IN_MEMORY.contains(&kind) && Some(fstat(&file)?.st_dev) == devices();
+    let is_of_devices = may_hold_devices(kind) && Some(device(&fstat(&file)?)) == devices();
     Ok(is_of_devices.then_some("devtmpfs"))
 }
 
@@ -53,14 +52,9 @@ pub(crate) fn kernel_file_system(file: impl AsFd) -> Result<Option<&'static str>
 fn devices() -> Option<u64> {
     static DEVICES: OnceLock<Option<u64>> = OnceLock::new();
     *DEVICES.get_or_init(|| {
-        let of = |path: &str| stat(path).ok().map(|found| found.st_dev);
+        let of = |path: &str| stat(path).ok().map(|found| device(&found));
         of("/dev/null").filter(|device| Some(*device) != of("/"))
     })
-}
-
-/// Returns the type of a file system as the unsigned number of 32 bits that it is.
-fn number(found: &StatFs) -> u64 {
-    found.f_type.cast_unsigned() & 0xffff_ffff
 }
 
 #[cfg(test)]

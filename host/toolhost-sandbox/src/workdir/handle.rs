@@ -1,13 +1,15 @@
 //! The open directory of a workdir.
 
+use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use cap_std::fs::Dir;
 
 use super::usage::WorkdirUsage;
+use crate::platform;
 
 /// The device of a directory, and its mount, where the kernel returns it (Linux 5.8): renames are possible
 /// within a mount.
@@ -51,7 +53,8 @@ impl WorkdirHandle {
     #[must_use]
     pub fn real_path(&self) -> Option<PathBuf> {
         // The kernel's answer: it follows renames, and opens nothing.
-        let path = std::fs::read_link(self.handle_path()).ok()?;
+        let path = platform::path_of(&*self.dir).ok()?;
+        let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
         let is_removed = path.as_os_str().as_bytes().ends_with(b" (deleted)");
         (path.is_absolute() && !is_removed).then_some(path)
     }

@@ -8,7 +8,6 @@ use std::fmt;
 use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
@@ -281,7 +280,7 @@ fn footer_of(file: &File, signed: u64) -> Result<(Footer, ComponentRecord), Refu
     reason = "the bytes behind this descriptor were signed with our key, and the file is ours and read-only"
 )]
 pub(super) fn map(engine: &Engine, verified: &Verified) -> Result<Component, Refused> {
-    let same = format!("/proc/self/fd/{}", verified.file.as_raw_fd());
+    let same = crate::platform::fd_path(&verified.file);
     let mapped = unsafe { Component::deserialize_file(engine, same) };
     mapped.map_err(|error| Refused::Io(io::Error::other(error)))
 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 
-use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
-};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+
+use crate::platform;
 
 /// Reserved addresses. Dropping it unmaps them.
 ///
@@ -34,8 +34,8 @@ impl AddressSpace {
         let base = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::empty(), flags) }?;
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let space = Self { base, len };
-        // A huge page would be reset as a whole. Fails on kernels without huge pages.
-        let _ = unsafe { madvise(space.at(0), len, Advice::LinuxNoHugepage) };
+        // A huge page would be reset as a whole.
+        platform::keep_small_pages(space.at(0), len);
         Ok(space)
     }
 
@@ -53,7 +53,7 @@ impl AddressSpace {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
         let mapped = unsafe { mmap(start, len, access, flags, file, file_offset) }?;
         // Replaces the mapping above, and with it the advice.
-        let _ = unsafe { madvise(mapped, len, Advice::LinuxNoHugepage) };
+        platform::keep_small_pages(mapped, len);
         Ok(())
     }
 
@@ -77,13 +77,13 @@ impl AddressSpace {
     /// Returns pages to the kernel: they read as the file that is mapped there, or as zeros.
     ///
     /// # Errors
-    /// The kernel may refuse, as it does after `mlockall`.
+    /// The kernel may refuse, as it does after `mlockall`, or have no such request.
     pub(in crate::engine) fn discard(&mut self, range: Range<usize>) -> io::Result<()> {
         if range.is_empty() {
             return Ok(());
         }
         let (start, len) = self.checked(range);
-        Ok(unsafe { madvise(start, len, Advice::LinuxDontNeed) }?)
+        unsafe { platform::discard(start, len) }
     }
 
     /// Writes bytes over an accessible range of the same length.

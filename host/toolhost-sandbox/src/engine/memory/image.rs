@@ -7,9 +7,8 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, memfd_create};
-
 use super::address_space::AddressSpace;
+use crate::platform::memory_file;
 
 /// Bytes of a page of WebAssembly, and so a multiple of the machine's page size.
 pub(crate) const PAGE: usize = 64 << 10;
@@ -68,7 +67,7 @@ impl Image {
 
     /// Copies an image into a file in memory, without a name.
     pub(crate) fn copy(data: &InitialData) -> io::Result<Self> {
-        let mut file: File = memfd_create("initial data", MemfdFlags::CLOEXEC)?.into();
+        let mut file = memory_file("initial data")?;
         file.write_all(&data.bytes)?;
         let range = data.offset..data.offset + data.bytes.len();
         Self::map(file, 0, range, data.minimum)

@@ -1,15 +1,16 @@
 //! Opens paths beneath a directory with the kernel's path resolution.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
 
 use super::error::{FsError, FsResult, of_resolution};
+use crate::platform::{HANDLE, Resolve, path_of, resolve_beneath};
 use crate::workdir::kernel_file_system;
 
 /// Maximum attempts: any rename on this machine makes the kernel give up on a path with `..`.
@@ -19,7 +20,7 @@ const ATTEMPTS_MAX: usize = 64;
 ///
 /// With `O_NOFOLLOW` in `flags` it opens a symlink itself.
 pub(super) fn open_path(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> {
-    open_beneath(dir, path, OFlags::PATH | flags)
+    open_beneath(dir, path, HANDLE | flags)
 }
 
 /// Opens an existing file beneath `dir`. Uses one descriptor, whatever the length of the path. Refuses files of
@@ -28,27 +29,25 @@ pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> FsResult<Fil
     if !has_openat2() {
         return not_of_kernel(open_by_component(dir, path, flags)?);
     }
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    match resolve_beneath(dir, path, flags, resolve | ResolveFlags::NO_XDEV) {
+    let within = Resolve {
+        no_mounts: true,
+        ..Resolve::default()
+    };
+    match resolve(dir, path, flags, within) {
         Err(Errno::XDEV) => {}
         opened => return Ok(opened?),
     }
     // The path leaves `dir`, or another file system begins on it.
-    match resolve_beneath(dir, path, flags, resolve) {
+    match resolve(dir, path, flags, Resolve::default()) {
         Err(Errno::XDEV) => Err(FsError::Outside),
         opened => not_of_kernel(opened?),
     }
 }
 
-fn resolve_beneath(
-    dir: &Dir,
-    path: &str,
-    flags: OFlags,
-    resolve: ResolveFlags,
-) -> Result<File, Errno> {
+fn resolve(dir: &Dir, path: &str, flags: OFlags, how: Resolve) -> Result<File, Errno> {
     let flags = flags | OFlags::CLOEXEC;
     for _ in 0..ATTEMPTS_MAX {
-        match openat2(dir, path, flags, Mode::empty(), resolve) {
+        match resolve_beneath(dir, path, flags, how) {
             Ok(opened) => return Ok(opened.into()),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(errno) => return Err(errno),
@@ -60,11 +59,7 @@ fn resolve_beneath(
 /// Returns the path from a directory to an open file or directory beneath it, as the kernel knows it: without
 /// symlinks, and empty for the directory itself. None if it was removed, is not beneath, or is not UTF-8.
 pub(super) fn path_beneath(root: &Dir, file: BorrowedFd<'_>) -> Option<String> {
-    let of = |fd: BorrowedFd<'_>| {
-        let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
-        let path = rustix::fs::readlink(link, Vec::new()).ok()?;
-        path.into_string().ok()
-    };
+    let of = |fd: BorrowedFd<'_>| path_of(fd).ok()?.into_string().ok();
     let (root, path) = (of(root.as_fd())?, of(file)?);
     let beneath = path.strip_prefix(&root)?;
     match beneath.strip_prefix('/') {
@@ -85,7 +80,7 @@ fn not_of_kernel(file: File) -> FsResult<File> {
 pub(crate) fn has_openat2() -> bool {
     static HAS_OPENAT2: OnceLock<bool> = OnceLock::new();
     *HAS_OPENAT2.get_or_init(|| {
-        let opened = openat2(CWD, ".", OFlags::PATH, Mode::empty(), ResolveFlags::empty());
+        let opened = resolve_beneath(CWD, ".", HANDLE, Resolve::default());
         let has_it = !matches!(opened, Err(Errno::NOSYS | Errno::PERM));
         if !has_it {
             tracing::warn!("this system has no openat2; guest paths are opened one part at a time");
@@ -130,7 +125,7 @@ mod tests {
                     "{path} {flags:?}: {opened:?}"
                 );
             }
-            let opened = open_by_component(&root, path, OFlags::PATH).and_then(not_of_kernel);
+            let opened = open_by_component(&root, path, HANDLE).and_then(not_of_kernel);
             assert!(
                 matches!(opened, Err(FsError::Outside)),
                 "{path}: {opened:?}"

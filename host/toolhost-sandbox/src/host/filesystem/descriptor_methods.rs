@@ -6,8 +6,6 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
-use rustix::fd::AsFd;
-use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
 use rustix::io::Errno;
 use toolhost_contract::{FileId, NameChange};
 use wasmtime::component::Resource;
@@ -26,6 +24,7 @@ use crate::host::bindings::filesystem::types::{
     Advice, DescriptorFlags, DescriptorStat, DescriptorType, HostDescriptor, MetadataHashValue,
     NewTimestamp, OpenFlags, PathFlags,
 };
+use crate::platform;
 use crate::workdir::{FreedSpace, file_id};
 
 type Handle = Resource<Descriptor>;
@@ -129,16 +128,16 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn advise(&mut self, handle: Handle, offset: u64, length: u64, advice: Advice) -> FsResult<()> {
         let advice = match advice {
-            Advice::Normal => SystemAdvice::Normal,
-            Advice::Sequential => SystemAdvice::Sequential,
-            Advice::Random => SystemAdvice::Random,
-            Advice::WillNeed => SystemAdvice::WillNeed,
-            Advice::DontNeed => SystemAdvice::DontNeed,
-            Advice::NoReuse => SystemAdvice::NoReuse,
+            Advice::Normal => platform::Advice::Normal,
+            Advice::Sequential => platform::Advice::Sequential,
+            Advice::Random => platform::Advice::Random,
+            Advice::WillNeed => platform::Advice::WillNeed,
+            Advice::DontNeed => platform::Advice::DontNeed,
+            Advice::NoReuse => platform::Advice::NoReuse,
         };
         let file = self.descriptor(&handle)?.file()?.file.get();
         let length = NonZeroU64::new(length);
-        Ok(rustix::fs::fadvise(&*file, offset, length, advice)?)
+        Ok(platform::advise(&file, offset, length, advice)?)
     }
 
     async fn sync_data(&mut self, handle: Handle) -> FsResult<()> {
@@ -199,7 +198,7 @@ impl HostDescriptor for FilesystemView<'_> {
             }
             Descriptor::Dir { dir, .. } => {
                 self.fs.check_own_attributes(id)?;
-                set_times_by_path(&**dir, &times)?;
+                platform::set_times(&**dir, &times)?;
             }
         }
         Ok(())
@@ -278,7 +277,7 @@ impl HostDescriptor for FilesystemView<'_> {
             let found = self.fs.find_to_change(dir, &path, follow(flags))?;
             self.fs.check_path_unprotected(&path, &found)?;
             let handle = self.fs.copy_found(found)?;
-            Ok(set_times_by_path(&handle, &times)?)
+            Ok(platform::set_times(&handle, &times)?)
         };
         run().map_err(|error| error.of_path(&*path))
     }
@@ -467,11 +466,6 @@ fn brings(entry: &OpenEntry<'_>) -> NameChange {
         true => NameChange::File,
         false => NameChange::FolderOrLink,
     }
-}
-
-/// Sets times by an empty path, as the handle may be opened with `O_PATH`.
-fn set_times_by_path(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
-    rustix::fs::utimensat(handle, "", times, AtFlags::EMPTY_PATH)
 }
 
 /// Syncs a directory through a new handle, as `dir` may be opened with `O_PATH`.

@@ -11,6 +11,7 @@ use toolhost_contract::FileId;
 
 use super::beneath::{open_beneath, open_path, path_beneath};
 use super::error::{FsError, FsResult};
+use crate::platform::{HANDLE, read_link_of};
 use crate::workdir::{ChangeGuard, FreedSpace, Overlay, Target, WorkdirUsage, file_id};
 
 /// A name in an open directory. Its parent is resolved once and kept open, so that the entry that was
@@ -55,7 +56,7 @@ impl<'a> DirEntryRef<'a> {
             None
         } else {
             let parent = match overlay {
-                None => open_beneath(start, parent_path, OFlags::PATH | OFlags::DIRECTORY)?,
+                None => open_beneath(start, parent_path, HANDLE | OFlags::DIRECTORY)?,
                 Some(overlay) => overlay.find(start, parent_path, OFlags::DIRECTORY)?.handle,
             };
             Some(Dir::from_std_file(parent))
@@ -171,7 +172,7 @@ impl<'a> DirEntryRef<'a> {
             None => rustix::fs::readlinkat(self.fd(), self.name(), Vec::new())?,
             Some(overlay) => {
                 let link = overlay.find(self.parent(), self.name(), OFlags::NOFOLLOW)?;
-                rustix::fs::readlinkat(link.handle, "", Vec::new())?
+                read_link_of(link.handle)?
             }
         };
         Ok(target.into_bytes())

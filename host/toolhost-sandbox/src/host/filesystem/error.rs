@@ -9,7 +9,11 @@ use crate::workdir::OverlayError;
 
 /// Why a file operation failed.
 #[derive(Debug)]
-pub(crate) enum FsError {
+#[expect(
+    unreachable_pub,
+    reason = "newer compilers refuse a private type in the traits that bindings generate"
+)]
+pub enum FsError {
     /// The guest gets the WASI code of this error number, and nothing else of the host's error.
     Errno(Errno),
     /// The path leads out of the workdir.

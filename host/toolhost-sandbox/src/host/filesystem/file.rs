@@ -1,17 +1,18 @@
 //! An open regular file, read and written within the budget.
 
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Relaxed;
 
 use cap_std::fs::{Metadata, MetadataExt};
 use rustix::buffer::spare_capacity;
-use rustix::io::{Errno, ReadWriteFlags, pread, pwritev2};
+use rustix::io::{Errno, pread};
 use toolhost_contract::FileId;
 
 use super::budget::{Budget, OpenSlot};
 use super::error::errno_of;
+use crate::platform;
 use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirFile};
 
 /// Maximum bytes of one read or write of a stream.
@@ -214,7 +215,7 @@ impl Drop for OpenFile {
 
 fn append_all(file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
+        match platform::append(file, bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
             Err(Errno::INTR) => {}

@@ -1,11 +1,10 @@
 //! Opens a path for a guest: finds the file and checks it, before it is opened or changed.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use toolhost_contract::NameChange;
 
@@ -17,6 +16,7 @@ use super::error::{FsError, FsResult};
 use super::file::{FileAccess, OpenFile};
 use super::found::Found;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
+use crate::platform::{has_proc, open_again};
 use crate::workdir::{WorkdirFile, file_id};
 
 /// Maximum attempts while other processes create and remove the file.
@@ -244,8 +244,7 @@ impl Filesystem {
 /// Opens the very file that was found.
 fn reopen(dir: &Dir, request: &OpenRequest<'_>, found: &Found, flags: OFlags) -> FsResult<File> {
     if has_proc() {
-        let by_handle = format!("/proc/self/fd/{}", found.handle.as_raw_fd());
-        return Ok(rustix::fs::open(by_handle, flags, Mode::empty())?.into());
+        return Ok(open_again(&found.handle, flags)?.into());
     }
     // The path is resolved again, and may lead to another file by now.
     let file = open_beneath(dir, request.path, flags | request.follow)?;
@@ -253,13 +252,4 @@ fn reopen(dir: &Dir, request: &OpenRequest<'_>, found: &Found, flags: OFlags) ->
         return Err(Errno::AGAIN.into());
     }
     Ok(file)
-}
-
-/// Whether the kernel's own `/proc` is mounted, whose links lead to the files that are open.
-fn has_proc() -> bool {
-    static HAS_PROC: OnceLock<bool> = OnceLock::new();
-    *HAS_PROC.get_or_init(|| {
-        let mounted = rustix::fs::statfs("/proc/self/fd");
-        mounted.is_ok_and(|mounted| mounted.f_type == rustix::fs::PROC_SUPER_MAGIC)
-    })
 }

@@ -1,7 +1,7 @@
 //! Copies files of the lower layer into the staging directory, once, before they are changed.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rustix::fs::{
@@ -14,6 +14,7 @@ use super::open_lower::OpenLower;
 use super::state::{DirNode, DirPlace, NameIn, Shown, State};
 use super::view::{Changing, Overlay};
 use super::walk::Walked;
+use crate::platform::{self, HANDLE, clone_file, device, nanoseconds, read_link_of, set_times};
 use crate::workdir::file_id;
 use crate::workdir::staging::{FileKind, Stamp};
 
@@ -145,22 +146,22 @@ impl Overlay {
         charge: Charge<'_>,
     ) -> Result<File, Errno> {
         let found = fstat(&lower)?;
-        if found.st_dev != self.device {
+        if device(&found) != self.device {
             return Err(Errno::XDEV);
         }
         let lower_id = FileId {
-            device: found.st_dev,
+            device: device(&found),
             inode: found.st_ino,
         };
         let staging = Arc::clone(state.staging()?.dir());
         let flat = state.staging()?.new_name();
         let (copied, kind) = match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => {
-                let target = rustix::fs::readlinkat(&lower, "", Vec::new())?;
+                let target = read_link_of(&lower)?;
                 rustix::fs::symlinkat(target, &*staging, &*flat)?;
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let flags = HANDLE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let made = rustix::fs::openat(&*staging, &*flat, flags, Mode::empty())?;
-                rustix::fs::utimensat(&made, "", &times(&found), AtFlags::EMPTY_PATH)?;
+                set_times(&made, &times(&found))?;
                 (File::from(made), FileKind::Link)
             }
             FileType::RegularFile => {
@@ -204,24 +205,20 @@ fn size(found: &Stat) -> u64 {
 }
 
 fn times(found: &Stat) -> Timestamps {
-    let of = |seconds: i64, nanoseconds: u64| Timespec {
-        tv_sec: seconds,
-        tv_nsec: i64::try_from(nanoseconds).unwrap_or(0),
-    };
+    let of = |tv_sec: i64, tv_nsec: i64| Timespec { tv_sec, tv_nsec };
     Timestamps {
-        last_access: of(found.st_atime, found.st_atime_nsec),
-        last_modification: of(found.st_mtime, found.st_mtime_nsec),
+        last_access: of(found.st_atime, nanoseconds(found.st_atime_nsec)),
+        last_modification: of(found.st_mtime, nanoseconds(found.st_mtime_nsec)),
     }
 }
 
 /// Copies bytes, owner, mode and times.
 fn fill(lower: impl AsFd, made: &File, keep: u64, found: &Stat) -> Result<(), Errno> {
     if keep > 0 {
-        let path = format!("/proc/self/fd/{}", lower.as_fd().as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let source = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let source = File::from(platform::open_again(&lower, flags)?);
         let is_whole = keep == size(found);
-        if !is_whole || rustix::fs::ioctl_ficlone(made, &source).is_err() {
+        if !is_whole || clone_file(made, &source).is_err() {
             copy_data(&source, made, keep)?;
         }
     }
@@ -231,7 +228,10 @@ fn fill(lower: impl AsFd, made: &File, keep: u64, found: &Stat) -> Result<(), Er
         let (uid, gid) = (Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid));
         let _ = rustix::fs::fchown(made, Some(uid), Some(gid));
     }
-    rustix::fs::fchmod(made, Mode::from_raw_mode(found.st_mode & 0o7777))?;
+    rustix::fs::fchmod(
+        made,
+        Mode::from_raw_mode(found.st_mode) & Mode::from_bits_truncate(0o7777),
+    )?;
     rustix::fs::futimens(made, &times(found))
 }
 
@@ -256,10 +256,10 @@ fn copy_data(source: &File, made: &File, keep: u64) -> Result<(), Errno> {
 }
 
 fn copy_range(source: &File, made: &File, start: u64, end: u64) -> Result<(), Errno> {
-    let (mut from, mut to) = (start, start);
+    let mut from = start;
     while from < end {
         let length = usize::try_from((end - from).min(STEP)).unwrap_or(usize::MAX);
-        match rustix::fs::copy_file_range(source, Some(&mut from), made, Some(&mut to), length) {
+        match platform::copy_range(source, made, &mut from, length) {
             // Another program has cut the file: the commit will notice.
             Ok(0) => return Ok(()),
             Ok(_) | Err(Errno::INTR) => {}

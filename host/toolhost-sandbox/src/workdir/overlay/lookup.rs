@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 
 use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
@@ -13,6 +13,7 @@ use toolhost_contract::FileId;
 use super::error::OverlayError;
 use super::state::{DirNode, DirPlace, Shown, State};
 use super::view::Overlay;
+use crate::platform::{HANDLE, path_of};
 use crate::workdir::{file_id, kernel_file_system};
 
 /// An entry of the merged view, opened with `O_PATH`.
@@ -85,7 +86,7 @@ impl Overlay {
         is_staged: bool,
         is_redirect: bool,
     ) -> Result<Child, OverlayError> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = HANDLE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle: File = rustix::fs::openat(dir, name, flags, Mode::empty())?.into();
         let metadata = Metadata::from_file(&handle)?;
         if metadata.dev() != self.device && kernel_file_system(&handle)?.is_some() {
@@ -106,15 +107,11 @@ impl Overlay {
     /// UTF-8.
     pub(super) fn path_in_lower(&self, file: impl AsFd) -> Result<String, Errno> {
         let file = file.as_fd();
-        let real = |fd: i32| {
-            let path = rustix::fs::readlink(format!("/proc/self/fd/{fd}"), Vec::new())?;
-            Ok::<_, Errno>(path.into_bytes())
-        };
-        let path = real(file.as_raw_fd())?;
+        let path = path_of(file)?.into_bytes();
         if path.ends_with(b" (deleted)") && rustix::fs::fstat(file)?.st_nlink == 0 {
             return Err(Errno::NOENT);
         }
-        let root = real(self.lower.as_fd().as_raw_fd())?;
+        let root = path_of(&*self.lower)?.into_bytes();
         let beneath = path.strip_prefix(&*root).ok_or(Errno::NOENT)?;
         let beneath = match beneath {
             b"" => beneath,
@@ -127,7 +124,7 @@ impl Overlay {
     /// Returns the path in the lower layer of the file to which a path from the workdir leads, if that is the file
     /// with this identity.
     pub(super) fn resolved(&self, path: &str, id: FileId) -> Result<String, Errno> {
-        let flags = i32::try_from(OFlags::PATH.bits()).unwrap_or(0);
+        let flags = i32::try_from(HANDLE.bits()).unwrap_or(0);
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags);
         let failed = |error: std::io::Error| super::error::errno_of(&error);

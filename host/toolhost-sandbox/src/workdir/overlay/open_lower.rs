@@ -1,11 +1,10 @@
 //! Open files of the lower layer, which switch to the staged copy once there is one.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use toolhost_contract::FileId;
 
@@ -43,8 +42,7 @@ impl OpenLower {
             true => OFlags::RDWR,
             false => OFlags::RDONLY,
         };
-        let path = format!("/proc/self/fd/{}", copy.as_raw_fd());
-        let opened = rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty())?;
+        let opened = crate::platform::open_again(copy, access | OFlags::CLOEXEC)?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(opened.into());
         self.is_staged.store(true, Relaxed);

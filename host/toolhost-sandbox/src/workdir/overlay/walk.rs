@@ -12,6 +12,7 @@ use super::error::OverlayError;
 use super::lookup::Child;
 use super::state::{NameIn, State};
 use super::view::Overlay;
+use crate::platform::{HANDLE, read_link_of};
 use crate::workdir::file_id;
 
 /// Maximum symlinks followed on a path: the kernel's own limit.
@@ -79,7 +80,7 @@ impl Walker<'_> {
     fn up(&mut self) -> Result<(), OverlayError> {
         let mut above = self.above.pop().ok_or(OverlayError::Outside)?;
         if above.handle.is_none() && !self.above.is_empty() {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened: File = rustix::fs::openat(self.dir(), "..", flags, Mode::empty())?.into();
             // Another program has moved the directory meanwhile, maybe out of the workdir.
             if file_id(&Metadata::from_file(&opened)?) != above.id {
@@ -95,7 +96,7 @@ impl Walker<'_> {
         match self.here.handle {
             Some(handle) => Ok(handle),
             None => {
-                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let flags = HANDLE | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 Ok(rustix::fs::openat(self.start, ".", flags, Mode::empty())?.into())
             }
         }
@@ -169,7 +170,7 @@ impl Overlay {
                 if links > LINKS_MAX {
                     return Err(Errno::LOOP.into());
                 }
-                let target = rustix::fs::readlinkat(&child.handle, "", Vec::new())?;
+                let target = read_link_of(&child.handle)?;
                 let target = target.as_bytes();
                 if target.starts_with(b"/") {
                     return Err(OverlayError::Outside);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, statat, syncfs};
+use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
@@ -21,6 +21,7 @@ use super::stamp::FileKind;
 use super::step::{Step, reach};
 use super::transaction::Staging;
 use super::tree::{Left, read_tree};
+use crate::platform::sync_file_system;
 use crate::workdir::{WorkdirHandle, WriteProtected};
 
 /// Bytes of a block, as the system counts them.
@@ -115,7 +116,7 @@ impl Staging {
         plan.write(&dir)
             .and_then(|()| match options.durability {
                 Durability::Process => Ok(()),
-                Durability::Power => Ok(syncfs(&*dir)?),
+                Durability::Power => Ok(sync_file_system(&*dir)?),
             })
             .map_err(|error| before("writing the journal", error))?;
         let commit = Commit {
@@ -280,7 +281,7 @@ impl Commit<'_> {
             ..end
         };
         if durability == Durability::Power {
-            syncfs(dir)?;
+            sync_file_system(dir)?;
         }
         journal::append(dir, Mark::Committed(end))?;
         if durability == Durability::Power {

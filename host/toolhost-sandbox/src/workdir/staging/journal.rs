@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, openat, renameat, statx, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::private::open_file;
 use super::step::{Step, reach};
 use super::tree::Left;
+use crate::platform::born;
 use crate::workdir::WorkdirHandle;
 
 /// The version of the form of journals.
@@ -147,13 +148,7 @@ impl WorkdirPlace {
             Some(text) => PathText::Text(text.to_owned()),
             None => PathText::Bytes(path.as_os_str().as_bytes().to_owned()),
         };
-        let asked = StatxFlags::INO | StatxFlags::BTIME;
-        let born = match statx(dir, "", AtFlags::EMPTY_PATH, asked) {
-            Ok(found) if found.stx_mask & StatxFlags::BTIME.bits() != 0 => {
-                Some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec))
-            }
-            _ => None,
-        };
+        let born = born(dir);
         let inode = fstat(dir)?.st_ino;
         Ok(Self { path, inode, born })
     }

@@ -15,6 +15,7 @@ use super::private::open_dir;
 use super::renames::{Mounts, Place, Renames, place};
 use super::stamp::{FileKind, Stamp, of_stat};
 use super::tree::{LeftStamp, read_tree};
+use crate::platform::device;
 use crate::workdir::WriteProtected;
 use crate::workdir::protected::ProtectedSet;
 
@@ -52,7 +53,7 @@ pub(super) fn check(
     let top = fstat(renames.workdir).map_err(|errno| failed(".", errno))?;
     let mut namespace = Namespace {
         renames: *renames,
-        device: top.st_dev,
+        device: device(&top),
         protected: protected.current(),
         nodes: vec![Node::default()],
         entries: HashMap::new(),

@@ -9,6 +9,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, unlink
 use rustix::io::Errno;
 use rustix::path::Arg;
 
+use crate::platform::mode;
+
 /// Permission bits with which the group or others can write.
 const WRITABLE: u32 = 0o022;
 
@@ -32,7 +34,7 @@ pub(super) fn not_private(file: impl AsFd) -> Result<Option<&'static str>, Errno
     let found = fstat(file)?;
     Ok(if found.st_uid != rustix::process::geteuid().as_raw() {
         Some("it belongs to another user: run `chown` on it, or use another state root")
-    } else if found.st_mode & WRITABLE != 0 {
+    } else if mode(&found) & WRITABLE != 0 {
         Some("other users can write it: run `chmod go-w` on it")
     } else {
         None

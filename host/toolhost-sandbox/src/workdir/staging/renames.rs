@@ -6,13 +6,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use cap_std::fs::Dir;
-use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, openat, openat2, renameat_with,
-    statat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat, fstat, openat, renameat_with, statat};
 use rustix::io::Errno;
 
 use super::stamp::{Stamp, of_stat};
+use crate::platform::{HANDLE, Resolve, resolve_beneath};
 
 /// Attempts to open a path: a rename elsewhere on this machine may make the kernel give up on it.
 const ATTEMPTS: usize = 64;
@@ -180,12 +178,13 @@ pub(super) fn place<'p>(top: &Dir, path: &'p str, mounts: Mounts) -> Result<Plac
 }
 
 fn open_beneath(top: &Dir, path: &str, mounts: Mounts) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut resolve =
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    resolve.set(ResolveFlags::NO_XDEV, mounts == Mounts::Refused);
+    let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let how = Resolve {
+        no_links: true,
+        no_mounts: mounts == Mounts::Refused,
+    };
     for _ in 0..ATTEMPTS {
-        match openat2(top, path, flags, Mode::empty(), resolve) {
+        match resolve_beneath(top, path, flags, how) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             // Not all systems have it, and it takes no path of more than 4,096 bytes.
             Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => break,

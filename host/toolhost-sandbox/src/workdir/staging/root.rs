@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, StatxFlags};
-use rustix::fs::{flock, fstat, mkdirat, openat, statat, statx, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{flock, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::error::StagingError;
@@ -18,6 +18,7 @@ use super::journal::{self, Committed, Progress};
 use super::private::{make_dir, names, not_private, open_dir, remove_contents};
 use super::stamp::{Stamp, of_stat};
 use super::turns::{CommitTurn, CommitTurns};
+use crate::platform::mount;
 use crate::sync::lock;
 use crate::workdir::handle::MountId;
 use crate::workdir::{WorkdirHandle, file_id};
@@ -329,10 +330,5 @@ pub(super) fn inode_of(dir: &Dir) -> Result<u64, Errno> {
 
 fn mount_of(dir: &Dir) -> io::Result<MountId> {
     let device = file_id(&dir.dir_metadata()?).device;
-    let asked = StatxFlags::MNT_ID;
-    let mount = match statx(dir, "", AtFlags::EMPTY_PATH, asked) {
-        Ok(found) if found.stx_mask & asked.bits() != 0 => Some(found.stx_mnt_id),
-        _ => None,
-    };
-    Ok((device, mount))
+    Ok((device, mount(dir)))
 }

@@ -5,6 +5,7 @@ use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 use toolhost_contract::FileId;
 
+use crate::platform::{device, nanoseconds};
 use crate::workdir::file_id;
 
 /// Identity, size and times of a file, directory or link, without following it.
@@ -86,7 +87,7 @@ pub(super) fn of_stat(found: &Stat) -> Stamp {
     };
     Stamp {
         id: FileId {
-            device: found.st_dev,
+            device: device(found),
             inode: found.st_ino,
         },
         kind,
@@ -94,9 +95,4 @@ pub(super) fn of_stat(found: &Stat) -> Stamp {
         mtime: (found.st_mtime, nanoseconds(found.st_mtime_nsec)),
         ctime: (found.st_ctime, nanoseconds(found.st_ctime_nsec)),
     }
-}
-
-/// The type of the field depends on the platform.
-fn nanoseconds(field: impl TryInto<i64>) -> i64 {
-    field.try_into().unwrap_or_default()
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::private::{names, open_dir};
 use super::renames::Renames;
 use super::stamp::{FileKind, of_stat};
+use crate::platform::mode;
 
 /// A file, directory or link that a commit gave a name in the workdir.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +38,7 @@ pub(super) struct TreeEntry(usize, String, LeftStamp);
 impl LeftStamp {
     pub(super) fn of(found: &Stat) -> Self {
         let stamp = of_stat(found);
-        let owner = (found.st_mode, found.st_uid, found.st_gid);
+        let owner = (mode(found), found.st_uid, found.st_gid);
         Self(stamp.kind, stamp.id.inode, stamp.size, stamp.mtime, owner)
     }
 

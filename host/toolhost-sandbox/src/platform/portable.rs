@@ -1,0 +1,84 @@
+//! The ways of every system.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::Resolve;
+
+/// The system has no such call: the path is opened one name at a time.
+pub(crate) fn resolve_beneath(
+    _: impl AsFd,
+    _: &str,
+    _: OFlags,
+    _: Resolve,
+) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOSYS)
+}
+
+/// No link leads to the files that are open.
+pub(crate) fn has_proc() -> bool {
+    false
+}
+
+/// Writes at the end of a file. Returns how many bytes.
+pub(crate) fn append(file: &File, bytes: &[u8]) -> Result<usize, Errno> {
+    // No other call writes meanwhile: the file's size is locked.
+    let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?;
+    rustix::io::pwrite(file, bytes, end)
+}
+
+/// How a file will be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Advice {
+    Normal,
+    Sequential,
+    Random,
+    WillNeed,
+    DontNeed,
+    NoReuse,
+}
+
+/// The system takes no advice.
+pub(crate) fn advise(_: &File, _: u64, _: Option<NonZeroU64>, _: Advice) -> Result<(), Errno> {
+    Ok(())
+}
+
+/// Copies bytes from one file to another at the same offset.
+pub(crate) fn copy_range(_: &File, _: &File, _: &mut u64, _: usize) -> Result<usize, Errno> {
+    Err(Errno::NOSYS)
+}
+
+/// Makes a file share the blocks of another.
+pub(crate) fn clone_file(_: &File, _: &File) -> Result<(), Errno> {
+    Err(Errno::NOTSUP)
+}
+
+/// Writes all of all file systems to the disk.
+pub(crate) fn sync_file_system(dir: impl AsFd) -> Result<(), Errno> {
+    rustix::fs::fsync(dir)?;
+    rustix::fs::sync();
+    Ok(())
+}
+
+/// Makes a file that has lost its name.
+pub(crate) fn memory_file(_: &str) -> io::Result<File> {
+    tempfile::tempfile()
+}
+
+/// There is no such advice.
+pub(crate) fn keep_small_pages(_: *mut c_void, _: usize) {}
+
+/// Pages cannot be returned: the mapping is removed as a whole.
+///
+/// # Safety
+/// As on Linux.
+#[expect(unsafe_code, reason = "it is unsafe on Linux")]
+pub(crate) unsafe fn discard(_: *mut c_void, _: usize) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
