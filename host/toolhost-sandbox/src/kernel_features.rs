@@ -32,6 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(feature = "portable", ignore = "it is not used")]
     fn openat2_is_detected() {
         // Every kernel that the tests run on has it; not all have the scan of pages.
         assert!(KernelFeatures::detect().openat2);

@@ -243,7 +243,8 @@ impl Filesystem {
 
 /// Opens the very file that was found.
 fn reopen(dir: &Dir, request: &OpenRequest<'_>, found: &Found, flags: OFlags) -> FsResult<File> {
-    if has_proc() {
+    // Of a transaction, the path may lead to what the transaction has changed.
+    if has_proc() || found.merged.is_some() {
         return Ok(open_again(&found.handle, flags)?.into());
     }
     // The path is resolved again, and may lead to another file by now.
