@@ -58,3 +58,7 @@ fuzz *args:
 # Test `toolhost serve` with the conformance suite of MCP.
 conformance:
     cargo xtask conformance
+
+# Build for other machines, and test what can be tested of that here.
+cross:
+    cargo xtask cross

@@ -17,20 +17,32 @@ const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
 /// The packages of one suite, as its signed index lists them.
 pub(crate) struct Apt {
     dir: PathBuf,
+    /// Packages of this architecture are named `NAME:ARCHITECTURE`.
+    foreign: Option<&'static str>,
 }
 
 impl Apt {
     /// Fetches the index of `suite` from the mirror that this machine uses anyway.
     pub(crate) fn open(dir: PathBuf, suite: &str) -> Result<Self> {
+        Self::open_with(dir, suite, None)
+    }
+
+    /// Fetches the index, with the packages of another architecture.
+    pub(crate) fn open_with(
+        dir: PathBuf,
+        suite: &str,
+        foreign: Option<&'static str>,
+    ) -> Result<Self> {
         for folder in ["lists/partial", "cache/archives/partial", "none"] {
             let folder = dir.join(folder);
             fs::create_dir_all(&folder)
                 .with_context(|| format!("cannot make {}", folder.display()))?;
         }
         let mirror = mirror_in(&sources()).unwrap_or(DEFAULT_MIRROR.into());
-        let line = format!("deb [arch=amd64 signed-by={KEYRING}] {mirror} {suite} main\n");
+        let others = foreign.map_or_else(String::new, |foreign| format!(",{foreign}"));
+        let line = format!("deb [arch=amd64{others} signed-by={KEYRING}] {mirror} {suite} main\n");
         fs::write(dir.join("sources.list"), line).context("cannot write apt's sources")?;
-        let apt = Self { dir };
+        let apt = Self { dir, foreign };
         if child::run(apt.command("apt-get").args(["-qq", "update"])).is_err() {
             bail!("`apt-get update` of Debian {suite} from {mirror} failed, apt says above why");
         }
@@ -133,6 +145,7 @@ impl Apt {
             ("Acquire::Languages", "none".into()),
             ("Acquire::Retries", "3".into()),
             ("APT::Architecture", "amd64".into()),
+            ("APT::Architectures", "amd64".into()),
             // A suite that cannot be fetched is an error, not a warning and an empty list.
             ("APT::Update::Error-Mode", "any".into()),
             // For root apt would change to a user who may not write here.
@@ -140,6 +153,11 @@ impl Apt {
         ];
         for (name, value) in options {
             command.arg("-o").arg(format!("{name}={value}"));
+        }
+        if let Some(foreign) = self.foreign {
+            command
+                .arg("-o")
+                .arg(format!("APT::Architectures::={foreign}"));
         }
         command
     }

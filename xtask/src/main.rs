@@ -15,6 +15,7 @@ mod checks;
 mod child;
 mod clients;
 mod conformance;
+mod cross;
 mod demo;
 mod deny;
 mod dist;

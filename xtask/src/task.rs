@@ -7,7 +7,9 @@ use crate::dist::{self, DistRun};
 use crate::fuzz::{self, FuzzRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
-use crate::{checks, conformance, demo, deny, guests, instructions, mcp_clients, peers, wasip2};
+use crate::{
+    checks, conformance, cross, demo, deny, guests, instructions, mcp_clients, peers, wasip2,
+};
 
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
@@ -34,6 +36,9 @@ Set-up and build commands that need only cargo.
                                 builds the packages of a release in target/dist (tar.gz, wheel, npm, deb,
                                 checksums, SBOM, provenance), and installs each in an empty folder; or
                                 packages a binary that was built
+  cargo xtask cross             builds the host for aarch64 with zig and runs tests of the sandbox in an
+                                emulator, checks it for macOS, and tests the portable way of what only
+                                Linux has; installs all it needs in target/
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile
   cargo xtask bench peers [--write]
@@ -68,6 +73,7 @@ pub(crate) enum Task {
     Api(ApiRun),
     Package(PackageRun),
     Dist(DistRun),
+    Cross,
     Deny,
     Bench(Vec<String>),
     Instructions(Vec<String>),
@@ -101,6 +107,7 @@ impl Task {
             "mcp-clients" => Self::McpClients,
             "conformance" => Self::Conformance,
             "lint" => Self::Lint,
+            "cross" => Self::Cross,
             "deny" => Self::Deny,
             "api" => return ApiRun::parse(&rest).map(Self::Api),
             "package" => return PackageRun::parse(&rest).map(Self::Package),
@@ -160,6 +167,7 @@ impl Task {
                 guests::build(workspace)?;
                 dist::run(workspace, run)
             }
+            Self::Cross => cross::run(workspace),
             Self::Deny => deny::check(workspace),
             Self::Bench(args) => {
                 if args.first().is_some_and(|word| word == "peers") {
