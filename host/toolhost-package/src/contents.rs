@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
+use toolhost_contract::text;
 
 use crate::registry::{Descriptor, MANIFEST_TYPE, digest_of};
 
@@ -126,7 +127,7 @@ impl PackageContents {
     /// [`ContentsError`].
     pub fn read(manifest: &[u8]) -> Result<(Descriptor, Option<String>), ContentsError> {
         let mut manifest: ImageManifest = serde_json::from_slice(manifest)
-            .map_err(|error| ContentsError::NotAManifest(error.to_string()))?;
+            .map_err(|error| ContentsError::NotAManifest(text::shorten(&error.to_string(), 100)))?;
         let media_type = manifest.media_type.as_deref().unwrap_or(MANIFEST_TYPE);
         if media_type != MANIFEST_TYPE || !manifest.manifests.is_empty() {
             return Err(ContentsError::Index);
@@ -142,14 +143,12 @@ impl PackageContents {
             .map(|config| config.media_type)
             .unwrap_or_default();
         if config != CONFIG_TYPE {
-            return Err(ContentsError::OtherConfig(
-                toolhost_contract::text::shorten(&config, 100),
-            ));
+            return Err(ContentsError::OtherConfig(text::shorten(&config, 100)));
         }
         let component = match (manifest.layers.pop(), manifest.layers.len()) {
             (Some(layer), 0) if layer.media_type == COMPONENT_TYPE => layer,
             (Some(layer), 0) => {
-                let found = toolhost_contract::text::shorten(&layer.media_type, 100);
+                let found = text::shorten(&layer.media_type, 100);
                 return Err(ContentsError::Layers(format!("a layer {found}")));
             }
             (None, _) => return Err(ContentsError::Layers("no layer".to_owned())),

@@ -16,7 +16,10 @@ mod tool_document;
 pub use contents::{ContentsError, PackageContents, TOOL_ANNOTATION};
 pub use credentials::{Credential, Credentials, DockerConfig, NoCredentials};
 pub use registry::{Descriptor, MANIFEST_TYPE, Manifest, Registry, RegistryConfig, RegistryError};
-pub use signature::{BUNDLE_TYPE, KeyError, SignatureError, Signers, SignersError, SigningKey};
+pub use signature::{
+    BUNDLE_MAX, BUNDLE_TYPE, KeyError, SignatureError, Signers, SignersError, SigningKey, Verified,
+    check_bundle,
+};
 pub use source::{PackageSource, PullError, Pulled, VENDOR};
 pub use store::{PackageStore, StoreError};
 pub use tool_document::{ToolDocumentError, tool_document, tool_json};

@@ -4,52 +4,35 @@ mod auth;
 mod descriptor;
 mod error;
 mod exchange;
+mod referrers;
+mod request;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, StatusCode};
-use serde::{Deserialize, Serialize};
-use toolhost_contract::{AddressBlock, text};
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use toolhost_contract::AddressBlock;
 use toolhost_manifest::bundle::package::{PackageReference, is_digest};
 use toolhost_sandbox::Sandbox;
-use url::Url;
 
-use self::auth::{Challenge, TOKEN_MAX, Token};
 pub use self::descriptor::Descriptor;
 pub(crate) use self::descriptor::digest_of;
 pub use self::error::RegistryError;
-use self::exchange::{Exchange, NoResponse, Response, Sent, is_loopback, location};
-use crate::credentials::{Credential, Credentials, NoCredentials};
+use self::exchange::{Exchange, Sent, location};
+use self::referrers::OCI_SUBJECT;
+use self::request::{Action, ERROR_MAX, named, other_bytes, protocol, value};
+use crate::credentials::{Credentials, NoCredentials};
 
 /// Most bytes of a manifest, and of a list of referrers.
 pub(crate) const MANIFEST_MAX: u64 = 1 << 20;
 
-/// Most bytes of an answer that says why a request is refused.
-const ERROR_MAX: u64 = 64 << 10;
-
-/// Longest reason of a registry in an error, in characters.
-const REASON_SHOWN: usize = 300;
-
-/// Most referrers of a manifest that are looked at, and most that are read.
-const REFERRERS_MAX: usize = 100;
-const ATTACHED_MAX: usize = 20;
-
 /// The media type of manifests.
 pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
-/// The type and the bytes of a config that says nothing.
-const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
-const EMPTY: &[u8] = b"{}";
-
-/// Docker Hub answers at another host than the one in references.
-const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
-
-const OCI_SUBJECT: HeaderName = HeaderName::from_static("oci-subject");
 
 /// How a [`Registry`] reaches registries.
 #[derive(Clone)]
@@ -114,55 +97,6 @@ pub struct Manifest {
     pub bytes: Bytes,
     /// `sha256:HEX` of the bytes.
     pub digest: String,
-}
-
-/// What a request is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
-    Read,
-    Write,
-}
-
-impl Action {
-    fn scope(self, repository: &str) -> String {
-        let actions = match self {
-            Self::Read => "pull",
-            Self::Write => "pull,push",
-        };
-        format!("repository:{repository}:{actions}")
-    }
-
-    fn on(self, repository: &str) -> String {
-        let verb = match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        };
-        format!("{verb} {repository}")
-    }
-}
-
-/// A list of manifests.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Index {
-    schema_version: u32,
-    #[serde(default)]
-    media_type: Option<String>,
-    #[serde(default)]
-    manifests: Vec<Descriptor>,
-}
-
-/// What is read of the manifest of an artifact.
-#[derive(Deserialize)]
-struct Artifact {
-    layers: Vec<Descriptor>,
-}
-
-impl Artifact {
-    fn only(mut self) -> Option<Descriptor> {
-        let only = self.layers.pop();
-        only.filter(|_| self.layers.is_empty())
-    }
 }
 
 impl Registry {
@@ -237,6 +171,13 @@ impl Registry {
         blob: &Descriptor,
         max: u64,
     ) -> Result<Bytes, RegistryError> {
+        if !is_digest(&blob.digest) {
+            return Err(protocol(
+                reference,
+                Action::Read,
+                "a blob has no SHA-256 digest",
+            ));
+        }
         let what = named(reference, &blob.digest);
         if blob.size > max {
             return Err(RegistryError::TooLarge {
@@ -244,13 +185,6 @@ impl Registry {
                 what,
                 max,
             });
-        }
-        if !is_digest(&blob.digest) {
-            return Err(protocol(
-                reference,
-                Action::Read,
-                "a blob has no SHA-256 digest",
-            ));
         }
         let path = format!("blobs/{}", blob.digest);
         let sent = self.request(reference, Method::GET, &path, blob.size)?;
@@ -362,418 +296,6 @@ impl Registry {
             .authorized(reference, Action::Write, &what, put)
             .await?;
         Ok((digest, response.headers.contains_key(&OCI_SUBJECT)))
-    }
-
-    /// Lists what refers to a manifest and has this type: from the registry's list, or where it has none from the tag
-    /// that clients write in its place. At most 100.
-    ///
-    /// # Errors
-    /// [`RegistryError`].
-    pub async fn referrers(
-        &self,
-        reference: &PackageReference,
-        digest: &str,
-        artifact_type: &str,
-    ) -> Result<Vec<Descriptor>, RegistryError> {
-        let what = format!("referrers of {}", named(reference, digest));
-        let mut sent = self.request(
-            reference,
-            Method::GET,
-            &format!("referrers/{digest}"),
-            MANIFEST_MAX,
-        )?;
-        sent.url
-            .query_pairs_mut()
-            .append_pair("artifactType", artifact_type);
-        sent.headers.insert(ACCEPT, value(INDEX_TYPE));
-        let index = match self.authorized(reference, Action::Read, &what, sent).await {
-            Ok(response) => self.index(reference, &response.body)?,
-            Err(RegistryError::NotFound { .. } | RegistryError::Protocol { .. }) => {
-                self.fallback(reference, digest).await?
-            }
-            Err(error) => return Err(error),
-        };
-        let of_type = |found: &Descriptor| found.artifact_type.as_deref() == Some(artifact_type);
-        let found = index.manifests.into_iter().filter(of_type);
-        Ok(found.take(REFERRERS_MAX).collect())
-    }
-
-    /// Reads the artifacts of one blob that refer to a manifest and have this type: at most 20, each of at most `max`
-    /// bytes. Leaves out what is not such an artifact.
-    ///
-    /// # Errors
-    /// [`RegistryError`].
-    pub async fn attached(
-        &self,
-        reference: &PackageReference,
-        digest: &str,
-        artifact_type: &str,
-        max: u64,
-    ) -> Result<Vec<Bytes>, RegistryError> {
-        let referrers = self.referrers(reference, digest, artifact_type).await?;
-        let mut attached = Vec::new();
-        for found in referrers.iter().take(ATTACHED_MAX) {
-            if !is_digest(&found.digest) {
-                continue;
-            }
-            let manifest = match self.manifest(reference, &found.digest).await {
-                Ok(manifest) => manifest,
-                Err(RegistryError::NotFound { .. }) => continue,
-                Err(error) => return Err(error),
-            };
-            let artifact = serde_json::from_slice::<Artifact>(&manifest.bytes);
-            let Some(layer) = artifact.ok().and_then(|artifact| artifact.only()) else {
-                continue;
-            };
-            if layer.media_type == artifact_type && layer.size <= max {
-                attached.push(self.blob(reference, &layer, max).await?);
-            }
-        }
-        Ok(attached)
-    }
-
-    /// Writes an artifact of one blob that refers to a manifest. Where the registry keeps no list of referrers, adds
-    /// it to the tag that clients read in its place. Returns the digest of the artifact.
-    ///
-    /// # Errors
-    /// [`RegistryError`].
-    pub async fn attach(
-        &self,
-        reference: &PackageReference,
-        subject: &Descriptor,
-        artifact_type: &str,
-        bytes: Bytes,
-    ) -> Result<String, RegistryError> {
-        let config = self
-            .push_blob(reference, EMPTY_TYPE, Bytes::from_static(EMPTY))
-            .await?;
-        let layer = self.push_blob(reference, artifact_type, bytes).await?;
-        let manifest = serde_json::json!({
-            "schemaVersion": 2,
-            "mediaType": MANIFEST_TYPE,
-            "artifactType": artifact_type,
-            "config": config,
-            "layers": [layer],
-            "subject": subject,
-        });
-        let manifest = Bytes::from(manifest.to_string());
-        let mut own = Descriptor::of(MANIFEST_TYPE, &manifest);
-        own.artifact_type = Some(artifact_type.to_owned());
-        let (digest, is_listed) = self
-            .put_manifest(reference, MANIFEST_TYPE, manifest, None)
-            .await?;
-        if !is_listed {
-            let mut index = self.fallback(reference, &subject.digest).await?;
-            if !index
-                .manifests
-                .iter()
-                .any(|found| found.digest == own.digest)
-            {
-                index.manifests.push(own);
-            }
-            (index.schema_version, index.media_type) = (2, Some(INDEX_TYPE.to_owned()));
-            let bytes = serde_json::to_vec(&index).unwrap_or_default();
-            let tag = fallback_tag(&subject.digest);
-            self.put_manifest(reference, INDEX_TYPE, Bytes::from(bytes), Some(&tag))
-                .await?;
-        }
-        Ok(digest)
-    }
-
-    /// Reads the list of referrers that clients keep under a tag. Empty where there is none.
-    async fn fallback(
-        &self,
-        reference: &PackageReference,
-        digest: &str,
-    ) -> Result<Index, RegistryError> {
-        match self.manifest(reference, &fallback_tag(digest)).await {
-            Ok(manifest) => self.index(reference, &manifest.bytes),
-            Err(RegistryError::NotFound { .. }) => Ok(Index::default()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn index(&self, reference: &PackageReference, bytes: &[u8]) -> Result<Index, RegistryError> {
-        let index = serde_json::from_slice(bytes);
-        index.map_err(|error| {
-            protocol(
-                reference,
-                Action::Read,
-                &format!("the list of referrers: {error}"),
-            )
-        })
-    }
-
-    /// Makes a request to the repository of a reference.
-    fn request(
-        &self,
-        reference: &PackageReference,
-        method: Method,
-        path: &str,
-        max: u64,
-    ) -> Result<Sent, RegistryError> {
-        let host = match reference.registry() {
-            hub if hub == DOCKER_HUB.0 => DOCKER_HUB.1,
-            other => other,
-        };
-        let parse = |scheme: &str| {
-            Url::parse(&format!(
-                "{scheme}://{host}/v2/{}/{path}",
-                reference.repository()
-            ))
-        };
-        let unreachable = |error: url::ParseError| unreachable(reference, error.to_string());
-        let mut url = parse("https").map_err(unreachable)?;
-        let is_local = is_loopback(&url);
-        if is_local {
-            url = parse("http").map_err(unreachable)?;
-        }
-        Ok(Sent {
-            method,
-            url,
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-            max,
-            is_local,
-        })
-    }
-
-    /// Sends a request with the credential that the registry asks for, and returns a successful response.
-    async fn authorized(
-        &self,
-        reference: &PackageReference,
-        action: Action,
-        what: &str,
-        mut sent: Sent,
-    ) -> Result<Response, RegistryError> {
-        let scope = action.scope(reference.repository());
-        let key = (reference.registry().to_owned(), scope.clone());
-        let known = self.accepted().get(&key).cloned();
-        let mut had_credentials = known.is_some();
-        if let Some(header) = known {
-            sent.headers.insert(AUTHORIZATION, header);
-        }
-        let mut response = self.exchanged(reference, what, sent.clone()).await?;
-        if response.status == StatusCode::UNAUTHORIZED
-            && let Some(challenge) = Challenge::of(&response.headers)
-        {
-            self.accepted().remove(&key);
-            let (header, has) = self.answer(reference, &challenge, &scope).await?;
-            had_credentials = has;
-            if let Some(header) = header {
-                sent.headers.insert(AUTHORIZATION, header.clone());
-                response = self.exchanged(reference, what, sent).await?;
-                if response.status != StatusCode::UNAUTHORIZED {
-                    self.accepted().insert(key, header);
-                }
-            }
-        }
-        if response.status.is_success() {
-            return Ok(response);
-        }
-        let registry = reference.registry().to_owned();
-        Err(match response.status {
-            StatusCode::NOT_FOUND => RegistryError::NotFound {
-                registry,
-                what: what.to_owned(),
-            },
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => RegistryError::Refused {
-                registry,
-                action: action.on(reference.repository()),
-                had_credentials,
-                reason: reason(&response),
-            },
-            _ => protocol(reference, action, &reason(&response)),
-        })
-    }
-
-    async fn exchanged(
-        &self,
-        reference: &PackageReference,
-        what: &str,
-        sent: Sent,
-    ) -> Result<Response, RegistryError> {
-        // An error may be longer than what is asked for.
-        let max = sent.max;
-        let sent = Sent {
-            max: max.max(ERROR_MAX),
-            ..sent
-        };
-        let registry = || reference.registry().to_owned();
-        let too_large = || RegistryError::TooLarge {
-            registry: registry(),
-            what: what.to_owned(),
-            max,
-        };
-        match self.0.exchange.send(sent).await {
-            Ok(response) if response.status.is_success() && response.body.len() as u64 > max => {
-                Err(too_large())
-            }
-            Ok(response) => Ok(response),
-            Err(NoResponse::TooLarge) => Err(too_large()),
-            Err(NoResponse::Failed(reason)) => Err(unreachable(reference, reason)),
-        }
-    }
-
-    /// Returns the header that answers a challenge, and whether it is one of a credential.
-    async fn answer(
-        &self,
-        reference: &PackageReference,
-        challenge: &Challenge,
-        scope: &str,
-    ) -> Result<(Option<HeaderValue>, bool), RegistryError> {
-        let credential = self.credential(reference).await?;
-        let basic = match &credential {
-            Some(Credential::Password { user, password }) => auth::basic(user, password),
-            Some(Credential::IdentityToken(_)) | None => None,
-        };
-        let has = credential.is_some();
-        let Challenge::Bearer {
-            realm,
-            service,
-            scope: asked,
-        } = challenge
-        else {
-            return Ok((basic, has));
-        };
-        // The registry may ask for a scope of its own, but for no other repository.
-        let own = format!("repository:{}:", reference.repository());
-        let scope = asked
-            .as_deref()
-            .filter(|asked| asked.starts_with(&own) && !asked.contains(' '))
-            .unwrap_or(scope);
-        let service = service.as_deref();
-        let mut sent = Sent {
-            method: Method::GET,
-            url: Challenge::token_url(realm, service, scope),
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-            max: TOKEN_MAX,
-            is_local: self.request(reference, Method::GET, "", 0)?.is_local,
-        };
-        if let Some(basic) = basic {
-            sent.headers.insert(AUTHORIZATION, basic);
-        }
-        if let Some(body) =
-            credential.and_then(|credential| Challenge::exchange_body(&credential, service, scope))
-        {
-            (sent.method, sent.url, sent.body) = (Method::POST, realm.clone(), Bytes::from(body));
-            sent.headers
-                .insert(CONTENT_TYPE, value("application/x-www-form-urlencoded"));
-        }
-        let response = self.exchanged(reference, "the token", sent).await?;
-        if !response.status.is_success() {
-            return Err(RegistryError::Refused {
-                registry: reference.registry().to_owned(),
-                action: format!("give a token for {}", reference.repository()),
-                had_credentials: has,
-                reason: reason(&response),
-            });
-        }
-        let token = serde_json::from_slice::<Token>(&response.body)
-            .ok()
-            .and_then(Token::header);
-        let no_token = || protocol(reference, Action::Read, "the token server sent no token");
-        Ok((Some(token.ok_or_else(no_token)?), has))
-    }
-
-    async fn credential(
-        &self,
-        reference: &PackageReference,
-    ) -> Result<Option<Credential>, RegistryError> {
-        let (credentials, registry) = (
-            Arc::clone(&self.0.credentials),
-            reference.registry().to_owned(),
-        );
-        let found = self
-            .0
-            .exchange
-            .sandbox
-            .compute(move || credentials.find(&registry))
-            .await;
-        let found = found.unwrap_or_else(|error| Err(error.to_string()));
-        found.map_err(|reason| RegistryError::Credentials {
-            registry: reference.registry().to_owned(),
-            reason,
-        })
-    }
-
-    fn accepted(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), HeaderValue>> {
-        self.0
-            .accepted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The tag under which clients list referrers where a registry does not.
-fn fallback_tag(digest: &str) -> String {
-    digest.replace(':', "-")
-}
-
-/// Such as `me/text:1.0` or `me/text@sha256:…`.
-fn named(reference: &PackageReference, name: &str) -> String {
-    let separator = if is_digest(name) { '@' } else { ':' };
-    format!("{}{separator}{name}", reference.repository())
-}
-
-fn value(text: &str) -> HeaderValue {
-    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
-}
-
-fn unreachable(reference: &PackageReference, reason: String) -> RegistryError {
-    RegistryError::Unreachable {
-        registry: reference.registry().to_owned(),
-        reason,
-    }
-}
-
-fn protocol(reference: &PackageReference, action: Action, reason: &str) -> RegistryError {
-    RegistryError::Protocol {
-        registry: reference.registry().to_owned(),
-        action: action.on(reference.repository()),
-        reason: reason.to_owned(),
-    }
-}
-
-fn other_bytes(reference: &PackageReference, what: String, found: String) -> RegistryError {
-    RegistryError::Digest {
-        registry: reference.registry().to_owned(),
-        what,
-        found,
-    }
-}
-
-/// Returns the messages of an error of OCI, or else the status.
-fn reason(response: &Response) -> String {
-    #[derive(Deserialize)]
-    struct Errors {
-        errors: Vec<OciError>,
-    }
-    #[derive(Deserialize)]
-    struct OciError {
-        #[serde(default)]
-        code: String,
-        #[serde(default)]
-        message: String,
-    }
-    let status = format!("status {}", response.status);
-    let Ok(Errors { errors }) = serde_json::from_slice(&response.body) else {
-        return status;
-    };
-    let one = |error: &OciError| {
-        format!("{} {}", error.code, error.message)
-            .trim()
-            .to_owned()
-    };
-    let all: Vec<String> = errors
-        .iter()
-        .map(one)
-        .filter(|text| !text.is_empty())
-        .collect();
-    match all.is_empty() {
-        true => status,
-        false => text::shorten(&all.join("; "), REASON_SHOWN),
     }
 }
 

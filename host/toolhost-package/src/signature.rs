@@ -20,7 +20,7 @@ use sigstore_verify::crypto::VerificationKey;
 use sigstore_verify::trust_root::TrustedRoot;
 use sigstore_verify::types::bundle::VerificationMaterialContent;
 use sigstore_verify::types::{self, Bundle, DerPublicKey, Sha256Hash, SignatureContent};
-use sigstore_verify::{PublicKeyVerificationPolicy, VerificationPolicy, Verifier};
+use sigstore_verify::{VerificationPolicy, Verifier};
 use toolhost_contract::text;
 use toolhost_manifest::bundle::package::PackageReference;
 use toolhost_manifest::policy::{PackageRules, SignerTrust};
@@ -31,13 +31,13 @@ pub use self::key::{KeyError, SigningKey};
 pub const BUNDLE_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 
 /// Most bytes of a bundle.
-pub(crate) const BUNDLE_MAX: u64 = 256 << 10;
+pub const BUNDLE_MAX: u64 = 256 << 10;
 
 /// Longest reason in an error, in characters.
-const REASON_SHOWN: usize = 300;
+const REASON_MAX: usize = 300;
 
 /// Most reasons in an error.
-const REASONS_SHOWN: usize = 5;
+const REASONS_MAX: usize = 5;
 
 /// What DSSE envelopes of statements have as their type.
 const STATEMENT_TYPE: &str = "application/vnd.in-toto+json";
@@ -92,7 +92,7 @@ impl SignersError {
                 "Name a file that begins with -----BEGIN PUBLIC KEY-----, as `toolhost sign --new-key` and `cosign public-key` write it."
             }
             Self::TrustedRoot(_) => {
-                "Name a file trusted_root.json of Sigstore, such as `gh attestation trusted-root` and `cosign trusted-root` write it."
+                "Name a file with one Sigstore trusted root as JSON: such as trusted_root.json, or one line of what `gh attestation trusted-root` prints."
             }
         }
     }
@@ -119,7 +119,10 @@ pub enum SignatureError {
     },
 }
 
-/// What a statement says.
+/// Why a signature of bytes without a statement is refused.
+const NO_STATEMENT: &str = "a signature has no statement: sign with cosign 3 or `toolhost sign`";
+
+/// What is read of a statement.
 #[derive(Deserialize)]
 struct Statement {
     #[serde(rename = "predicateType")]
@@ -134,7 +137,7 @@ impl Signers {
     pub fn new(rules: &PackageRules) -> Result<Self, SignersError> {
         provider::install();
         let invalid = |error: &dyn fmt::Display| {
-            SignersError::TrustedRoot(text::shorten(&error.to_string(), REASON_SHOWN))
+            SignersError::TrustedRoot(text::shorten(&error.to_string(), REASON_MAX))
         };
         let root = rules.trusted_root.as_deref().unwrap_or(NO_ROOT);
         let root = TrustedRoot::from_json(root).map_err(|error| invalid(&error))?;
@@ -158,18 +161,23 @@ impl Signers {
         self.0.rules.exempts(package)
     }
 
-    /// Returns who has signed a package: the first signer of the policy whose signature is one of these bundles.
-    ///
-    /// The signer is `key sha256:HEX`, the digest of the public key in DER, or `IDENTITY of ISSUER`.
+    /// Returns the rules by which signatures are verified.
+    #[must_use]
+    pub fn rules(&self) -> &PackageRules {
+        &self.0.rules
+    }
+
+    /// Returns who has signed a package: the first signer of the policy, by name, whose signature is one of these
+    /// bundles.
     ///
     /// # Errors
-    /// [`SignatureError`] has a reason for each bundle.
+    /// [`SignatureError`], with at most five reasons.
     pub fn verify(
         &self,
         package: &PackageReference,
         digest: &str,
         bundles: &[String],
-    ) -> Result<(String, String), SignatureError> {
+    ) -> Result<Verified, SignatureError> {
         let inner = &self.0;
         let signers: Vec<_> = inner.rules.signers_of(package).collect();
         if signers.is_empty() {
@@ -177,36 +185,60 @@ impl Signers {
         }
         if bundles.is_empty() {
             let names: Vec<&str> = signers.iter().map(|(name, _)| name.as_str()).collect();
-            let wanted = text::shorten(&names.join(" or "), REASON_SHOWN);
+            let wanted = text::shorten(&names.join(" or "), REASON_MAX);
             return Err(SignatureError::Unsigned { wanted });
         }
         let mut reasons = Vec::new();
-        let mut refuse = |who: &str, reason: String| {
-            if reasons.len() < REASONS_SHOWN {
-                let reason = text::shorten(&reason, REASON_SHOWN);
-                reasons.push(match who {
-                    "" => reason,
-                    who => format!("{who}: {reason}"),
-                });
+        let mut refuse = |reason: String| {
+            if reasons.len() < REASONS_MAX {
+                reasons.push(text::shorten(&reason, REASON_MAX));
             }
         };
+        let mut approvals = Vec::new();
         for json in bundles {
-            let bundle = match approval(json) {
-                Ok(bundle) => bundle,
-                Err(reason) => {
-                    refuse("", reason);
-                    continue;
-                }
-            };
-            for (name, signer) in &signers {
-                match inner.verify_one(name.as_str(), &signer.trust, digest, &bundle) {
-                    Ok(signed_by) => return Ok((signed_by, json.clone())),
-                    Err(reason) => refuse(name.as_str(), reason),
+            match approval(json) {
+                Ok(bundle) => approvals.push((json, bundle)),
+                Err(reason) => refuse(reason),
+            }
+        }
+        for (name, signer) in &signers {
+            for (json, bundle) in &approvals {
+                match inner.verify_one(name.as_str(), &signer.trust, digest, bundle) {
+                    Ok(signer) => {
+                        let bundle = (*json).clone();
+                        return Ok(Verified { signer, bundle });
+                    }
+                    Err(reason) => refuse(format!("{name}: {reason}")),
                 }
             }
         }
         Err(SignatureError::NotAccepted { reasons })
     }
+}
+
+/// A signature that is accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// Who has signed: `key sha256:HEX`, the digest of the public key in DER, or `IDENTITY of ISSUER`.
+    pub signer: String,
+    /// The Sigstore bundle, as JSON.
+    pub bundle: String,
+}
+
+/// Checks that a Sigstore bundle is a signature of a digest, `sha256:HEX`. Does not verify it.
+///
+/// # Errors
+/// [`SignatureError::NotAccepted`] with the reason.
+pub fn check_bundle(json: &str, digest: &str) -> Result<(), SignatureError> {
+    let checked = approval(json).and_then(|bundle| {
+        let SignatureContent::DsseEnvelope(envelope) = &bundle.content else {
+            return Err(NO_STATEMENT.to_owned());
+        };
+        check_subject(envelope.payload.as_bytes(), &sha256(digest)?)
+    });
+    checked.map_err(|reason| SignatureError::NotAccepted {
+        reasons: vec![text::shorten(&reason, REASON_MAX)],
+    })
 }
 
 impl Inner {
@@ -217,27 +249,11 @@ impl Inner {
         digest: &str,
         bundle: &Bundle,
     ) -> Result<String, String> {
-        let hex = digest.strip_prefix("sha256:").unwrap_or_default();
-        let digest = Sha256Hash::from_hex(hex).map_err(|error| error.to_string())?;
+        let digest = sha256(digest)?;
         match trust {
             SignerTrust::Key(_) => {
                 let key = self.keys.get(name).ok_or("it has no key")?;
-                let material = &bundle.verification_material;
-                let is_alone = material.tlog_entries.is_empty()
-                    && material
-                        .timestamp_verification_data
-                        .rfc3161_timestamps
-                        .is_empty();
-                match is_alone {
-                    // The library verifies no bundle without an entry of a log or a timestamp; a key needs neither.
-                    true => verify_key(key, digest, bundle)?,
-                    false => {
-                        let policy = PublicKeyVerificationPolicy::new(key.clone());
-                        let policy = policy.skip_tlog_unsafe();
-                        let verified = self.verifier.verify(digest, bundle, &policy);
-                        verified.map_err(|error| error.to_string())?;
-                    }
-                }
+                verify_key(key, &digest, bundle)?;
                 Ok(format!("key {}", fingerprint(key)))
             }
             SignerTrust::Identity { identity, issuer } => {
@@ -249,7 +265,10 @@ impl Inner {
                     && verified.identity_policy_checked();
                 match is_complete {
                     true => Ok(trust.to_string()),
-                    false => Err("it was not verified as a whole".to_owned()),
+                    false => Err(
+                        "its certificate, its log entry or its identity was not verified"
+                            .to_owned(),
+                    ),
                 }
             }
             other => Err(format!("{other} cannot be verified")),
@@ -258,7 +277,9 @@ impl Inner {
 }
 
 /// Verifies the signature of a key, of an envelope whose statement has the digest as a subject.
-fn verify_key(key: &DerPublicKey, digest: Sha256Hash, bundle: &Bundle) -> Result<(), String> {
+///
+/// A key needs no entry of a log, so what else the bundle has is not read.
+fn verify_key(key: &DerPublicKey, digest: &Sha256Hash, bundle: &Bundle) -> Result<(), String> {
     let material = &bundle.verification_material.content;
     let (VerificationMaterialContent::PublicKey(_), SignatureContent::DsseEnvelope(envelope)) =
         (material, &bundle.content)
@@ -266,28 +287,38 @@ fn verify_key(key: &DerPublicKey, digest: Sha256Hash, bundle: &Bundle) -> Result
         return Err("it is the signature of an identity".to_owned());
     };
     if envelope.payload_type != STATEMENT_TYPE {
-        let found = text::shorten(&envelope.payload_type, REASON_SHOWN / 3);
+        let found = text::shorten(&envelope.payload_type, REASON_MAX / 3);
         return Err(format!("its payload is not a statement, but '{found}'"));
     }
     let verified = VerificationKey::from_spki(key)
         .and_then(|key| key.verify(envelope.pae(), &envelope.signature.sig));
     verified.map_err(|_| "the signature is not of this key".to_owned())?;
-    let statement: types::Statement = serde_json::from_slice(envelope.payload.as_bytes())
+    check_subject(envelope.payload.as_bytes(), digest)
+}
+
+/// Checks that a statement is about a digest.
+fn check_subject(statement: &[u8], digest: &Sha256Hash) -> Result<(), String> {
+    let statement: types::Statement = serde_json::from_slice(statement)
         .map_err(|error| format!("its statement is invalid: {error}"))?;
-    match statement.matches_sha256(&digest) {
+    match statement.matches_sha256(digest) {
         true => Ok(()),
         false => Err("its statement is about another digest".to_owned()),
     }
 }
 
+/// Parses `sha256:HEX`.
+fn sha256(digest: &str) -> Result<Sha256Hash, String> {
+    let hex = digest.strip_prefix("sha256:").unwrap_or_default();
+    Sha256Hash::from_hex(hex).map_err(|error| error.to_string())
+}
+
 /// Reads a bundle whose statement approves of a package.
 fn approval(json: &str) -> Result<Bundle, String> {
     let bundle = Bundle::from_json(json);
-    let bundle = bundle.map_err(|error| format!("a signature is no Sigstore bundle: {error}"))?;
+    let bundle =
+        bundle.map_err(|error| format!("a signature is not a valid Sigstore bundle: {error}"))?;
     let SignatureContent::DsseEnvelope(envelope) = &bundle.content else {
-        return Err(
-            "a signature has no statement: sign with cosign 3 or `toolhost sign`".to_owned(),
-        );
+        return Err(NO_STATEMENT.to_owned());
     };
     let statement: Statement = serde_json::from_slice(envelope.payload.as_bytes())
         .map_err(|error| format!("a signature has no statement: {error}"))?;
@@ -295,7 +326,7 @@ fn approval(json: &str) -> Result<Bundle, String> {
         SIGNATURE | BUILD => Ok(bundle),
         other => Err(format!(
             "'{}' is neither a signature nor the record of a build",
-            text::shorten(other, REASON_SHOWN / 3)
+            text::shorten(other, REASON_MAX / 3)
         )),
     }
 }
@@ -303,7 +334,7 @@ fn approval(json: &str) -> Result<Bundle, String> {
 fn public_key(signer: &str, pem: &str) -> Result<DerPublicKey, SignersError> {
     let failed = |error: &dyn fmt::Display| SignersError::Key {
         signer: signer.to_owned(),
-        reason: text::shorten(&error.to_string(), REASON_SHOWN),
+        reason: text::shorten(&error.to_string(), REASON_MAX),
     };
     let key = DerPublicKey::from_pem(pem.trim()).map_err(|error| failed(&error))?;
     let usable = VerificationKey::from_spki(&key);

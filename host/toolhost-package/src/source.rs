@@ -8,11 +8,12 @@ use toolhost_contract::{ToolErrorCode, ToolResource};
 use toolhost_manifest::bundle::component_source::{ComponentSource, EntryFuture};
 use toolhost_manifest::bundle::package::{PackageOrigin, PackageReference, is_package};
 use toolhost_manifest::bundle::{Entry, OpenBundle};
+use toolhost_manifest::policy::PackageRules;
 use toolhost_sandbox::Sandbox;
 
 use crate::contents::{ContentsError, PackageContents};
 use crate::registry::{Descriptor, MANIFEST_MAX, Registry, RegistryError};
-use crate::signature::{BUNDLE_MAX, BUNDLE_TYPE, SignatureError, Signers};
+use crate::signature::{BUNDLE_MAX, BUNDLE_TYPE, SignatureError, Signers, Verified};
 use crate::store::{PackageStore, StoreError};
 
 /// The folder of copied packages, in the bundle's directory.
@@ -72,11 +73,12 @@ pub enum PullError {
     #[error(transparent)]
     Signature(#[from] SignatureError),
     /// No signature that is kept is accepted, and the registry could not be asked for others.
-    #[error("{kept}; the registry was asked for others: {registry}")]
+    #[error("{kept}; the registry could not be asked for other signatures: {registry}")]
     SignatureElsewhere {
         /// Why none that is kept is accepted.
         kept: SignatureError,
         /// Why the registry has not answered.
+        #[source]
         registry: RegistryError,
     },
     /// The reference has no digest.
@@ -135,7 +137,8 @@ impl PackageSource {
         &self.registry
     }
 
-    /// Returns a reference with the digest that its registry has for its tag, `latest` if it has none.
+    /// Returns a reference with the digest that its registry has for its tag, `latest` if it has none. A digest that it
+    /// has already is replaced.
     ///
     /// # Errors
     /// [`PullError`]; also if the artifact is not a package.
@@ -164,9 +167,9 @@ impl PackageSource {
         let stores = self.stores(bundle_dir);
         let mut found = self.unverified(reference, &stores, max_bytes).await?;
         if let Some(signers) = self.signers.as_ref().filter(|it| !it.exempts(reference)) {
-            let (signer, signature) = self.signer(signers, reference, &stores).await?;
-            found.signer = Some(signer);
-            found.signatures = vec![signature];
+            let verified = self.signer(signers, reference, &stores).await?;
+            found.signer = Some(verified.signer);
+            found.signatures = vec![verified.bundle];
         }
         Ok(found)
     }
@@ -199,13 +202,13 @@ impl PackageSource {
         vendor.into_iter().chain(self.cache.clone()).collect()
     }
 
-    /// Returns who has signed a package, with the signature: one that is kept, or else one of the registry.
+    /// Returns the accepted signature of a package: one that is kept, or else one of the registry.
     async fn signer(
         &self,
         signers: &Signers,
         reference: &PackageReference,
         stores: &[PackageStore],
-    ) -> Result<(String, String), PullError> {
+    ) -> Result<Verified, PullError> {
         let digest = reference.digest().ok_or(PullError::NoDigest)?.to_owned();
         let verify = |bundles: Vec<String>| {
             let (signers, reference) = (signers.clone(), reference.clone());
@@ -218,7 +221,7 @@ impl PackageSource {
         };
         let mut kept = Vec::new();
         for store in stores {
-            // One that cannot be read is asked for again.
+            // Signatures that cannot be read are fetched from the registry.
             kept.extend(store.signatures(&digest).unwrap_or_default());
         }
         let refused = match verify(kept).await? {
@@ -233,9 +236,12 @@ impl PackageSource {
                 return Err(PullError::SignatureElsewhere { kept, registry });
             }
         };
+        if bundles.is_empty() {
+            return Err(refused.into());
+        }
         let signed = verify(bundles).await??;
         if let Some(cache) = &self.cache
-            && let Err(error) = cache.keep_signatures(&digest, slice::from_ref(&signed.1))
+            && let Err(error) = cache.keep_signatures(&digest, slice::from_ref(&signed.bundle))
         {
             tracing::warn!(%error, "a signature is not kept in the cache");
         }
@@ -366,6 +372,11 @@ fn read_from(
 impl ComponentSource for PackageSource {
     fn reads(&self, tool: &ToolResource) -> bool {
         is_package(&tool.spec.entry)
+    }
+
+    fn verifies(&self, rules: &PackageRules) -> bool {
+        let signers = self.signers.as_ref();
+        signers.is_some_and(|signers| signers.rules() == rules)
     }
 
     fn read<'a>(

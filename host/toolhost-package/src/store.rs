@@ -111,10 +111,8 @@ impl PackageStore {
     /// [`StoreError`].
     pub fn signatures(&self, digest: &str) -> Result<Vec<String>, StoreError> {
         let path = self.path(digest)?.with_extension(SIGNATURES);
-        let bytes = match read_file(&path, SIGNATURES_MAX) {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+        let Some(bytes) = read_file(&path, SIGNATURES_MAX)? else {
+            return Ok(Vec::new());
         };
         let text = String::from_utf8_lossy(&bytes);
         Ok(text.lines().map(str::to_owned).collect())
@@ -132,6 +130,12 @@ impl PackageStore {
     }
 
     fn path(&self, digest: &str) -> Result<PathBuf, StoreError> {
+        if fs::symlink_metadata(&self.dir).is_ok_and(|found| found.is_symlink()) {
+            return Err(StoreError::Io {
+                path: self.dir.clone(),
+                source: io::Error::other("it is a symbolic link"),
+            });
+        }
         let name = Self::file_name(digest)
             .ok_or_else(|| StoreError::Digest(toolhost_contract::text::shorten(digest, 100)))?;
         Ok(self.dir.join(name))
@@ -160,14 +164,15 @@ fn read_file(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError> {
         path: path.to_owned(),
         source,
     };
-    let file = match fs::File::open(path) {
+    // Before it is opened: a pipe would wait, and a link leads out of the directory.
+    let known = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(failed)?,
+        known => known.map_err(failed)?,
     };
-    let known = file.metadata().map_err(failed)?;
     if !known.is_file() {
         return Err(failed(io::Error::other("it is not a regular file")));
     }
+    let file = fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     if known.len() <= max {
         let mut limited = file.take(max.saturating_add(1));
@@ -206,8 +211,36 @@ mod tests {
         assert_eq!(others, 1, "no temporary files are left");
     }
 
+    #[cfg(unix)]
     #[test]
-    fn a_digest_is_no_path() {
+    fn a_store_opens_no_pipe_and_follows_no_link() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let store = PackageStore::new(dir.path().join("vendor"));
+        let digest = store.keep(b"component").unwrap();
+        let file = store.dir().join(digest.replace(':', "-"));
+        let outside = dir.path().join("outside");
+        fs::rename(&file, &outside).unwrap();
+        symlink(&outside, &file).unwrap();
+        let refused = store.read(&digest, 100).unwrap_err();
+        assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
+        fs::remove_file(&file).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        let refused = store.read(&digest, 100).unwrap_err();
+        assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
+        // A directory that is a link is neither read nor written.
+        let linked = PackageStore::new(dir.path().join("linked"));
+        fs::create_dir(dir.path().join("elsewhere")).unwrap();
+        symlink(dir.path().join("elsewhere"), linked.dir()).unwrap();
+        let refused = linked.keep(b"component").unwrap_err();
+        assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
+        let written = fs::read_dir(dir.path().join("elsewhere")).unwrap().count();
+        assert_eq!(written, 0);
+    }
+
+    #[test]
+    fn a_text_that_is_not_a_digest_names_no_file() {
         let store = PackageStore::new("/nonexistent");
         for bad in ["", "sha256:", "sha256:../../etc/passwd", "../x"] {
             assert!(

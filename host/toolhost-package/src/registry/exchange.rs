@@ -19,7 +19,7 @@ const OWNER: &str = "packages";
 /// Most redirects of one request.
 const REDIRECTS_MAX: usize = 5;
 
-/// Time for a request and its response, and for each megabyte of them.
+/// Time for a request with its redirects and the response, and for each megabyte of them.
 const WHOLE: Duration = Duration::from_secs(60);
 const EACH_MEGABYTE: Duration = Duration::from_secs(10);
 
@@ -38,7 +38,7 @@ pub(crate) struct Sent {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// Most bytes of the body of the response. Of an error, [`ERROR_MAX`](crate::registry::ERROR_MAX).
+    /// Most bytes of the body of the response. Of an error, [`ERROR_MAX`](super::request::ERROR_MAX).
     pub(crate) max: u64,
     /// Whether the registry is on this machine. No other one leads here.
     pub(crate) is_local: bool,
@@ -63,9 +63,23 @@ pub(crate) enum NoResponse {
 impl Exchange {
     /// Sends a request, and follows redirects of `GET` and `HEAD`. The header with a credential goes to the first
     /// server alone, and no request goes from `https` to `http`.
-    pub(crate) async fn send(&self, mut sent: Sent) -> Result<Response, NoResponse> {
+    pub(crate) async fn send(&self, sent: Sent) -> Result<Response, NoResponse> {
+        let megabytes = (sent.max + sent.body.len() as u64) / 1_000_000;
+        let time = WHOLE.saturating_add(
+            EACH_MEGABYTE.saturating_mul(u32::try_from(megabytes).unwrap_or(u32::MAX)),
+        );
+        let seconds = time.as_secs();
+        match self.sandbox.within(time, self.follow(sent)).await {
+            Some(response) => response,
+            None => Err(NoResponse::Failed(format!(
+                "no whole answer within {seconds} s"
+            ))),
+        }
+    }
+
+    async fn follow(&self, mut sent: Sent) -> Result<Response, NoResponse> {
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send_one(sent.clone()).await?;
+            let response = self.send_now(sent.clone()).await?;
             let follows = sent.method == Method::GET || sent.method == Method::HEAD;
             if !follows || !is_redirect(response.status) {
                 return Ok(response);
@@ -81,20 +95,6 @@ impl Exchange {
             sent.url = to;
         }
         Err(failed("it redirects too often"))
-    }
-
-    async fn send_one(&self, sent: Sent) -> Result<Response, NoResponse> {
-        let megabytes = (sent.max + sent.body.len() as u64) / 1_000_000;
-        let time = WHOLE.saturating_add(
-            EACH_MEGABYTE.saturating_mul(u32::try_from(megabytes).unwrap_or(u32::MAX)),
-        );
-        let seconds = time.as_secs();
-        match self.sandbox.within(time, self.send_now(sent)).await {
-            Some(response) => response,
-            None => Err(NoResponse::Failed(format!(
-                "no whole answer within {seconds} s"
-            ))),
-        }
     }
 
     async fn send_now(&self, sent: Sent) -> Result<Response, NoResponse> {

@@ -6,11 +6,15 @@ use std::io::Write as _;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolhost_sandbox::SandboxConfig;
+use url::Url;
 
 use self::server::{Answer, Request, Server, answer};
+use super::exchange::NoResponse;
+use super::referrers::fallback_tag;
 use super::*;
+use crate::credentials::Credential;
 
 fn registry(credentials: impl Credentials) -> Registry {
     static SHARED: OnceLock<Sandbox> = OnceLock::new();
@@ -131,6 +135,104 @@ async fn referrers_are_listed_by_the_registry_or_under_a_tag() {
         let has_tag = registry.manifest(&reference, &tag).await.is_ok();
         assert_eq!(has_tag, !lists_referrers);
     }
+}
+
+#[tokio::test]
+async fn a_bad_referrer_hides_no_other_and_what_other_clients_listed_is_kept() {
+    let server = Server::start(false, works);
+    let (registry, reference) = (registry(NoCredentials), reference(&server, "me/text:1"));
+    let subject = Descriptor::of(MANIFEST_TYPE, b"{}");
+    let put = async |value: Value, tag: Option<&str>| {
+        let manifest = bytes(&value.to_string());
+        registry
+            .push_manifest(&reference, manifest, tag)
+            .await
+            .unwrap()
+    };
+    let layer = |text: &str, size: u64| {
+        let mut layer = Descriptor::of("a/b", text.as_bytes());
+        layer.size = size;
+        json!({"config": {}, "layers": [layer]})
+    };
+    // No manifest, no blob, a blob of another size, a blob that is too large, several blobs, and no artifact.
+    let blob = Descriptor::of("a/b", b"listed");
+    registry
+        .push_blob(&reference, "a/b", bytes("listed"))
+        .await
+        .unwrap();
+    let bad = [
+        digest_of(b"nowhere"),
+        put(layer("nowhere", 7), None).await,
+        put(layer("listed", 5), None).await,
+        put(layer("listed", 1 << 30), None).await,
+        put(json!({"layers": [blob, blob]}), None).await,
+        put(json!([]), None).await,
+        "sha256:../../etc".to_owned(),
+    ];
+    let listed: Vec<_> = bad
+        .iter()
+        .map(|digest| {
+            json!({"mediaType": MANIFEST_TYPE, "digest": digest, "size": 1, "artifactType": "a/b",
+                "platform": {"os": "theirs"}})
+        })
+        .collect();
+    let list = json!({"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": listed,
+        "annotations": {"of": "theirs"}});
+    let tag = fallback_tag(&subject.digest);
+    put(list.clone(), Some(&tag)).await;
+    let attach = registry.attach(&reference, &subject, "a/b", bytes("good"));
+    let own = attach.await.unwrap();
+    let found = registry.attached(&reference, &subject.digest, "a/b", 100);
+    assert_eq!(found.await.unwrap(), [bytes("good")]);
+
+    let now = registry.manifest(&reference, &tag).await.unwrap();
+    let mut now: Value = serde_json::from_slice(&now.bytes).unwrap();
+    let added = now["manifests"].as_array_mut().unwrap().pop().unwrap();
+    assert_eq!(added["digest"], own);
+    assert_eq!(now, list);
+}
+
+#[tokio::test]
+async fn a_tag_that_is_not_a_list_of_referrers_is_not_replaced() {
+    let server = Server::start(false, works);
+    let (registry, reference) = (registry(NoCredentials), reference(&server, "me/text:1"));
+    let subject = Descriptor::of(MANIFEST_TYPE, b"{}");
+    let tag = fallback_tag(&subject.digest);
+    for other in ["[]", r#"{"mediaType": "a/b", "manifests": []}"#, "no JSON"] {
+        let pushed = registry.push_manifest(&reference, bytes(other), Some(&tag));
+        pushed.await.unwrap();
+        let attached = registry.attach(&reference, &subject, "a/b", bytes("good"));
+        let error = attached.await.unwrap_err().to_string();
+        assert!(error.contains("not a list of referrers"), "{error}");
+        let now = registry.manifest(&reference, &tag).await.unwrap();
+        assert_eq!(now.bytes, other);
+    }
+}
+
+#[tokio::test]
+async fn a_server_behind_a_redirect_gets_no_credential_and_names_no_token_server() {
+    let other = Server::start(true, |request| {
+        let host = request.header("host").unwrap();
+        let challenge = format!("www-authenticate: Bearer realm=\"http://{host}/token\"\r\n");
+        Some(answer(401, &challenge, ""))
+    });
+    let to = other.host.clone();
+    let server = Server::start(true, move |_| {
+        Some(answer(307, &format!("location: http://{to}/blob\r\n"), ""))
+    });
+    let blob = Descriptor::of("application/wasm", b"wasm");
+    let read = registry(password())
+        .blob(&reference(&server, "me/text:1"), &blob, 4)
+        .await;
+    let error = read.unwrap_err();
+    assert!(matches!(error, RegistryError::Refused { .. }), "{error}");
+    let [request] = &*other.requests() else {
+        panic!("{:?}", other.requests())
+    };
+    assert_eq!(
+        (request.path.as_str(), request.header("authorization")),
+        ("/blob", None)
+    );
 }
 
 /// A registry that asks for a token of its own server, which wants the password if `needs_password`.

@@ -82,7 +82,9 @@ impl SigningKey {
         let der =
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new());
         let der = der.map_err(|_| KeyError::Random)?;
-        let text = Zeroizing::new(pem::encode(&pem::Pem::new("PRIVATE KEY", der.as_ref())));
+        let pem = pem::Pem::new("PRIVATE KEY", der.as_ref());
+        let text = Zeroizing::new(pem::encode(&pem));
+        drop(Zeroizing::new(pem.into_contents()));
         Ok((Self::from_pkcs8(der.as_ref())?, text))
     }
 

@@ -19,7 +19,8 @@ fn rules(signers: &[(&str, String, &[&str])]) -> PackageRules {
     for (name, pem, packages) in signers {
         let signer = PackageSigner {
             trust: SignerTrust::Key(pem.clone()),
-            packages: packages.iter().map(|&name| name.to_owned()).collect(),
+            packages: (!packages.is_empty())
+                .then(|| packages.iter().map(|&name| name.to_owned()).collect()),
         };
         let name = ResourceName::parse(name).unwrap();
         rules.signers.insert(name, signer);
@@ -44,11 +45,12 @@ fn a_signature_is_accepted_for_its_digest_and_its_key_alone() {
     let signers = Signers::new(&rules(&[("own", own.public_pem(), &[])])).unwrap();
     let (wanted, of) = (digest("package"), package("ghcr.io/me/notes"));
     let signature = own.sign(&wanted).unwrap();
-    let (signer, kept) = signers
-        .verify(&of, &wanted, std::slice::from_ref(&signature))
-        .unwrap();
-    assert_eq!(signer, format!("key {}", own.fingerprint()));
-    assert_eq!(kept, signature);
+    let verified = signers.verify(&of, &wanted, std::slice::from_ref(&signature));
+    let expected = Verified {
+        signer: format!("key {}", own.fingerprint()),
+        bundle: signature.clone(),
+    };
+    assert_eq!(verified.unwrap(), expected);
 
     let refused = |bundles: &[String], digest: &str| {
         let error = signers.verify(&of, digest, bundles).unwrap_err();
@@ -72,6 +74,61 @@ fn a_signature_is_accepted_for_its_digest_and_its_key_alone() {
     // Among signatures of others, its own is found.
     let both = [other.sign(&wanted).unwrap(), "{}".to_owned(), signature];
     assert!(signers.verify(&of, &wanted, &both).is_ok());
+}
+
+#[test]
+fn the_signer_does_not_depend_on_the_order_of_the_signatures() {
+    let (first, second) = (key(), key());
+    let signers = [
+        ("a", first.public_pem(), &[][..]),
+        ("b", second.public_pem(), &[]),
+    ];
+    let signers = Signers::new(&rules(&signers)).unwrap();
+    let (wanted, of) = (digest("package"), package("ghcr.io/me/notes"));
+    let mut bundles = [first.sign(&wanted).unwrap(), second.sign(&wanted).unwrap()];
+    for _ in 0..2 {
+        bundles.reverse();
+        let verified = signers.verify(&of, &wanted, &bundles).unwrap();
+        assert_eq!(verified.signer, format!("key {}", first.fingerprint()));
+    }
+}
+
+#[test]
+fn a_signature_of_a_key_needs_no_log_and_is_checked_with_one_alike() {
+    let own = key();
+    let signers = Signers::new(&rules(&[("own", own.public_pem(), &[])])).unwrap();
+    let (wanted, of) = (digest("package"), package("ghcr.io/me/notes"));
+    let logged = |bundle: &str| {
+        changed(bundle, |bundle| {
+            bundle["verificationMaterial"]["tlogEntries"] = json!([{
+                "logIndex": "1", "logId": {"keyId": "AAAA"}, "integratedTime": "1",
+                "kindVersion": {"kind": "dsse", "version": "0.0.1"},
+                "inclusionPromise": {"signedEntryTimestamp": "AAAA"},
+                "canonicalizedBody": "AAAA",
+            }]);
+        })
+    };
+    let signed = logged(&own.sign(&wanted).unwrap());
+    signers.verify(&of, &wanted, &[signed]).unwrap();
+    let forged = logged(&key().sign(&wanted).unwrap());
+    let error = signers.verify(&of, &wanted, &[forged]).unwrap_err();
+    assert!(error.to_string().contains("not of this key"), "{error}");
+}
+
+#[test]
+fn a_bundle_of_another_digest_or_a_file_that_is_none_is_not_attached() {
+    let (own, pem) = SigningKey::generate().unwrap();
+    let wanted = digest("package");
+    check_bundle(&own.sign(&wanted).unwrap(), &wanted).unwrap();
+    for (text, reason) in [
+        (own.sign(&digest("other")).unwrap(), "another digest"),
+        (pem.to_string(), "not a valid Sigstore bundle"),
+    ] {
+        let error = check_bundle(&text, &wanted).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        let secret = pem.lines().nth(1).unwrap();
+        assert!(!error.contains(secret), "{error}");
+    }
 }
 
 #[test]
@@ -135,10 +192,10 @@ fn a_signature_that_was_changed_is_refused() {
             changed(&bundle, |bundle| {
                 bundle["mediaType"] = "application/vnd.dev.sigstore.bundle+json;version=9".into();
             }),
-            "no Sigstore bundle",
+            "not a valid Sigstore bundle",
         ),
-        ("[".repeat(100_000), "no Sigstore bundle"),
-        (String::new(), "no Sigstore bundle"),
+        ("[".repeat(100_000), "not a valid Sigstore bundle"),
+        (String::new(), "not a valid Sigstore bundle"),
     ] {
         let error = signers.verify(&of, &wanted, &[bundle]).unwrap_err();
         assert!(error.to_string().contains(reason), "{reason}: {error}");

@@ -1,0 +1,334 @@
+//! One request to a repository: where it goes, its credential, and why it failed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use toolhost_contract::text;
+use toolhost_manifest::bundle::package::{PackageReference, is_digest};
+use url::Url;
+
+use super::auth::{self, Challenge, TOKEN_MAX, Token};
+use super::exchange::{NoResponse, Response, Sent, is_loopback};
+use super::{Registry, RegistryError};
+use crate::credentials::Credential;
+
+/// Most bytes of an answer that says why a request is refused.
+pub(super) const ERROR_MAX: u64 = 64 << 10;
+
+/// Longest reason of a registry in an error, in characters.
+pub(super) const REASON_LENGTH: usize = 300;
+
+/// Longest time that a helper program may take to find a credential.
+const CREDENTIALS_TIME: Duration = Duration::from_secs(60);
+
+/// Docker Hub answers at another host than the one in references.
+const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Read,
+    Write,
+}
+
+impl Action {
+    fn scope(self, repository: &str) -> String {
+        let actions = match self {
+            Self::Read => "pull",
+            Self::Write => "pull,push",
+        };
+        format!("repository:{repository}:{actions}")
+    }
+
+    fn on(self, repository: &str) -> String {
+        let verb = match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        };
+        format!("{verb} {repository}")
+    }
+}
+
+impl Registry {
+    /// Makes a request to the repository of a reference.
+    pub(super) fn request(
+        &self,
+        reference: &PackageReference,
+        method: Method,
+        path: &str,
+        max: u64,
+    ) -> Result<Sent, RegistryError> {
+        let host = match reference.registry() {
+            hub if hub == DOCKER_HUB.0 => DOCKER_HUB.1,
+            other => other,
+        };
+        let parse = |scheme: &str| {
+            Url::parse(&format!(
+                "{scheme}://{host}/v2/{}/{path}",
+                reference.repository()
+            ))
+        };
+        let unreachable = |error: url::ParseError| unreachable(reference, error.to_string());
+        let mut url = parse("https").map_err(unreachable)?;
+        let is_local = is_loopback(&url);
+        if is_local {
+            url = parse("http").map_err(unreachable)?;
+        }
+        Ok(Sent {
+            method,
+            url,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            max,
+            is_local,
+        })
+    }
+
+    /// Sends a request with the credential that the registry asks for, and returns a successful response.
+    pub(super) async fn authorized(
+        &self,
+        reference: &PackageReference,
+        action: Action,
+        what: &str,
+        mut sent: Sent,
+    ) -> Result<Response, RegistryError> {
+        let scope = action.scope(reference.repository());
+        let key = (reference.registry().to_owned(), scope.clone());
+        let known = self.accepted().get(&key).cloned();
+        let mut had_credentials = known.is_some();
+        if let Some(header) = known {
+            sent.headers.insert(AUTHORIZATION, header);
+        }
+        let mut response = self.exchanged(reference, what, sent.clone()).await?;
+        // A server to which the registry redirects gets no credential, and names no token server.
+        let is_own = response.url.origin() == sent.url.origin();
+        if response.status == StatusCode::UNAUTHORIZED
+            && is_own
+            && let Some(challenge) = Challenge::of(&response.headers)
+        {
+            self.accepted().remove(&key);
+            let (header, has) = self.answer(reference, &challenge, &scope).await?;
+            had_credentials = has;
+            if let Some(header) = header {
+                sent.headers.insert(AUTHORIZATION, header.clone());
+                response = self.exchanged(reference, what, sent).await?;
+                if response.status != StatusCode::UNAUTHORIZED {
+                    self.accepted().insert(key, header);
+                }
+            }
+        }
+        if response.status.is_success() {
+            return Ok(response);
+        }
+        let registry = reference.registry().to_owned();
+        Err(match response.status {
+            StatusCode::NOT_FOUND => RegistryError::NotFound {
+                registry,
+                what: what.to_owned(),
+            },
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => RegistryError::Refused {
+                registry,
+                action: action.on(reference.repository()),
+                had_credentials,
+                reason: reason(&response),
+            },
+            _ => protocol(reference, action, &reason(&response)),
+        })
+    }
+
+    async fn exchanged(
+        &self,
+        reference: &PackageReference,
+        what: &str,
+        sent: Sent,
+    ) -> Result<Response, RegistryError> {
+        // An error may be longer than what is asked for.
+        let max = sent.max;
+        let sent = Sent {
+            max: max.max(ERROR_MAX),
+            ..sent
+        };
+        let registry = || reference.registry().to_owned();
+        let too_large = || RegistryError::TooLarge {
+            registry: registry(),
+            what: what.to_owned(),
+            max,
+        };
+        match self.0.exchange.send(sent).await {
+            Ok(response) if response.status.is_success() && response.body.len() as u64 > max => {
+                Err(too_large())
+            }
+            Ok(response) => Ok(response),
+            Err(NoResponse::TooLarge) => Err(too_large()),
+            Err(NoResponse::Failed(reason)) => Err(unreachable(reference, reason)),
+        }
+    }
+
+    /// Returns the header that answers a challenge, and whether it is one of a credential.
+    async fn answer(
+        &self,
+        reference: &PackageReference,
+        challenge: &Challenge,
+        scope: &str,
+    ) -> Result<(Option<HeaderValue>, bool), RegistryError> {
+        let credential = self.credential(reference).await?;
+        let basic = match &credential {
+            Some(Credential::Password { user, password }) => auth::basic(user, password),
+            Some(Credential::IdentityToken(_)) | None => None,
+        };
+        let has = credential.is_some();
+        let Challenge::Bearer {
+            realm,
+            service,
+            scope: asked,
+        } = challenge
+        else {
+            return Ok((basic, has));
+        };
+        // The registry may ask for a scope of its own, but for no other repository.
+        let own = format!("repository:{}:", reference.repository());
+        let scope = asked
+            .as_deref()
+            .filter(|asked| asked.starts_with(&own) && !asked.contains(' '))
+            .unwrap_or(scope);
+        let service = service.as_deref();
+        let mut sent = Sent {
+            method: Method::GET,
+            url: Challenge::token_url(realm, service, scope),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            max: TOKEN_MAX,
+            is_local: self.request(reference, Method::GET, "", 0)?.is_local,
+        };
+        if let Some(basic) = basic {
+            sent.headers.insert(AUTHORIZATION, basic);
+        }
+        if let Some(body) =
+            credential.and_then(|credential| Challenge::exchange_body(&credential, service, scope))
+        {
+            (sent.method, sent.url, sent.body) = (Method::POST, realm.clone(), Bytes::from(body));
+            sent.headers
+                .insert(CONTENT_TYPE, value("application/x-www-form-urlencoded"));
+        }
+        let response = self.exchanged(reference, "the token", sent).await?;
+        if !response.status.is_success() {
+            return Err(RegistryError::Refused {
+                registry: reference.registry().to_owned(),
+                action: format!("give a token for {}", reference.repository()),
+                had_credentials: has,
+                reason: reason(&response),
+            });
+        }
+        let token = serde_json::from_slice::<Token>(&response.body)
+            .ok()
+            .and_then(Token::header);
+        let no_token = || protocol(reference, Action::Read, "the token server sent no token");
+        Ok((Some(token.ok_or_else(no_token)?), has))
+    }
+
+    async fn credential(
+        &self,
+        reference: &PackageReference,
+    ) -> Result<Option<Credential>, RegistryError> {
+        let (credentials, registry) = (
+            Arc::clone(&self.0.credentials),
+            reference.registry().to_owned(),
+        );
+        let sandbox = &self.0.exchange.sandbox;
+        let find = sandbox.compute(move || credentials.find(&registry));
+        let found = match sandbox.within(CREDENTIALS_TIME, find).await {
+            Some(found) => found.unwrap_or_else(|error| Err(error.to_string())),
+            None => Err(format!("no answer within {} s", CREDENTIALS_TIME.as_secs())),
+        };
+        found.map_err(|reason| RegistryError::Credentials {
+            registry: reference.registry().to_owned(),
+            reason,
+        })
+    }
+
+    fn accepted(&self) -> MutexGuard<'_, HashMap<(String, String), HeaderValue>> {
+        self.0
+            .accepted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Such as `me/text:1.0` or `me/text@sha256:…`.
+pub(super) fn named(reference: &PackageReference, name: &str) -> String {
+    let separator = if is_digest(name) { '@' } else { ':' };
+    format!("{}{separator}{name}", reference.repository())
+}
+
+pub(super) fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+}
+
+pub(super) fn unreachable(reference: &PackageReference, reason: String) -> RegistryError {
+    RegistryError::Unreachable {
+        registry: reference.registry().to_owned(),
+        reason,
+    }
+}
+
+pub(super) fn protocol(
+    reference: &PackageReference,
+    action: Action,
+    reason: &str,
+) -> RegistryError {
+    RegistryError::Protocol {
+        registry: reference.registry().to_owned(),
+        action: action.on(reference.repository()),
+        reason: reason.to_owned(),
+    }
+}
+
+pub(super) fn other_bytes(
+    reference: &PackageReference,
+    what: String,
+    found: String,
+) -> RegistryError {
+    RegistryError::Digest {
+        registry: reference.registry().to_owned(),
+        what,
+        found,
+    }
+}
+
+/// Returns the messages of an error of OCI, or else the status.
+fn reason(response: &Response) -> String {
+    #[derive(Deserialize)]
+    struct Errors {
+        errors: Vec<OciError>,
+    }
+    #[derive(Deserialize)]
+    struct OciError {
+        #[serde(default)]
+        code: String,
+        #[serde(default)]
+        message: String,
+    }
+    let status = format!("status {}", response.status);
+    let Ok(Errors { errors }) = serde_json::from_slice(&response.body) else {
+        return status;
+    };
+    let one = |error: &OciError| {
+        format!("{} {}", error.code, error.message)
+            .trim()
+            .to_owned()
+    };
+    let all: Vec<String> = errors
+        .iter()
+        .map(one)
+        .filter(|text| !text.is_empty())
+        .collect();
+    match all.is_empty() {
+        true => status,
+        false => text::shorten(&all.join("; "), REASON_LENGTH),
+    }
+}
