@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolhost_contract::{JsonSchemaObject, Timestamp, ToolCatalogItem, text};
 
 pub use compare::{Drift, Grade};
 pub use server::ServerLock;
@@ -19,7 +20,10 @@ use crate::yaml;
 pub const LOCK: &str = "toolhost.lock";
 
 /// Largest lock, in bytes.
-pub const LOCK_BYTES_MAX: usize = 16 << 20;
+pub const LOCK_BYTES_MAX: u64 = 16 << 20;
+
+/// Longest text of a lock in an error, in characters.
+const QUOTED_MAX: usize = 100;
 
 /// The format that this release writes and reads.
 const VERSION: u32 = 1;
@@ -62,12 +66,25 @@ pub struct LockedTool {
     /// The limits that differ from the defaults, by agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, BTreeMap<String, String>>,
+    /// The annotations that MCP clients get, by agent. They follow from the imports and the grants.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, Annotations>,
     /// What the model reads, by the name of the tool.
     #[serde(default)]
     pub words: BTreeMap<String, Words>,
     /// Who has reviewed it. Written by hand, and kept while nothing changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed_by: Option<Review>,
+}
+
+/// What MCP clients learn about the access of a Tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Annotations {
+    /// Whether it changes no files and no servers, and sends nothing to other agents.
+    pub read_only_hint: bool,
+    /// Whether it can send HTTP requests.
+    pub open_world_hint: bool,
 }
 
 /// An MCP server: its words without its bytes.
@@ -105,7 +122,7 @@ pub struct Words {
 pub struct Review {
     /// Who.
     pub name: String,
-    /// Until when it holds: `YYYY-MM-DD`.
+    /// The last day on which it holds, in UTC: `YYYY-MM-DD`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
@@ -124,11 +141,36 @@ pub enum LockError {
     #[error("it has version {0}, and this release reads version {VERSION}")]
     Version(u32),
     /// The words of a tool were edited, and their digest was not.
-    #[error("the digest of '{0}' is not that of its words: the file was edited by hand")]
+    #[error(
+        "the digest of '{0}' is not that of its descriptions and schemas: the file was edited by hand"
+    )]
     Words(String),
+    /// The date of a review is not a date.
+    #[error("the review of '{name}' has the date '{until}': write it as YYYY-MM-DD")]
+    Until {
+        /// The Tool or the MCP server.
+        name: String,
+        /// The text in its place.
+        until: String,
+    },
+}
+
+impl LockError {
+    /// The next step for the reader.
+    pub const HELP: &str = "Restore the lock that was reviewed, or remove it and write a new one with `toolhost lock`.";
 }
 
 impl Words {
+    /// Returns the words of a catalog item.
+    #[must_use]
+    pub fn of_item(item: &ToolCatalogItem) -> Self {
+        let schema =
+            |schema: &Option<JsonSchemaObject>| schema.as_ref().map(JsonSchemaObject::to_value);
+        let (parameters, output) = (schema(&item.parameters), schema(&item.output_schema));
+        let description = item.description.as_deref();
+        Self::of(description, parameters.as_ref(), output.as_ref())
+    }
+
     /// Returns the words of a tool.
     #[must_use]
     pub fn of(
@@ -174,7 +216,7 @@ impl Lock {
         struct Versioned {
             version: u32,
         }
-        if text.len() > LOCK_BYTES_MAX {
+        if text.len() as u64 > LOCK_BYTES_MAX {
             return Err(LockError::TooLarge);
         }
         match yaml::parse::<Versioned>(text) {
@@ -190,7 +232,31 @@ impl Lock {
                 return Err(LockError::Words(name.clone()));
             }
         }
+        for (name, review) in lock.reviews() {
+            if let Some(until) = review.until.as_ref().filter(|until| !is_date(until)) {
+                let (name, until) = (name.clone(), text::shorten(until, QUOTED_MAX));
+                return Err(LockError::Until { name, until });
+            }
+        }
         Ok(lock)
+    }
+
+    /// Returns the reviews, with the names of the Tools and the MCP servers.
+    pub fn reviews(&self) -> impl Iterator<Item = (&String, &Review)> {
+        let tools = self.tools.iter();
+        let tools = tools.map(|(name, tool)| (name, &tool.reviewed_by));
+        let servers = self.mcp_servers.iter();
+        let all = tools.chain(servers.map(|(name, server)| (name, &server.reviewed_by)));
+        all.filter_map(|(name, review)| Some((name, review.as_ref()?)))
+    }
+
+    /// Returns the lock without the signers of packages: those of a policy that requires no signatures are not known.
+    #[must_use]
+    pub fn without_signers(mut self) -> Self {
+        for tool in self.tools.values_mut() {
+            tool.signer = None;
+        }
+        self
     }
 
     /// Writes it. The same lock has the same text.
@@ -205,6 +271,12 @@ impl Lock {
         }
         text
     }
+}
+
+/// Whether a text is a date as timestamps have it: `YYYY-MM-DD`.
+fn is_date(text: &str) -> bool {
+    let midnight = Value::from(format!("{text}T00:00:00Z"));
+    serde_json::from_value::<Timestamp>(midnight).is_ok()
 }
 
 #[cfg(test)]

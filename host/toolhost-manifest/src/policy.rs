@@ -26,6 +26,7 @@ use toolhost_contract::{
 
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
 use crate::diagnostic::{Diagnostic, Place};
+use crate::lock::{Drift, Lock};
 use crate::suggest::did_you_mean;
 pub use changesets::ChangesetGrant;
 pub use credentials::{
@@ -214,15 +215,34 @@ impl Policy {
     }
 
     /// Limits a policy that comes with the tools: each limit of a call is at most the operator's, or the
-    /// default if that is higher, the MCP servers and the signers of packages are the operator's alone, and no tool
-    /// may use an OAuthApp.
+    /// default if that is higher; the MCP servers, the signers of packages and what differences from the lock stop are
+    /// the operator's alone; and no tool may use an OAuthApp.
     #[must_use]
     pub fn within(mut self, operators: &Self) -> Self {
         self.oauth_apps.clear();
         self.mcp_servers.clone_from(&operators.mcp_servers);
         self.packages.clone_from(&operators.packages);
+        self.lock.clone_from(&operators.lock);
         self.operators = Some(Arc::new(operators.clone()));
         self
+    }
+
+    /// Returns the differences of tools from a lock that was reviewed. Signers are compared only where the policy
+    /// requires signatures.
+    #[must_use]
+    pub fn differences(&self, reviewed: Lock, now: Lock) -> Vec<Drift> {
+        match &self.packages {
+            Some(_) => reviewed.compare(&now),
+            None => reviewed.without_signers().compare(&now.without_signers()),
+        }
+    }
+
+    /// Returns whether the policy has rules for a Tool of this name.
+    #[must_use]
+    pub fn names_tool(&self, name: &str) -> bool {
+        let of_agents = self.agents.values().flat_map(|agent| agent.tools.keys());
+        let mut named = self.tools.keys().chain(of_agents);
+        named.any(|tool| tool.as_str() == name)
     }
 
     /// Returns whether the policy grants any MCP server.

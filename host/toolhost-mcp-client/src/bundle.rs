@@ -114,7 +114,7 @@ impl McpServers {
         &self.servers
     }
 
-    /// What the servers that are available say of their tools, by the server's name: for a lock.
+    /// The descriptions and schemas of the tools of the servers that are available, by server name; for a lock.
     #[must_use]
     pub fn locked(&self) -> BTreeMap<String, LockedServer> {
         let ready = self.servers.iter();

@@ -48,7 +48,7 @@ impl Catalog {
         self.registered.len()
     }
 
-    /// What the tools say that agents have.
+    /// The descriptions and schemas of the tools that agents have, by tool name.
     pub(crate) fn words(&self) -> BTreeMap<String, Words> {
         let tools = self.registered.iter();
         tools
@@ -114,8 +114,8 @@ impl Catalog {
                 "the server has two tools of this name, and the first is {name}"
             ));
         }
-        let words = words_of(&item);
-        reviewed(&shared.config, &name, &words)?;
+        let words = Words::of_item(&item);
+        check_lock(&shared.config, &name, &words)?;
         let known = self.registered.get(&name);
         if known.is_some_and(|known| known.tool == *tool) {
             return Ok((name, words));
@@ -141,27 +141,17 @@ impl Catalog {
     }
 }
 
-/// Returns what the model reads of a tool.
-fn words_of(item: &ToolCatalogItem) -> Words {
-    let schema =
-        |schema: &Option<JsonSchemaObject>| schema.as_ref().map(JsonSchemaObject::to_value);
-    let (parameters, output) = (schema(&item.parameters), schema(&item.output_schema));
-    Words::of(
-        item.description.as_deref(),
-        parameters.as_ref(),
-        output.as_ref(),
-    )
-}
-
 /// Refuses a tool that differs from the lock.
-fn reviewed(config: &McpServerConfig, name: &ToolName, words: &Words) -> Result<(), String> {
+fn check_lock(config: &McpServerConfig, name: &ToolName, words: &Words) -> Result<(), String> {
     let Some(lock) = &config.lock else {
         return Ok(());
     };
     let server = &config.name;
     for (drift, is_stopped) in lock.compare(server.as_str(), name.as_str(), words) {
         if is_stopped {
-            return Err(drift.to_string());
+            return Err(format!(
+                "{drift}; after a review: toolhost lock --update {server}"
+            ));
         }
         tracing::warn!(target: "toolhost::mcp", %server, "{drift}");
     }

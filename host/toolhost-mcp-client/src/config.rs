@@ -23,8 +23,7 @@ pub struct McpServerConfig {
     pub tools: Option<Vec<String>>,
     /// How the server is reached.
     pub transport: McpTransport,
-    /// What somebody has reviewed of its tools: others, and those that differ, are left out. Default: none, and nothing
-    /// is compared.
+    /// The reviewed tools. Others, and those that differ, are left out. Default: none; then nothing is compared.
     pub lock: Option<ServerLock>,
     /// Limits of what the server may send and how long it may take.
     pub limits: McpLimits,

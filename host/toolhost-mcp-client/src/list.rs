@@ -83,7 +83,5 @@ fn failed(error: &ServiceError) -> ListError {
 }
 
 fn size(tool: &Tool) -> usize {
-    let schema = serde_json::to_string(&tool.input_schema).map_or(0, |json| json.len());
-    let description = tool.description.as_ref().map_or(0, |text| text.len());
-    tool.name.len() + description + schema
+    serde_json::to_string(tool).map_or(usize::MAX, |json| json.len())
 }

@@ -171,7 +171,7 @@ impl McpServer {
         self.lock().findings.clone()
     }
 
-    /// What its tools say that agents have, by the names that agents call them by: for a lock.
+    /// The descriptions and schemas of the tools that agents have, by tool name; for a lock.
     #[must_use]
     pub fn words(&self) -> BTreeMap<String, Words> {
         self.lock().words.clone()

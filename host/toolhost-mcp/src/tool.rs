@@ -35,11 +35,10 @@ fn input_schema(item: &ToolCatalogItem) -> Arc<JsonObject> {
 }
 
 fn annotations(access: ToolAccess) -> ToolAnnotations {
-    let is_read_only = !access.writes_files && !access.changes_servers && !access.agents;
     let annotations = ToolAnnotations::new()
-        .read_only(is_read_only)
+        .read_only(access.is_read_only())
         .open_world(access.network);
-    if is_read_only {
+    if access.is_read_only() {
         annotations.destructive(false).idempotent(true)
     } else {
         annotations

@@ -62,13 +62,7 @@ mod instance;
 mod live_bundle;
 mod load;
 mod loaded_bundle;
-pub mod lock {
-    //! The lock of a bundle, and how the tools differ from it.
-    pub use toolhost_manifest::lock::{
-        Drift, Grade, LOCK, LOCK_BYTES_MAX, Lock, LockError, LockedServer, LockedTool, Review,
-        ServerLock, Words,
-    };
-}
+pub mod lock;
 pub mod manifest;
 pub mod mcp;
 pub mod message;

@@ -217,8 +217,7 @@ impl LoadedBundle {
         &self.0.sources
     }
 
-    /// Returns what the tools of the bundle are, say and may do, as `toolhost.lock` keeps it. It has no MCP servers:
-    /// their tools are known when they run.
+    /// Returns the lock of the Tools as they are now, without MCP servers: their tools are known when they run.
     #[must_use]
     pub fn lock(&self) -> &Lock {
         &self.0.lock

@@ -1,9 +1,8 @@
 //! What the component of a tool can reach, from its imports and the policy.
 
-use toolhost_contract::{HttpGrant, WorkdirAccess};
-use toolhost_sandbox::PreparedTool;
+use toolhost_contract::{Grants, HttpGrant, WorkdirAccess};
 
-use crate::agent::{Agent, Permit};
+use crate::agent::Agent;
 use crate::registry::{RegisteredTool, Runs};
 
 /// What a tool of an agent can reach: what its component imports, as far as the policy grants it.
@@ -23,20 +22,27 @@ pub struct ToolAccess {
 }
 
 impl ToolAccess {
-    fn of(component: &PreparedTool, permit: &Permit) -> Self {
-        let imports = &component.facts().imports;
+    /// `asks_agents` is whether the policy grants requests to other agents.
+    pub(crate) fn of(imports: &[String], grants: &Grants, asks_agents: bool) -> Self {
         let imported = |prefix: &str| imports.iter().any(|name| name.starts_with(prefix));
         let files = imported("wasi:filesystem/types@");
-        let http = permit.grants.http.as_deref();
+        let http = grants.http.as_deref();
         let http = http.filter(|_| imported("wasi:http/outgoing-handler@"));
         let only_reads = |http: &HttpGrant| http.allow.iter().all(|rule| rule.allows_only_reads());
         Self {
             files,
-            writes_files: files && permit.grants.workdir == WorkdirAccess::ReadWrite,
+            writes_files: files && grants.workdir == WorkdirAccess::ReadWrite,
             network: http.is_some(),
             changes_servers: http.is_some_and(|http| !only_reads(http)),
-            agents: permit.agents && imported("goondan:tool/agents@"),
+            agents: asks_agents && imported("goondan:tool/agents@"),
         }
+    }
+
+    /// Whether it changes no files and no servers, and sends nothing to other agents. MCP clients get it as the
+    /// annotation `readOnlyHint`.
+    #[must_use]
+    pub fn is_read_only(self) -> bool {
+        !self.writes_files && !self.changes_servers && !self.agents
     }
 }
 
@@ -50,7 +56,8 @@ impl Agent {
         match &tool.runs {
             Runs::Component(component) => {
                 let permit = self.0.permit(tool.item.name.resource());
-                Some(ToolAccess::of(component, &permit))
+                let imports = &component.facts().imports;
+                Some(ToolAccess::of(imports, &permit.grants, permit.agents))
             }
             Runs::Native { .. } => None,
         }

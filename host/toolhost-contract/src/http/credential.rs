@@ -26,10 +26,17 @@ pub struct HttpCredential {
     prefix_bytes: usize,
 }
 
+/// `HEADER to ORIGIN`, without the secret.
+impl fmt::Display for HttpCredential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.header, self.origin)
+    }
+}
+
 /// Omits the secret.
 impl fmt::Debug for HttpCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} to {}", self.header, self.origin)
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -7,14 +7,14 @@ use toolhost_contract::ToolResource;
 
 use super::open::{Entry, OpenBundle};
 use crate::diagnostic::Diagnostic;
+use crate::policy::PackageRules;
 
 /// A future of an entry's bytes.
 pub type EntryFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Entry, Box<Diagnostic>>> + Send + 'a>>;
 
 /// Reads the bytes of the components that a bundle's Tools name. [`BundleDirectory`], the default,
-/// reads files beneath the bundle's directory; another source may fetch from a registry, or check a
-/// lock file or a signature first.
+/// reads files beneath the bundle's directory; another source may fetch from elsewhere.
 ///
 /// An implementation must keep this:
 ///
@@ -33,6 +33,14 @@ pub trait ComponentSource: Send + Sync + 'static {
     fn reads(&self, tool: &ToolResource) -> bool {
         let _ = tool;
         true
+    }
+
+    /// Returns whether this source has verified, by these rules, the signature of each package that it reads and that
+    /// they do not exempt. Where a policy has such rules, the host refuses packages of a source that does not. Default:
+    /// it verifies none.
+    fn verifies(&self, rules: &PackageRules) -> bool {
+        let _ = rules;
+        false
     }
 
     /// Reads the component of a Tool of this bundle.

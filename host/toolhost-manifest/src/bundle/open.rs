@@ -18,7 +18,7 @@ use super::package::{PackageOrigin, is_package};
 use super::read::{ReadError, ids_to_the_root};
 use super::view::{BundleFolder, BundleView};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lock::{LOCK, LOCK_BYTES_MAX, Lock};
+use crate::lock::{LOCK, LOCK_BYTES_MAX, Lock, LockError};
 use crate::yaml::YamlSource;
 
 /// An error when a bundle is opened or loaded. The text of one with findings lists the errors, a line each;
@@ -285,11 +285,9 @@ impl OpenBundle {
             let path = shown(&self.dir_path.join(LOCK));
             let message = format!("the lock {path} cannot be used: {reason}");
             let finding = Diagnostic::error(ToolErrorCode::ConfigLock, Place::file(&path), message);
-            Box::new(finding.with_help(
-                "Restore the lock that was reviewed, or write a new one with `toolhost lock`.",
-            ))
+            Box::new(finding.with_help(LockError::HELP))
         };
-        let bytes = match self.folder.read(Path::new(LOCK), LOCK_BYTES_MAX as u64) {
+        let bytes = match self.folder.read(Path::new(LOCK), LOCK_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(ReadError::NotFound) => return Ok(None),
             Err(error) => return Err(unusable(error.to_string())),

@@ -3,20 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolhost_contract::text;
 
 use super::schema_change::{self, SchemaChange};
 use super::{Lock, LockedTool, Words};
 
 /// What kind of difference it is, the most severe last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Grade {
-    /// The component has other bytes, and nothing else differs.
+    /// The component or its package has other bytes.
     Bytes,
-    /// It may do less: an import, a grant or a tool is gone.
+    /// An import, an export, a grant or a tool was removed.
     Less,
     /// A description, or a text within a schema.
     Words,
@@ -73,6 +72,13 @@ impl Grade {
     }
 }
 
+/// As [`Grade::as_str`].
+impl serde::Serialize for Grade {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -92,13 +98,13 @@ pub struct Drift {
 }
 
 /// Longest text of a difference in a message, in characters. `toolhost lock --check` prints it whole.
-const SHOWN: usize = 300;
+const QUOTED_MAX: usize = 300;
 
 /// `WHAT differs from the lock (GRADE): '…' before, '…' now`.
 impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |text: &Option<String>| match text {
-            Some(text) => format!("'{}'", text::shorten(text, SHOWN)),
+        let quoted = |text: &Option<String>| match text {
+            Some(text) => format!("'{}'", text::shorten(text, QUOTED_MAX)),
             None => "nothing".to_owned(),
         };
         write!(
@@ -106,8 +112,8 @@ impl fmt::Display for Drift {
             "{} differs from the lock ({}): {} before, {} now",
             self.what,
             self.grade.as_str(),
-            shown(&self.before),
-            shown(&self.after)
+            quoted(&self.before),
+            quoted(&self.after)
         )
     }
 }
@@ -144,6 +150,7 @@ impl Differences<'_> {
         self.list("exports", Grade::NewImport, &before.exports, &after.exports);
         self.grants(&before.grants, &after.grants);
         self.limits(before, after);
+        self.annotations(before, after);
         self.words(&before.words, &after.words);
         let (was, is) = (
             without_digest(&before.source),
@@ -226,6 +233,40 @@ impl Differences<'_> {
         }
     }
 
+    fn annotations(&mut self, before: &LockedTool, after: &LockedTool) {
+        for (agent, now) in &after.annotations {
+            // Another agent is a difference of the grants.
+            let Some(was) = before.annotations.get(agent) else {
+                continue;
+            };
+            for (hint, was, is, more) in [
+                (
+                    "readOnlyHint",
+                    was.read_only_hint,
+                    now.read_only_hint,
+                    false,
+                ),
+                (
+                    "openWorldHint",
+                    was.open_world_hint,
+                    now.open_world_hint,
+                    true,
+                ),
+            ] {
+                if was != is {
+                    let grade = if is == more {
+                        Grade::NewGrant
+                    } else {
+                        Grade::Less
+                    };
+                    let (was, is) = (was.to_string(), is.to_string());
+                    let what = format!("annotation {hint} of agent {agent}");
+                    self.add(grade, what, Some(&was), Some(&is));
+                }
+            }
+        }
+    }
+
     fn words(&mut self, before: &BTreeMap<String, Words>, after: &BTreeMap<String, Words>) {
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names {
@@ -257,12 +298,19 @@ impl Differences<'_> {
             let (was, is) = (before.description.as_deref(), after.description.as_deref());
             self.add(Grade::Words, format!("description of {name}"), was, is);
         }
-        for (what, was, is) in [
-            ("arguments", &before.parameters, &after.parameters),
-            ("output", &before.output_schema, &after.output_schema),
+        let (was, is) = (&before.output_schema, &after.output_schema);
+        for (what, without, was, is) in [
+            // Without a schema, arguments are any object and an output is any value.
+            (
+                "arguments",
+                json!({"type": "object"}),
+                &before.parameters,
+                &after.parameters,
+            ),
+            ("output", json!(true), was, is),
         ] {
             if was != is {
-                let grade = schema_grade(was.as_deref(), is.as_deref());
+                let grade = schema_grade(&without, was.as_deref(), is.as_deref());
                 self.add(
                     grade,
                     format!("schema of the {what} of {name}"),
@@ -274,10 +322,10 @@ impl Differences<'_> {
     }
 }
 
-/// Returns the grade of a schema that has changed. Without one, any object is accepted.
-fn schema_grade(before: Option<&str>, after: Option<&str>) -> Grade {
+/// Returns the grade of a schema that has changed. `without` stands for a missing one.
+fn schema_grade(without: &Value, before: Option<&str>, after: Option<&str>) -> Grade {
     let parse = |text: Option<&str>| match text {
-        None => Some(serde_json::json!({"type": "object"})),
+        None => Some(without.clone()),
         Some(text) => serde_json::from_str::<Value>(text).ok(),
     };
     let (Some(before), Some(after)) = (parse(before), parse(after)) else {

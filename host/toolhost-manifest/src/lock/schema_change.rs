@@ -67,8 +67,72 @@ impl SchemaChange {
     }
 }
 
-/// Compares two schemas. Annotations do not count.
+/// Keywords whose meaning depends on other places of the schema: no rule here decides a change of a schema with one.
+const DEPENDENT: [&str; 6] = [
+    "$dynamicRef",
+    "$recursiveRef",
+    "$ref",
+    "patternProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Compares two whole schemas. Annotations do not count.
 pub(super) fn compare(before: &Value, after: &Value) -> SchemaChange {
+    if without_annotations(before) == without_annotations(after) {
+        return SchemaChange::Same;
+    }
+    match has_dependent(before) || has_dependent(after) {
+        true => SchemaChange::Changed,
+        false => compare_parts(before, after),
+    }
+}
+
+/// Returns a schema without its annotations. Where it has keywords that hold other things than schemas, such as
+/// `enum`, these stay as they are.
+fn without_annotations(schema: &Value) -> Value {
+    match schema {
+        Value::Object(keywords) => {
+            let kept = keywords
+                .iter()
+                .filter(|(name, _)| !ANNOTATIONS.contains(&name.as_str()));
+            let part = |(name, value): (&String, &Value)| {
+                let part = match (name.as_str(), value) {
+                    ("const" | "enum" | "required" | "dependentRequired", _) => value.clone(),
+                    (
+                        "properties" | "patternProperties" | "$defs" | "definitions"
+                        | "dependentSchemas" | "dependencies",
+                        Value::Object(named),
+                    ) => named
+                        .iter()
+                        .map(|(name, schema)| (name.clone(), without_annotations(schema)))
+                        .collect(),
+                    (_, Value::Array(schemas)) => schemas.iter().map(without_annotations).collect(),
+                    (_, other) => without_annotations(other),
+                };
+                (name.clone(), part)
+            };
+            Value::Object(kept.map(part).collect())
+        }
+        Value::Bool(_) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            schema.clone()
+        }
+    }
+}
+
+/// Returns whether a key anywhere in a schema is one of [`DEPENDENT`].
+fn has_dependent(schema: &Value) -> bool {
+    match schema {
+        Value::Object(keywords) => keywords
+            .iter()
+            .any(|(name, value)| DEPENDENT.contains(&name.as_str()) || has_dependent(value)),
+        Value::Array(values) => values.iter().any(has_dependent),
+        Value::Bool(_) | Value::Null | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Compares two schemas, or two parts of schemas, without keywords that depend on other places.
+fn compare_parts(before: &Value, after: &Value) -> SchemaChange {
     if before == after {
         return SchemaChange::Same;
     }
@@ -92,7 +156,7 @@ pub(super) fn compare(before: &Value, after: &Value) -> SchemaChange {
     change.and(members(&before, &after))
 }
 
-/// The keywords of a schema: `true` has none. Returns none for `false`, and for what is no schema.
+/// Returns the keywords of a schema: `true` has none. Returns none for `false`, and for values that are not schemas.
 fn keywords(schema: &Value) -> Option<Map<String, Value>> {
     match schema {
         Value::Object(keywords) => Some(keywords.clone()),
@@ -128,7 +192,7 @@ fn keyword(name: &str, before: Option<&Value>, after: Option<&Value>) -> SchemaC
     match name {
         "type" => of_sets(types(before), types(after)),
         "enum" => of_sets(values(before), values(after)),
-        "items" => compare(before, after),
+        "items" => compare_parts(before, after),
         _ if LOWER.contains(&name) => of_numbers(after, before),
         _ if UPPER.contains(&name) => of_numbers(before, after),
         _ => SchemaChange::Changed,
@@ -206,23 +270,12 @@ fn members(before: &Map<String, Value>, after: &Map<String, Value>) -> SchemaCha
             .cloned()
             .unwrap_or(Value::Bool(true))
     };
-    // Patterns take properties from `additionalProperties`.
-    if before.contains_key("patternProperties") || after.contains_key("patternProperties") {
-        let names = ["properties", "additionalProperties", "patternProperties"];
-        let is_same = names
-            .iter()
-            .all(|name| before.get(*name) == after.get(*name));
-        return required(before, after).and(match is_same {
-            true => SchemaChange::Same,
-            false => SchemaChange::Changed,
-        });
-    }
     let (own, new) = (properties(before), properties(after));
     let (own_others, new_others) = (others(before), others(after));
     let names: BTreeSet<&String> = own.keys().chain(new.keys()).collect();
-    let mut change = required(before, after).and(compare(&own_others, &new_others));
+    let mut change = required(before, after).and(compare_parts(&own_others, &new_others));
     for name in names {
-        let of_name = compare(
+        let of_name = compare_parts(
             own.get(name).unwrap_or(&own_others),
             new.get(name).unwrap_or(&new_others),
         );
@@ -280,6 +333,38 @@ mod tests {
                 Wider,
             ),
             (json!({"$ref": "#/a"}), json!({}), Changed),
+            // What a keyword of another place refuses.
+            (
+                json!({"properties": {"a": {}}, "unevaluatedProperties": false}),
+                json!({"properties": {}, "unevaluatedProperties": false}),
+                Changed,
+            ),
+            (
+                json!({"properties": {"a": {"minimum": 1}}, "not": {"$ref": "#/properties/a"}}),
+                json!({"properties": {"a": {"minimum": 0}}, "not": {"$ref": "#/properties/a"}}),
+                Changed,
+            ),
+            (
+                json!({"patternProperties": {"^a": {"minimum": 1}}}),
+                json!({"patternProperties": {"^a": {"minimum": 0}}}),
+                Changed,
+            ),
+            (
+                json!({"$ref": "#/$defs/a", "$defs": {"a": {"title": "x"}}}),
+                json!({"$ref": "#/$defs/a", "$defs": {"a": {"title": "y"}}}),
+                Same,
+            ),
+            // A property that has the name of an annotation.
+            (
+                json!({"properties": {"title": {"minimum": 1}}}),
+                json!({"properties": {"title": {"minimum": 0}}}),
+                Wider,
+            ),
+            (
+                json!({"enum": [{"title": 1}]}),
+                json!({"enum": [{"title": 2}]}),
+                Changed,
+            ),
             (json!(true), json!({}), Same),
             (json!(false), json!({}), Wider),
             (
@@ -326,7 +411,8 @@ mod tests {
         scalar().prop_recursive(2, 8, 3, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-                prop::collection::btree_map("[ab]", inner, 0..3).prop_map(|members| json!(members)),
+                prop::collection::btree_map("[ab]|title", inner, 0..3)
+                    .prop_map(|members| json!(members)),
             ]
         })
     }
@@ -351,6 +437,13 @@ mod tests {
                 prop_oneof![Just(json!(true)), Just(json!(false)), inner.clone()],
             );
             prop_oneof![
+                inner.clone().prop_map(|not| json!({"not": not})),
+                inner.clone().prop_map(|part| json!({
+                    "properties": {"a": part}, "unevaluatedProperties": false,
+                })),
+                inner
+                    .clone()
+                    .prop_map(|part| json!({"properties": {"title": part}})),
                 inner.prop_map(|items| json!({"items": items})),
                 object.prop_map(|(properties, required, others)| json!({
                     "properties": properties, "required": required, "additionalProperties": others,
@@ -359,10 +452,20 @@ mod tests {
         })
     }
 
+    /// A whole schema, of which a part may refer to another.
+    fn whole() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            schema(),
+            schema().prop_map(|part| json!({
+                "properties": {"a": part}, "allOf": [{"not": {"$ref": "#/properties/a"}}],
+            })),
+        ]
+    }
+
     proptest! {
         #[test]
         fn no_value_is_lost_by_a_wider_schema_and_none_won_by_a_narrower_one(
-            before in schema(), after in schema(), values in prop::collection::vec(value(), 12)
+            before in whole(), after in whole(), values in prop::collection::vec(value(), 12)
         ) {
             let change = compare(&before, &after);
             for value in values {

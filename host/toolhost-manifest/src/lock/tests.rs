@@ -20,6 +20,7 @@ fn lock() -> Lock {
             "coder".to_owned(),
             BTreeMap::from([("deadlineMs".to_owned(), "500".to_owned())]),
         )]),
+        annotations: BTreeMap::from([("coder".to_owned(), Annotations::default())]),
         words: BTreeMap::from([("notes__count".to_owned(), words)]),
         reviewed_by: Some(Review {
             name: "ann".to_owned(),
@@ -64,7 +65,7 @@ fn what_is_no_lock_is_an_error_with_its_reason() {
     assert!(error("version: 2").contains("version 2"));
     assert!(error(&text.replace("version: 1", "version: 1\nmore: 2")).contains("more"));
     assert!(error(&text.replace("Fetches", "Fetches all")).contains("'web__fetch'"));
-    assert!(error(&" ".repeat(LOCK_BYTES_MAX + 1)).contains("larger"));
+    assert!(error(&" ".repeat(usize::try_from(LOCK_BYTES_MAX).unwrap() + 1)).contains("larger"));
 }
 
 /// Changes the lock, and returns the grades of what differs.
@@ -144,6 +145,17 @@ fn each_difference_has_its_grade_and_the_gravest_is_first() {
         [Grade::NewGrant]
     );
     assert_eq!(grades(|tool| tool.limits.clear()), [Grade::NewGrant]);
+    let annotated = |read_only_hint: bool, open_world_hint: bool| {
+        move |tool: &mut LockedTool| {
+            let annotations = Annotations {
+                read_only_hint,
+                open_world_hint,
+            };
+            tool.annotations.insert("coder".to_owned(), annotations);
+        }
+    };
+    assert_eq!(grades(annotated(true, false)), [Grade::Less]);
+    assert_eq!(grades(annotated(false, true)), [Grade::NewGrant]);
     assert_eq!(grades(|tool| tool.words.clear()), [Grade::Less]);
     assert_eq!(
         grades(|tool| {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::lock::Grade;
 use crate::quote::short;
 use crate::reader::{Cursor, Findings};
+use crate::suggest::closest;
 use crate::yaml::Value;
 
 /// What is done where a tool differs from the lock.
@@ -56,8 +57,16 @@ fn read_stops(at: &Cursor<'_>, findings: &mut Findings) -> Option<BTreeSet<Grade
         let text = item.text(findings)?;
         let grade = Grade::ALL.into_iter().find(|grade| grade.as_str() == text);
         grade.or_else(|| {
-            let known = Grade::ALL.map(Grade::as_str).join(", ");
-            item.refused(format!("'{}' is no grade: {known}", short(text)), findings)
+            let names = Grade::ALL.map(Grade::as_str);
+            let mut message = format!(
+                "unknown grade '{}'; the grades are {}",
+                short(text),
+                names.join(", ")
+            );
+            if let Some(close) = closest(text, &names) {
+                message.push_str(&format!("; did you mean '{close}'?"));
+            }
+            item.refused(message, findings)
         })
     };
     grades.into_iter().map(grade).collect()

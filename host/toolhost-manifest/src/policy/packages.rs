@@ -8,7 +8,7 @@ use toolhost_contract::{AddressBlock, ResourceName};
 use super::http::read_networks;
 use super::named::named;
 use super::variable::{SecretSource, Secrets};
-use crate::bundle::package::PackageReference;
+use crate::bundle::package::{PackageReference, is_package};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
 use crate::yaml::Value;
@@ -37,8 +37,8 @@ pub struct PackageSigner {
     /// What the signature is verified with.
     pub trust: SignerTrust,
     /// Patterns of the packages for which it is accepted: `HOST/REPOSITORY`, or all beneath `HOST/PATH/*`. Default:
-    /// all packages.
-    pub packages: Vec<String>,
+    /// none, which stands for all packages.
+    pub packages: Option<Vec<String>>,
 }
 
 /// What a signature is verified with.
@@ -77,8 +77,10 @@ impl PackageRules {
         &'a self,
         package: &'a PackageReference,
     ) -> impl Iterator<Item = (&'a ResourceName, &'a PackageSigner)> + 'a {
-        let accepted =
-            |signer: &PackageSigner| signer.packages.is_empty() || is_in(&signer.packages, package);
+        let accepted = |signer: &PackageSigner| {
+            let patterns = signer.packages.as_ref();
+            patterns.is_none_or(|patterns| is_in(patterns, package))
+        };
         self.signers
             .iter()
             .filter(move |(_, signer)| accepted(signer))
@@ -90,8 +92,10 @@ fn is_in(patterns: &[String], package: &PackageReference) -> bool {
     let name = format!("{}/{}", package.registry(), package.repository());
     patterns
         .iter()
-        .any(|pattern| match pattern.strip_suffix('*') {
-            Some(above) => name.starts_with(above),
+        .any(|pattern| match pattern.strip_suffix("/*") {
+            Some(above) => name
+                .strip_prefix(above)
+                .is_some_and(|beneath| beneath.starts_with('/')),
             None => name == *pattern,
         })
 }
@@ -146,7 +150,16 @@ fn read_signer(
     };
     let identity = fields.optional("identity", findings, words)?;
     let issuer = fields.optional("issuer", findings, words)?;
-    let packages = fields.optional("packages", findings, read_patterns)?;
+    let packages = fields.optional("packages", findings, |at, findings| {
+        let patterns = read_patterns(at, findings)?;
+        match patterns.is_empty() {
+            true => at.refused(
+                "an empty list accepts the signer for no package: remove the signer, or the list to accept it for all",
+                findings,
+            ),
+            false => Some(patterns),
+        }
+    })?;
     let trust = match (key, identity, issuer) {
         (Some(key), None, None) => SignerTrust::Key(key),
         (None, Some(identity), Some(issuer)) => SignerTrust::Identity { identity, issuer },
@@ -155,10 +168,7 @@ fn read_signer(
             return fields.at.refused(message, findings);
         }
     };
-    Some(PackageSigner {
-        trust,
-        packages: packages.unwrap_or_default(),
-    })
+    Some(PackageSigner { trust, packages })
 }
 
 /// Reads a text, or `{fromFile: PATH}`.
@@ -195,7 +205,9 @@ fn read_patterns(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>
             false => name.unwrap_or(text).to_owned(),
         };
         match PackageReference::parse(&checked) {
-            Ok(package) if package.tag().is_none() && package.digest().is_none() => {
+            Ok(package)
+                if package.tag().is_none() && package.digest().is_none() && !is_package(text) =>
+            {
                 Some(text.to_owned())
             }
             Ok(_) | Err(_) => {

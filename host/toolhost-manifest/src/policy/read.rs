@@ -58,13 +58,15 @@ impl Policy {
     }
 }
 
-/// Reads a policy in another document. It contains all its secrets, grants no MCP server and no OAuthApp, and names no
-/// signers: processes of the machine, accounts of users and trust are the operator's.
+/// Reads a policy in another document. It contains all its secrets, grants no MCP server and no OAuthApp, names no
+/// signers, and does not change what the lock stops: processes of the machine, accounts of users and trust are the
+/// operator's.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
     let operators = [
         ("mcpServers", "grant MCP servers"),
         ("oauthApps", "grant OAuthApps"),
         ("packages", "name signers of packages"),
+        ("lock", "change which differences from the lock stop a load"),
     ];
     for (key, what) in operators {
         if let Some(granted) = at.node.get(key) {

@@ -5,6 +5,7 @@ mod oauth_apps;
 use toolhost_contract::{HttpGrant, WorkdirAccess};
 
 use super::*;
+use crate::lock::Grade;
 use crate::reader::{Cursor, Findings};
 use crate::yaml::YamlSource;
 
@@ -429,6 +430,9 @@ fn changesets_are_granted_to_agents_by_name_and_by_path() {
         assert!(policy.changesets(agent).is_none(), "{agent}");
     }
     assert!(Policy::default().changesets("a").is_none());
+    // A policy that comes with the tools does not say what the lock stops.
+    let own = parse("lock: none").within(&parse("lock: {stops: all, required: true}"));
+    assert!(own.lock().required && own.lock().stops.len() == Grade::ALL.len());
     // A policy that comes with the tools grants none, whatever it says.
     let own = parse("agents: {d: {changesets: true}}").within(&policy);
     assert!(own.changesets("d").is_none());

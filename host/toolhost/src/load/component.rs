@@ -240,22 +240,24 @@ impl Preparation<'_> {
         Ok((Component { prepared, package }, entry.files))
     }
 
-    /// Refuses a package without a signer where the policy requires one: whatever source has read it.
+    /// Refuses a package where the policy requires a signature and the component source has verified none by the
+    /// policy's rules.
     fn check_signer(&self, tool: &ToolResource, entry: &Entry) -> Result<(), Box<Diagnostic>> {
         let Some(rules) = self.host.policy.packages() else {
             return Ok(());
         };
         let package = entry.package.as_ref();
-        let is_signed = package.is_some_and(|package| package.signer.is_some());
+        let source = self.host.components.as_ref();
+        let is_verified = source.is_some_and(|source| source.verifies(rules));
+        let is_signed = is_verified && package.is_some_and(|package| package.signer.is_some());
         let reference = PackageReference::parse(&tool.spec.entry);
         let is_exempt = reference.is_ok_and(|reference| rules.exempts(&reference));
         if is_signed || is_exempt || !is_package(&tool.spec.entry) {
             return Ok(());
         }
         let code = ToolErrorCode::ConfigSignature;
-        let problem =
-            ": the policy requires a signature, and the host's component source verifies none";
-        let help = "Give the component source the signers of the policy: `PackageSource::require`.";
+        let problem = ": the policy requires a signature, and the host's component source verifies none by the policy's rules";
+        let help = "Give the host a component source with the signers of the policy: `PackageSource::require`, and with another policy `Host::with_component_source`.";
         Err(self.open.entry_error(tool, code, problem, help))
     }
 }

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolhost_contract::{Grants, Limits, ResourceName, ToolErrorCode, WorkdirAccess};
+use toolhost_contract::{
+    Grants, Limits, ResourceName, ToolErrorCode, WorkdirAccess, WorkdirChanges,
+};
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle, Place};
-use toolhost_manifest::lock::{Drift, Lock, LockedTool, ServerLock};
+use toolhost_manifest::lock::{Annotations, Drift, Lock, LockedTool, ServerLock};
 use toolhost_manifest::policy::Policy;
 
 use super::register::Found;
+use crate::tool_access::ToolAccess;
 
 /// Returns the lock that describes the tools as they are.
 pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
@@ -34,6 +37,13 @@ pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
         };
         for agent in agents_with(open, &tool.metadata.name) {
             let (grants, limits) = policy.resolve(&agent, &tool.metadata.name);
+            let asks_agents = policy.grants_agents(&agent, &tool.metadata.name);
+            let access = ToolAccess::of(&facts.imports, &grants, asks_agents);
+            let annotations = Annotations {
+                read_only_hint: access.is_read_only(),
+                open_world_hint: access.network,
+            };
+            locked.annotations.insert(agent.clone(), annotations);
             let sentences = grants_of(policy, &agent, &tool.metadata.name, &grants);
             locked.grants.insert(agent.clone(), sentences);
             let changed = changed_limits(&limits);
@@ -60,21 +70,32 @@ fn agents_with(open: &OpenBundle, tool: &ResourceName) -> BTreeSet<String> {
 
 /// What the policy grants, a sentence each, without secrets.
 fn grants_of(policy: &Policy, agent: &str, tool: &ResourceName, grants: &Grants) -> Vec<String> {
-    let mut sentences = vec![match grants.workdir {
-        WorkdirAccess::ReadOnly => "reads the workdir".to_owned(),
-        WorkdirAccess::ReadWrite => "reads and writes the workdir".to_owned(),
-    }];
-    if let Some(http) = &grants.http {
+    let mut sentences = vec!["reads the workdir".to_owned()];
+    match (grants.workdir, policy.workdir_changes(agent, tool)) {
+        (WorkdirAccess::ReadOnly, _) => {}
+        (WorkdirAccess::ReadWrite, WorkdirChanges::Direct) => {
+            sentences.push("writes the workdir".to_owned());
+        }
+        (WorkdirAccess::ReadWrite, changes) => {
+            sentences.push(format!("writes the workdir ({})", changes.as_str()));
+        }
+    }
+    let mut with_secrets = grants.clone();
+    policy
+        .resolve_credentials(agent, tool)
+        .add_to(&mut with_secrets);
+    if let Some(http) = &with_secrets.http {
         sentences.extend(http.allow.iter().map(|rule| format!("sends {rule}")));
         let networks = http.private_networks.iter();
         sentences.extend(networks.map(|network| format!("reaches {network}")));
+        let headers = http.credentials.iter();
+        sentences.extend(headers.map(|credential| format!("sends the header {credential}")));
     }
-    sentences.extend(
-        grants
-            .env
-            .iter()
-            .map(|(name, _)| format!("has the variable {name}")),
-    );
+    for (name, _) in &with_secrets.env {
+        let is_plain = grants.env.iter().any(|(plain, _)| plain == name);
+        let kind = if is_plain { "variable" } else { "secret" };
+        sentences.push(format!("has the {kind} {name}"));
+    }
     if policy.grants_agents(agent, tool) {
         sentences.push("asks other agents".to_owned());
     }
@@ -124,14 +145,8 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let mut lock = lock.clone();
     lock.mcp_servers.clear();
-    if policy.packages().is_none() {
-        // Nobody has looked at signatures; the bytes are compared.
-        for tool in lock.tools.values_mut() {
-            tool.signer = None;
-        }
-    }
     let stops = &policy.lock().stops;
-    let drifts = lock.compare(now).into_iter();
+    let drifts = policy.differences(lock, now.clone()).into_iter();
     drifts
         .map(|drift| finding(open, &drift, stops.contains(&drift.grade)))
         .collect()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use toolhost_contract::{
-    JsonSchemaObject, ResourceName, ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName,
-    ToolResource, ToolSource, text,
+    ResourceName, ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName, ToolResource,
+    ToolSource, text,
 };
 use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
 
@@ -63,14 +63,7 @@ pub(super) fn register(
         match registered {
             Ok(mut registered) => {
                 let item = &registered.item;
-                let schema = |schema: &Option<JsonSchemaObject>| {
-                    schema.as_ref().map(JsonSchemaObject::to_value)
-                };
-                let words = Words::of(
-                    item.description.as_deref(),
-                    schema(&item.parameters).as_ref(),
-                    schema(&item.output_schema).as_ref(),
-                );
+                let words = Words::of_item(item);
                 let named = (name.to_string(), item.name.to_string(), words);
                 found.words.push(named);
                 if descriptions::bound(&mut registered.item) {
