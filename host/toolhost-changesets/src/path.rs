@@ -8,9 +8,10 @@ const NAME_BYTES_MAX: usize = 255;
 /// Folders whose contents programs of the host run or read: they can be neither read nor written.
 const HIDDEN: [&str; 1] = [".git"];
 
-/// What compilers and bundlers look up by name. `toolhost build` runs outside a sandbox, and would run
-/// code in some of them.
-const RESERVED: [&str; 14] = [
+/// What compilers and bundlers look up by name, and the lock. `toolhost build` runs outside a sandbox, and would
+/// run code in some of them; an agent that could change the lock could accept its own changes.
+const RESERVED: [&str; 15] = [
+    toolhost::lock::LOCK,
     ".cargo",
     "rust-toolchain.toml",
     "rust-toolchain",

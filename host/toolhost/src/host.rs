@@ -196,14 +196,6 @@ impl HostBuilder {
         self
     }
 
-    /// Loads bundles whose tools differ from their `toolhost.lock`: for programs that write locks. Default: such a
-    /// bundle does not load, as far as the policy's key `lock` says so.
-    #[must_use]
-    pub fn ignore_lock(mut self) -> Self {
-        self.ignores_lock = true;
-        self
-    }
-
     /// Sets which directory a call sees as `/`. Default: [`InstanceWorkdir`].
     #[must_use]
     pub fn workdir_provider(mut self, provider: impl WorkdirProvider) -> Self {
@@ -371,7 +363,9 @@ impl Host {
     /// What this host has loaded keeps its policy. [`Host::reload`] of the new host loads a bundle again
     /// under the new policy. Secrets of both policies are redacted in the results of both hosts; messages
     /// about pending calls keep the language of the first policy. Without a state root, calls that are
-    /// transactions under the new policy fail with `E_TOOL_WORKDIR_STAGING`.
+    /// transactions under the new policy fail with `E_TOOL_WORKDIR_STAGING`. Where the rules for signatures of packages
+    /// are other ones, packages do not load until the host has another component source:
+    /// [`Self::with_component_source`].
     #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
         policy.add_secrets_to(&self.0.redactor);
@@ -385,6 +379,27 @@ impl Host {
         Self(Arc::new(HostInner {
             policy: Arc::new(policy),
             staging,
+            ..HostInner::clone(&self.0)
+        }))
+    }
+
+    /// Returns a host that loads bundles without comparing them with `toolhost.lock`: for programs that write locks,
+    /// publish packages or replay recordings. It shares everything else with this one. Default: the policy's key `lock`
+    /// decides.
+    #[must_use]
+    pub fn ignoring_lock(&self) -> Self {
+        Self(Arc::new(HostInner {
+            ignores_lock: true,
+            ..HostInner::clone(&self.0)
+        }))
+    }
+
+    /// Returns a host that reads components from another source: see [`HostBuilder::component_source`]. It shares
+    /// everything else with this one.
+    #[must_use]
+    pub fn with_component_source(&self, source: impl ComponentSource) -> Self {
+        Self(Arc::new(HostInner {
+            components: Some(Arc::new(source)),
             ..HostInner::clone(&self.0)
         }))
     }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use toolhost_manifest::bundle::{Bundle, MANIFEST};
+use toolhost_manifest::bundle::{Bundle, MANIFEST, OpenBundle};
+use toolhost_manifest::lock::LOCK;
 use toolhost_sandbox::Sandbox;
 
 use file_state::FileState;
@@ -21,10 +22,10 @@ const SETTLED: Duration = Duration::from_millis(200);
 /// Longest wait until the files have settled.
 const SETTLING_MAX: Duration = Duration::from_secs(3);
 
-/// Notices changes of a bundle's manifest, of those that it includes, of the components that they name, and
-/// of other files, such as the policy.
+/// Notices changes of a bundle's manifest, of those that it includes, of the components that they name, of its lock,
+/// and of other files, such as the policy.
 ///
-/// It looks at the metadata of these files twice a second: at most 202 of a bundle, and those given. So
+/// It looks at the metadata of these files twice a second: at most 203 of a bundle, and those given. So
 /// it works on every file system, in containers and over networks, and needs no resources of the system.
 /// A file counts as changed if it appears, disappears, or has another identity, size or time; links are
 /// followed. Thus it notices editors that rename a new file over the old one, links that are swapped,
@@ -130,7 +131,7 @@ impl BundleWatch {
         let before: Vec<_> = self.known.keys().cloned().collect();
         let found = on_thread(sandbox, move || {
             let named = match Bundle::open(&bundle) {
-                Ok(open) => open.paths(),
+                Ok(open) => named(&open),
                 Err(_) => before,
             };
             states(named.into_iter().chain(given(&bundle)).chain(also))
@@ -143,9 +144,15 @@ impl BundleWatch {
 
 /// Returns the paths of a bundle's files, as far as its manifest can be read.
 fn paths(bundle: &Path) -> Vec<PathBuf> {
-    let named = Bundle::open(bundle).map(|open| open.paths());
-    let mut paths = named.unwrap_or_default();
+    let mut paths = Bundle::open(bundle).map_or_else(|_| Vec::new(), |open| named(&open));
     paths.extend(given(bundle));
+    paths
+}
+
+/// Returns the paths of the manifests, the components and the lock.
+fn named(open: &OpenBundle) -> Vec<PathBuf> {
+    let mut paths = open.paths();
+    paths.push(open.dir().join(LOCK));
     paths
 }
 

@@ -1,9 +1,12 @@
 //! Components that a source of the host's reads.
 
+use std::path::Path;
+
 use toolhost::manifest::{ComponentSource, EntryFuture, ToolResource};
 use toolhost::{LoadedBundle, Policy};
 use toolhost_manifest::bundle::package::PackageOrigin;
 use toolhost_manifest::bundle::{Entry, OpenBundle};
+use toolhost_manifest::policy::PackageRules;
 
 use super::*;
 
@@ -17,9 +20,17 @@ packages:
 
 /// Returns the guest `echo` as a package that this signer has signed.
 #[derive(Clone)]
-struct Signed(Option<&'static str>);
+struct Signed {
+    signer: Option<&'static str>,
+    /// The rules by which it has verified the signature.
+    rules: Option<PackageRules>,
+}
 
 impl ComponentSource for Signed {
+    fn verifies(&self, rules: &PackageRules) -> bool {
+        self.rules.as_ref() == Some(rules)
+    }
+
     fn read<'a>(&'a self, _: &'a OpenBundle, tool: &'a ToolResource, _: u64) -> EntryFuture<'a> {
         Box::pin(async move {
             Ok(Entry {
@@ -28,11 +39,22 @@ impl ComponentSource for Signed {
                 package: Some(PackageOrigin {
                     reference: tool.spec.entry.clone(),
                     digest: String::new(),
-                    signer: self.0.map(str::to_owned),
+                    signer: self.signer.map(str::to_owned),
                 }),
             })
         })
     }
+}
+
+/// A bundle with one Tool.
+fn bundle(entry: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = format!(
+        "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: echo}}\n\
+         spec: {{entry: '{entry}', exports: [{{name: say}}]}}\n"
+    );
+    fs::write(dir.path().join("goondan.yaml"), manifest).unwrap();
+    dir
 }
 
 async fn load(
@@ -40,19 +62,20 @@ async fn load(
     policy: &str,
     entry: &str,
 ) -> Result<LoadedBundle, String> {
-    let dir = tempfile::tempdir().unwrap();
-    let manifest = format!(
-        "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: echo}}\n\
-         spec: {{entry: '{entry}', exports: [{{name: say}}]}}\n"
-    );
-    fs::write(dir.path().join("goondan.yaml"), manifest).unwrap();
+    let dir = bundle(entry);
+    let policy = Policy::parse(policy, "policy.yaml").unwrap();
+    let rules = policy.packages().cloned();
     let host = Host::builder()
         .sandbox(sandbox())
-        .policy(Policy::parse(policy, "policy.yaml").unwrap())
-        .component_source(Signed(signer))
+        .policy(policy)
+        .component_source(Signed { signer, rules })
         .build()
         .unwrap();
-    match host.load(dir.path()).await {
+    loaded_by(&host, dir.path()).await
+}
+
+async fn loaded_by(host: &Host, dir: &Path) -> Result<LoadedBundle, String> {
+    match host.load(dir).await {
         Ok(loaded) => Ok(loaded),
         Err(LoadError::Invalid { diagnostics, .. }) => Err(diagnostics[0].code.as_str().to_owned()),
         Err(error) => panic!("{error}"),
@@ -67,7 +90,8 @@ async fn a_source_that_verifies_no_signature_loads_no_package_under_a_policy_tha
     let refused = load(None, "packages: {}", REFERENCE).await.unwrap_err();
     assert_eq!(refused, "E_CONFIG_SIGNATURE");
     let other = REFERENCE.replace("ghcr.io/me", "ghcr.io/others");
-    load(None, POLICY, &other).await.unwrap_err();
+    let refused = load(None, POLICY, &other).await.unwrap_err();
+    assert_eq!(refused, "E_CONFIG_SIGNATURE");
     load(None, POLICY, &REFERENCE.replace("ghcr.io", "quay.io"))
         .await
         .unwrap();
@@ -82,4 +106,20 @@ async fn the_lock_has_the_signer_that_the_source_names() {
     let locked = &loaded.lock().tools["echo"];
     assert_eq!(locked.signer.as_deref(), Some("key sha256:ab"));
     assert_eq!(locked.source, REFERENCE);
+}
+
+#[tokio::test]
+async fn a_host_with_other_rules_loads_no_package_until_its_source_verifies_by_them() {
+    let loaded = load(Some("key sha256:ab"), POLICY, REFERENCE)
+        .await
+        .unwrap();
+    let policy = Policy::parse("packages: {}", "policy.yaml").unwrap();
+    let rules = policy.packages().cloned();
+    let host = loaded.host().with_policy(policy);
+    let dir = bundle(REFERENCE);
+    let refused = loaded_by(&host, dir.path()).await.unwrap_err();
+    assert_eq!(refused, "E_CONFIG_SIGNATURE");
+    let signer = Some("key sha256:ab");
+    let host = host.with_component_source(Signed { signer, rules });
+    loaded_by(&host, dir.path()).await.unwrap();
 }

@@ -5,7 +5,8 @@ use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolhost::{LoadError, LoadProgress, ToolStatus, sandbox::CodeOrigin};
+use toolhost::{BundleWatch, LoadError, LoadProgress, ToolStatus, sandbox::CodeOrigin};
+use toolhost_tests::sandbox;
 use toolhost_tests::test_host::{open_step, tool_call, write_bundle};
 
 use super::{Fixture, builder, documents, errors, tool};
@@ -192,4 +193,37 @@ async fn the_files_of_a_bundle_are_protected_until_its_last_holder_is_dropped() 
     assert_eq!(fs::read(fixture.path("old.wasm")).unwrap().len(), 1);
     assert!(!write("/new.wasm").await);
     assert!(!write("/goondan.yaml").await);
+}
+
+#[tokio::test]
+async fn a_reload_that_differs_from_the_lock_is_refused_until_the_lock_is_changed() {
+    let fixture = Fixture::load(&text("the first"), &["text"]).await;
+    let lock = || fixture.live.current().lock().to_text();
+    fs::write(fixture.path("toolhost.lock"), lock()).unwrap();
+    fixture.live.reload().await.unwrap();
+    let mut watch = BundleWatch::new(fixture.dir.path());
+    fixture.write_manifest(&text("the second"));
+    let sandbox = sandbox();
+    watch.changed(&sandbox).await;
+    let Err(LoadError::Invalid { diagnostics, .. }) = fixture.live.reload().await else {
+        panic!("it was loaded");
+    };
+    let found = errors(diagnostics);
+    assert_eq!(found[0].code.as_str(), "E_CONFIG_LOCK", "{found:?}");
+    let shown = |bundle: &toolhost::LoadedBundle| {
+        let catalog = bundle.only_agent().unwrap().catalog();
+        catalog
+            .get("text__upper")
+            .unwrap()
+            .description
+            .clone()
+            .unwrap()
+    };
+    assert_eq!(shown(&fixture.live.current()), "the first");
+    // A new lock is a change of the bundle.
+    let host = fixture.live.current().host().ignoring_lock();
+    let now = host.load(fixture.dir.path()).await.unwrap();
+    fs::write(fixture.path("toolhost.lock"), now.lock().to_text()).unwrap();
+    watch.changed(&sandbox).await;
+    assert_eq!(shown(&fixture.live.reload().await.unwrap()), "the second");
 }

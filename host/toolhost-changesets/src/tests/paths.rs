@@ -107,6 +107,45 @@ async fn what_builds_run_cannot_be_written() {
 }
 
 #[tokio::test]
+async fn the_lock_is_neither_written_nor_deleted() {
+    let fixture = Fixture::new().await;
+    let lock = fixture.live.current().lock().to_text();
+    fs::write(fixture.path("toolhost.lock"), &lock).unwrap();
+    let id = fixture.open().await;
+    let owner = &fixture.owner;
+    for path in ["toolhost.lock", "./Toolhost.LOCK", "tools/toolhost.lock"] {
+        let written = fixture.changesets.write(&id, owner, path, b"").await;
+        let deleted = fixture.changesets.delete(&id, owner, path).await;
+        for refused in [written.map(drop), deleted.map(drop)] {
+            assert!(
+                matches!(refused, Err(ChangesetError::Path(_))),
+                "{path}: {refused:?}"
+            );
+        }
+    }
+    // What differs from it is not committed.
+    let manifest = fs::read_to_string(fixture.path("goondan.yaml")).unwrap();
+    let changed = format!(
+        "{manifest}\n---\n{}",
+        manifest.replace("name: text", "name: more")
+    );
+    fixture.write(&id, "goondan.yaml", &changed).await;
+    let outcome = fixture.commit(&id).await;
+    assert!(
+        matches!(outcome, CommitOutcome::Rejected { .. }),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        fs::read_to_string(fixture.path("goondan.yaml")).unwrap(),
+        manifest
+    );
+    assert_eq!(
+        fs::read_to_string(fixture.path("toolhost.lock")).unwrap(),
+        lock
+    );
+}
+
+#[tokio::test]
 async fn folders_and_files_do_not_take_each_others_place() {
     let fixture = Fixture::new().await;
     let id = fixture.open().await;
