@@ -158,7 +158,7 @@ pub(crate) enum Command {
         override_usage = "toolhost test [OPTIONS] [BUNDLE] [FILTER]..."
     )]
     Test(TestArgs),
-    /// Write the lock of a bundle: what its tools are, say and may do; or compare it
+    /// Write the lock of a bundle, or compare its tools with it
     #[command(after_long_help = lock::HELP)]
     Lock(LockArgs),
     /// Publish a tool of a bundle in an OCI registry

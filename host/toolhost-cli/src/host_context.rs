@@ -111,16 +111,16 @@ impl HostContext {
         Self::build(settings, policy, root, state_root, None)
     }
 
-    /// Builds a host without a state root that loads bundles whatever their locks say.
+    /// Builds a host without a state root that does not compare bundles with their locks.
     pub(crate) fn open_ignoring_lock(
         settings: &Settings,
         policy: PolicyFile,
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
-        let built = factory.builder(policy.policy.clone()).ignore_lock().build();
+        let built = factory.builder(policy.policy.clone()).build();
         let host = built.map_err(Failure::of)?;
         Ok(Self {
-            host,
+            host: host.ignoring_lock(),
             keeps_state: false,
             policy: policy.source,
             progress: factory.progress,
@@ -212,7 +212,9 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Failure> {
         Sandbox::new({
             let mut config = SandboxConfig::default();
             // This program, even if its file has been replaced since it started.
-            config.compiler = Some(Compiler::new("/proc/self/exe", [COMPILE_ARG]));
+            if cfg!(target_os = "linux") {
+                config.compiler = Some(Compiler::new("/proc/self/exe", [COMPILE_ARG]));
+            }
             config.cache = cache;
             config.http = http.clone();
             config

@@ -9,7 +9,7 @@ use serde_json::Value;
 use toolhost::{BundleWatch, LiveBundle, LoadedBundle};
 
 use crate::failure::Failure;
-use crate::host_context::note_policy_warnings;
+use crate::host_context::{self, note_policy_warnings};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 
@@ -73,9 +73,12 @@ impl Watch {
         } = read.map_err(|_| too_slow())??;
         let also = self.policy.iter().cloned().chain(secret_files);
         self.files.set_also(also);
+        // With the signers of this policy.
+        let sandbox = live.current().host().sandbox().clone();
+        let packages = host_context::packages(&sandbox, settings, &policy)?;
         let updated = live.update(|current| async move {
             let host = current.host().with_policy(policy);
-            host.reload(&current).await
+            host.with_component_source(packages).reload(&current).await
         });
         let updated = updated.await;
         let bundle = updated.map_err(|error| Failure::of_bundle(error, source.as_ref()))?;

@@ -31,8 +31,8 @@ impl KernelFeatures {
 mod tests {
     use super::*;
 
+    #[cfg(all(target_os = "linux", not(feature = "portable")))]
     #[test]
-    #[cfg_attr(feature = "portable", ignore = "it is not used")]
     fn openat2_is_detected() {
         // Every kernel that the tests run on has it; not all have the scan of pages.
         assert!(KernelFeatures::detect().openat2);

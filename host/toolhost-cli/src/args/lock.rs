@@ -31,10 +31,11 @@ Examples:
   toolhost lock --check my-bundle --policy policy.yaml     in CI
   toolhost lock --update notes my-bundle --policy policy.yaml
 
-Writes toolhost.lock beside the manifest: of each Tool the digest of its component, its imports and exports, what the
-model reads of it, and what the policy grants; of each MCP server that the policy grants, what the model reads of its
-tools, for which it is started. Commit it. From then on the bundle loads only if nothing differs, as
-far as the policy's key `lock` says so. docs/lock.md describes the file and the grades of differences.
+Writes toolhost.lock beside the manifest. For each Tool: the digest, imports and exports of its component, its
+descriptions and schemas, and its grants and limits. For each MCP server that the policy grants: the descriptions and
+schemas of its tools; the server is started to list them. Commit the file. From then on the bundle loads only if
+nothing differs, as far as the policy's key `lock` says so. docs/lock.md describes the file and the grades of
+differences.
 
 Prints what differs from the lock that was there, the gravest first.
 

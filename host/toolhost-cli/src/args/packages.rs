@@ -21,6 +21,9 @@ pub(crate) struct PublishArgs {
     /// Sign it with this private key, as `toolhost sign` does
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// The operator's policy: at which addresses that are not public registries may be
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -79,12 +82,15 @@ pub(crate) struct SignArgs {
     /// Sign with this private key: PEM, of P-256 or Ed25519
     #[arg(long, value_name = "FILE", required_unless_present_any = ["bundle", "new_key"])]
     pub(crate) key: Option<PathBuf>,
-    /// Attach a signature that another program has made: a Sigstore bundle
+    /// Attach a signature of the package that another program has made: a Sigstore bundle
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     pub(crate) bundle: Option<PathBuf>,
     /// Make a key of P-256: writes FILE and FILE.pub
     #[arg(long, value_name = "FILE", conflicts_with_all = ["reference", "key", "bundle"])]
     pub(crate) new_key: Option<PathBuf>,
+    /// The operator's policy: at which addresses that are not public registries may be
+    #[arg(long, value_name = "FILE", conflicts_with = "new_key")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -108,7 +114,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "URL", requires = "identity")]
     pub(crate) issuer: Option<String>,
     /// The certificate authorities and logs: trusted_root.json of Sigstore
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "identity")]
     pub(crate) trusted_root: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
@@ -140,7 +146,7 @@ oci://ghcr.io/me/notes:1.0@sha256:… What is there stays as it is. Nothing is w
 
 The package is kept in the cache; loads need no network afterwards.
 
-With --json: {\"tool\", \"entry\"}.
+With --json: {\"tool\", \"entry\", \"manifest\"}.
 
 Exit codes: 0 added · 2 the package cannot be pulled, or the bundle would be invalid";
 

@@ -3,11 +3,12 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use serde_json::json;
-use toolhost::lock::{Drift, LOCK, Lock, Review};
+use toolhost::events::Timestamp;
+use toolhost::lock::{Drift, LOCK, Lock, LockError, LockedTool};
 use toolhost::text::escape_lines;
 
 use super::mcp_servers;
@@ -28,6 +29,7 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     let path = folder.join(LOCK);
     let before = read(&path)?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
+    let rules = policy.policy.clone();
     let context = HostContext::open_ignoring_lock(settings, policy)?;
     let loaded = context.load(&args.bundle).await?;
     let servers = mcp_servers::start(&loaded, settings).await?;
@@ -50,22 +52,27 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     for (name, server) in others.filter(|(name, _)| !granted.contains(&name.as_str())) {
         now.mcp_servers.insert(name.clone(), server.clone());
     }
-    let now = &now;
-    let drifts = before
-        .as_ref()
-        .map_or_else(|| Lock::new().compare(now), |lock| lock.compare(now));
+    let reviewed = before.clone().unwrap_or_else(Lock::new);
+    let drifts = rules.differences(reviewed.clone(), now.clone());
     if args.check {
         return check(args, &path, before.as_ref(), &drifts);
     }
-    let mut written = before.clone().unwrap_or_else(Lock::new);
+    let now = with_reviews(now, &reviewed);
+    let mut written = reviewed;
     match &args.update {
-        Some(name) => update(&mut written, now, name)?,
-        None => written = with_reviews(now.clone(), before.as_ref()),
+        Some(name) => update(&mut written, &now, name)?,
+        None => written = now,
     }
     let is_written = |drift: &&Drift| args.update.as_ref().is_none_or(|name| *name == drift.name);
     let drifts: Vec<_> = drifts.iter().filter(is_written).cloned().collect();
-    files::write_over_file(&path, written.to_text().as_bytes())
-        .with_context(|| format!("{} cannot be written", shown(&path)))?;
+    let written_text = written.to_text();
+    Lock::parse(&written_text).map_err(|error| Failure::of(error).hint("Nothing was written."))?;
+    if read(&path)? != before {
+        let error = anyhow!("{} was changed meanwhile", text::path(&path));
+        return Err(Failure::from(error).hint("Nothing was written. Run the command again."));
+    }
+    files::write_over_file(&path, written_text.as_bytes())
+        .with_context(|| format!("{} cannot be written", text::path(&path)))?;
     print(args, &drifts, &[])?;
     if !args.json {
         let mut counts = text::counted(written.tools.len(), "Tool");
@@ -73,7 +80,7 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
             let servers = text::counted(written.mcp_servers.len(), "MCP server");
             counts.push_str(&format!(", {servers}"));
         }
-        stdout::write(&format!("{}: {counts}", shown(&path)))?;
+        stdout::write(&format!("{}: {counts}", text::path(&path)))?;
     }
     Ok(Exit::Done)
 }
@@ -83,14 +90,12 @@ fn read(path: &Path) -> Result<Option<Lock>, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         _ => {}
     }
-    let bytes = files::read("the lock", path, toolhost::lock::LOCK_BYTES_MAX as u64)?;
+    let bytes = files::read("the lock", path, toolhost::lock::LOCK_BYTES_MAX)?;
     let lock = String::from_utf8(bytes).map_err(anyhow::Error::from);
     let lock = lock.and_then(|text| Lock::parse(&text).map_err(anyhow::Error::from));
-    let lock = lock.with_context(|| format!("{} cannot be used", shown(path)));
-    lock.map(Some).map_err(|error| {
-        Failure::from(error)
-            .hint("Restore the lock that was reviewed, or remove it and write a new one.")
-    })
+    let lock = lock.with_context(|| format!("{} cannot be used", text::path(path)));
+    lock.map(Some)
+        .map_err(|error| Failure::from(error).hint(LockError::HELP))
 }
 
 fn check(
@@ -100,7 +105,7 @@ fn check(
     drifts: &[Drift],
 ) -> Result<Exit, Failure> {
     let Some(lock) = before else {
-        let error = anyhow!("there is no {}", shown(path));
+        let error = anyhow!("there is no {}", text::path(path));
         return Err(Failure::from(error).hint("Write it with `toolhost lock`, and commit it."));
     };
     let expired = expired(lock, &today());
@@ -129,18 +134,19 @@ fn update(lock: &mut Lock, now: &Lock, name: &str) -> Result<(), Failure> {
 }
 
 /// Keeps the reviews of Tools and MCP servers that have not changed.
-fn with_reviews(mut now: Lock, before: Option<&Lock>) -> Lock {
+fn with_reviews(mut now: Lock, before: &Lock) -> Lock {
     for (name, tool) in &mut now.tools {
-        let was = before.and_then(|before| before.tools.get(name));
-        if let Some(was) = was {
-            tool.reviewed_by = was.reviewed_by.clone();
-            if *was != *tool {
-                tool.reviewed_by = None;
-            }
+        let without_review = |was: &LockedTool| LockedTool {
+            reviewed_by: None,
+            ..was.clone()
+        };
+        let was = before.tools.get(name);
+        if let Some(was) = was.filter(|was| without_review(was) == *tool) {
+            tool.reviewed_by.clone_from(&was.reviewed_by);
         }
     }
     for (name, server) in &mut now.mcp_servers {
-        let was = before.and_then(|before| before.mcp_servers.get(name));
+        let was = before.mcp_servers.get(name);
         if let Some(was) = was.filter(|was| was.words == server.words) {
             server.reviewed_by = was.reviewed_by.clone();
         }
@@ -150,37 +156,16 @@ fn with_reviews(mut now: Lock, before: Option<&Lock>) -> Lock {
 
 /// Returns the Tools and MCP servers whose review has expired.
 fn expired(lock: &Lock, today: &str) -> Vec<String> {
-    let is_over = |review: &Review| review.until.as_deref().is_some_and(|until| until < today);
-    let tools = lock.tools.iter();
-    let tools = tools.map(|(name, tool)| (name, &tool.reviewed_by));
-    let servers = lock.mcp_servers.iter();
-    let reviews = tools.chain(servers.map(|(name, server)| (name, &server.reviewed_by)));
-    let expired = reviews.filter(|(_, review)| review.as_ref().is_some_and(is_over));
+    let expired = lock
+        .reviews()
+        .filter(|(_, review)| review.until.as_deref().is_some_and(|until| until < today));
     expired.map(|(name, _)| name.clone()).collect()
 }
 
 /// Returns the date in UTC, as `YYYY-MM-DD`.
 fn today() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or(Duration::ZERO);
-    date(now.as_secs() / 86_400)
-}
-
-/// Returns the date of a day after 1 January 1970.
-fn date(days: u64) -> String {
-    // Days of the calendar of 400 years that begins on 1 March.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (
-        day - (153 * month + 2) / 5 + 1,
-        if month < 10 { month + 3 } else { month - 9 },
-    );
-    let year = year + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
+    let now = Timestamp(SystemTime::now()).to_string();
+    now.chars().take_while(|&c| c != 'T').collect()
 }
 
 fn print(args: &LockArgs, drifts: &[Drift], expired: &[String]) -> Result<(), Failure> {
@@ -193,7 +178,7 @@ fn print(args: &LockArgs, drifts: &[Drift], expired: &[String]) -> Result<(), Fa
     lines.extend(
         expired
             .iter()
-            .map(|name| format!("{name}: its review has expired")),
+            .map(|name| format!("{}: its review has expired", text::line(name))),
     );
     if lines.is_empty() && args.check {
         lines.push("nothing differs from the lock".to_owned());
@@ -212,33 +197,11 @@ fn line(drift: &Drift) -> String {
             .collect(),
         None => String::new(),
     };
-    let (grade, what) = (drift.grade.as_str(), &drift.what);
-    let name = &drift.name;
+    let (grade, what) = (drift.grade.as_str(), text::line(&drift.what));
+    let name = text::line(&drift.name);
     format!(
         "{name}: {grade}: {what}{}{}",
         part("-", &drift.before),
         part("+", &drift.after)
     )
-}
-
-fn shown(path: &Path) -> String {
-    text::line(&path.to_string_lossy())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::date;
-
-    #[test]
-    fn days_are_dates() {
-        for (days, expected) in [
-            (0, "1970-01-01"),
-            (59, "1970-03-01"),
-            (11_016, "2000-02-29"),
-            (20_781, "2026-11-24"),
-            (47_541, "2100-03-01"),
-        ] {
-            assert_eq!(date(days), expected);
-        }
-    }
 }

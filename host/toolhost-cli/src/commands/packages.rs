@@ -80,6 +80,14 @@ impl Puller {
         self.source.pull(reference, vendored, max).await
     }
 
+    /// Returns a reference with its own digest, or else with the one that its tag has now.
+    async fn with_digest(&self, reference: PackageReference) -> Result<PackageReference, Failure> {
+        match reference.digest() {
+            Some(_) => Ok(reference),
+            None => self.resolve(&reference).await,
+        }
+    }
+
     /// Returns the reference with the digest that its tag has now.
     async fn resolve(&self, reference: &PackageReference) -> Result<PackageReference, Failure> {
         let _phase = self

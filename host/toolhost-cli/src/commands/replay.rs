@@ -16,7 +16,8 @@ use super::recording_file;
 use crate::args::ReplayArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::host_context::{HostContext, StateRoot};
+use crate::host_context::HostContext;
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
@@ -41,7 +42,7 @@ async fn run(
             "Make the call again with `toolhost call --record FILE`, or compare with --diff.",
         ));
     }
-    let context = HostContext::open(settings, None, StateRoot::Optional).await?;
+    let context = HostContext::open_ignoring_lock(settings, PolicyFile::default())?;
     let bundle = context.load(&args.bundle).await?;
     let mut options = ReplayOptions::default();
     let stepping = args.step.then(|| Stepping::start(recording, args.json));

@@ -1,11 +1,18 @@
 //! Makes untrusted text safe for a terminal.
 
+use std::path::Path;
+
 use toolhost::text::needs_escape;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Escapes control characters as `\u{…}`, and replaces line breaks and tabs by blanks.
 pub(crate) fn line(text: &str) -> String {
     toolhost::text::shorten(text, usize::MAX)
+}
+
+/// Returns a path as [`line`] does. Bytes that are not UTF-8 are replaced.
+pub(crate) fn path(path: &Path) -> String {
+    line(&path.to_string_lossy())
 }
 
 /// Replaces each control character in a file's text by a visible one of the same length, so that byte

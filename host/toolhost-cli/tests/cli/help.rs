@@ -29,7 +29,7 @@ Commands:
   mcp          Authorize this host at MCP servers that require OAuth
   auth         Grant tools access to the accounts of users: OAuth
   test         Run the test cases of a bundle's tools, and cases generated from their schemas
-  lock         Write the lock of a bundle: what its tools are, say and may do; or compare it
+  lock         Write the lock of a bundle, or compare its tools with it
   publish      Publish a tool of a bundle in an OCI registry
   add          Add a tool of an OCI registry to a bundle, by digest
   update       Update the digests of a bundle's packages to those that their tags have now

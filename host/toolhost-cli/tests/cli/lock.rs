@@ -142,9 +142,28 @@ fn each_drift_has_its_grade_and_refuses_the_load() {
     // Grants and limits.
     setup.policy("tools: {tool: {http: {allow: ['https://example.com/']}}}");
     assert_eq!(setup.differs(), ["new-grant"]);
+    setup.policy("tools: {tool: {readOnly: true}}");
+    assert_eq!(setup.differs(), ["less", "less"]);
+    setup.lock(&[]).exits(0);
+    assert!(
+        setup.text().contains("readOnlyHint: true"),
+        "{}",
+        setup.text()
+    );
+    setup.policy("{}");
+    assert_eq!(setup.differs(), ["new-grant", "new-grant"]);
+    setup.lock(&[]).exits(0);
     setup.policy("tools: {tool: {limits: {deadlineMs: 1}}}");
     assert_eq!(setup.differs(), ["new-grant"]);
     setup.policy("tools: {tool: {env: {TOKEN: s3cret}}}");
+    assert_eq!(setup.differs(), ["new-grant"]);
+    setup.policy(
+        "tools: {tool: {http: {allow: ['https://example.com/'], credentials: [\
+         {origin: 'https://example.com', header: authorization, value: {fromFile: secret}}]}}}",
+    );
+    setup.terminal.write("secret", "s3cret");
+    assert_eq!(setup.differs(), ["new-grant", "new-grant"]);
+    setup.policy("tools: {tool: {env: {TOKEN: {fromFile: secret}}}}");
     assert_eq!(setup.differs(), ["new-grant"]);
     setup.lock(&[]).exits(0);
     assert!(
@@ -187,7 +206,7 @@ fn a_policy_says_which_drift_stops_and_whether_a_lock_is_required() {
     setup.policy("lock: [wrods]");
     let refused = setup.run("check", &[]);
     assert!(
-        refused.stderr.contains("'wrods' is no grade"),
+        refused.stderr.contains("unknown grade 'wrods'"),
         "{}",
         refused.stderr
     );
@@ -251,14 +270,118 @@ fn a_lock_that_cannot_be_read_refuses_the_load() {
         (text.replace("Writes bytes", "Writes all"), "edited by hand"),
         ("version: 9\n".to_owned(), "version 9"),
         ("{".to_owned(), "not a lock"),
+        (
+            text.replacen(
+                "    component:",
+                "    reviewedBy: {name: ann, until: soon}\n    component:",
+                1,
+            ),
+            "has the date 'soon'",
+        ),
     ] {
         setup.terminal.write("bundle/toolhost.lock", broken);
         let refused = setup.run("check", &[]).exits(1);
         assert!(refused.stderr.contains(reason), "{}", refused.stderr);
         setup.lock(&["--check"]).exits(2);
     }
-    let ran = setup.lock(&["--update", "none"]);
-    ran.exits(2);
+}
+
+#[test]
+fn an_update_writes_the_entry_of_one_tool_and_keeps_reviews_of_what_has_not_changed() {
+    let setup = Setup::new();
+    let ran = setup.lock(&["--update", "none"]).exits(2);
+    let reason = "neither the bundle nor the lock has a Tool or an MCP server 'none'";
+    assert!(ran.stderr.contains(reason), "{}", ran.stderr);
+    let tool = |name: &str, description: &str| {
+        let mut tool: Value = serde_json::from_str(&manifest(description, &schema())).unwrap();
+        tool["metadata"]["name"] = json!(name);
+        tool.to_string()
+    };
+    let write = |one: &str, two: &str| {
+        let text = format!("{}\n---\n{}\n", tool("tool", one), tool("other", two));
+        setup.terminal.write("bundle/goondan.yaml", text);
+    };
+    write("one", "two");
+    setup.lock(&[]).exits(0);
+    // Both were reviewed.
+    let text: String = setup
+        .text()
+        .lines()
+        .flat_map(|line| match line.starts_with("    component:") {
+            true => vec![
+                "    reviewedBy: {name: ann}\n".to_owned(),
+                format!("{line}\n"),
+            ],
+            false => vec![format!("{line}\n")],
+        })
+        .collect();
+    setup.terminal.write("bundle/toolhost.lock", text);
+    write("one of ours", "two of ours");
+    setup.lock(&["--update", "other"]).exits(0);
+    let text = setup.text();
+    assert!(
+        text.contains("two of ours") && !text.contains("one of ours"),
+        "{text}"
+    );
+    assert_eq!(text.matches("ann").count(), 1, "{text}");
+    setup.lock(&["--update", "other"]).exits(0);
+    assert_eq!(setup.text(), text);
+}
+
+#[test]
+fn what_a_lock_has_cannot_write_to_the_terminal() {
+    let setup = Setup::new();
+    let name = "x\u{1b}[2J\nnothing differs from the lock";
+    let text = setup.text().replacen("tools:\n", &format!("tools:\n  {}: {{source: a, component: b, reviewedBy: {{name: a, until: \"2020-01-01\"}}}}\n", json!(name)), 1);
+    setup.terminal.write("bundle/toolhost.lock", text);
+    let checked = setup.lock(&["--check"]).exits(1);
+    let expected = "x\\u{1b}[2J nothing differs from the lock: less: the Tool\n  - a\n\
+                    x\\u{1b}[2J nothing differs from the lock: its review has expired\n";
+    assert_eq!(checked.stdout, expected);
+    let loaded = setup.run("check", &[]).exits(1);
+    assert!(!loaded.stderr.contains("\u{1b}[2J"), "{}", loaded.stderr);
+}
+
+#[test]
+fn a_locked_bundle_is_published_and_its_cases_may_have_policies_of_their_own() {
+    let setup = Setup::new();
+    setup.policy("tools: {tool: {agents: true}}");
+    setup.lock(&[]).exits(0);
+    // Without that policy it does not load, but it is published: whoever adds it has a policy and a lock of their own.
+    setup.terminal.write("empty.yaml", "{}");
+    let mut command = setup
+        .terminal
+        .toolhost(["publish", "127.0.0.1:9/me/tool:1"]);
+    let published = Ran::of(command.arg(setup.terminal.path("bundle"))).exits(2);
+    assert!(
+        published.stderr.contains("cannot be reached"),
+        "{}",
+        published.stderr
+    );
+    let case = "- name: writes nothing\n  tool: tool__run\n  args: {path: x}\n  \
+                policy: {tools: {tool: {readOnly: true}}}\n  expect: {status: error}\n";
+    setup.terminal.write("bundle/tests/cases.yaml", case);
+    let tested = setup.run("test", &["--no-generated"]);
+    assert!(
+        !tested.stderr.contains("E_CONFIG_LOCK"),
+        "{}",
+        tested.stderr
+    );
+    tested.exits(0);
+    // Only the operator's policy says what the lock stops.
+    let case = case.replace("policy: {tools", "policy: {lock: none, tools");
+    setup.terminal.write("bundle/tests/cases.yaml", case);
+    let refused = setup.run("test", &["--no-generated"]);
+    let words = refused
+        .stderr
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        words.contains("only the operator's policy may change"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// A bundle whose only tools are those of an MCP server.

@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -143,7 +144,8 @@ fn a_tool_that_was_published_is_added_by_digest_and_called_without_the_registry(
     // The same tool has the same digest.
     assert_eq!(publish(&terminal, "echo", "say", &reference), published);
     let ran = add(&terminal, &[&reference, "--as", "parrot"]).exits(0);
-    assert!(ran.stdout.contains(&published), "{}", ran.stdout);
+    let expected = format!("added the Tool parrot of {published}\n");
+    assert!(ran.stdout.ends_with(&expected), "{}", ran.stdout);
     assert!(
         manifest(&terminal).contains(&published),
         "{}",
@@ -277,6 +279,93 @@ fn an_update_writes_the_digest_that_the_tag_has_now() {
     let text = manifest(&terminal);
     assert!(text.contains(&second) && !text.contains(&first), "{text}");
     call(&terminal, "tool__a", &json!({})).exits(0);
+}
+
+#[test]
+fn an_update_changes_the_tools_that_are_asked_for_and_nothing_else() {
+    let Some(registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let reference = format!("{}/me/tool:1", registry.host);
+    let first = publish(&terminal, "echo", "say", &reference);
+    // Two Tools of one entry, of which one has other descriptions, and a comment with the entry.
+    add(&terminal, &[&reference, "--as", "one"]).exits(0);
+    add(&terminal, &[&reference, "--as", "two"]).exits(0);
+    let text = manifest(&terminal).replace("name: one", &format!("name: one # was {first}"));
+    terminal.write("bundle/goondan.yaml", &text);
+    let update = |more: &[&str]| {
+        let mut command = terminal.toolhost(["update"]);
+        Ran::of(command.arg(terminal.path("bundle")).args(more))
+    };
+    let ran = update(&["--tool", "three"]).exits(2);
+    assert!(
+        ran.stderr.contains("no Tool 'three'") && ran.stderr.contains("one, two"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(manifest(&terminal), text);
+
+    let second = publish(&terminal, "two_handlers", "a", &reference);
+    let ran = update(&["--tool", "two", "--json"]).exits(0).json();
+    assert_eq!(ran["updated"][0]["tool"], "two", "{ran}");
+    assert_eq!(ran["updated"].as_array().unwrap().len(), 1, "{ran}");
+    let changed = manifest(&terminal);
+    let (one, two) = changed.split_once("\n---\n").unwrap();
+    let (own, _) = text.split_once("\n---\n").unwrap();
+    assert_eq!(one, own);
+    assert!(two.contains(&second) && !two.contains(&first), "{two}");
+
+    let ran = update(&["--json"]).exits(0).json();
+    assert_eq!(ran["updated"][0]["words"], "edited", "{ran}");
+    let changed = manifest(&terminal);
+    let expected = own.replace(&format!("\"{first}\""), &format!("\"{second}\""));
+    assert_eq!(changed.split_once("\n---\n").unwrap().0, expected);
+    assert!(expected.contains(&format!("# was {first}")), "{expected}");
+}
+
+#[test]
+fn the_name_of_a_package_that_the_policy_has_rules_for_is_reported() {
+    let Some(registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let reference = format!("{}/me/echo:1.0", registry.host);
+    publish(&terminal, "echo", "say", &reference);
+    let policy = terminal.write("policy.yaml", "tools: {echo: {agents: true}}");
+    let policy = policy.to_str().unwrap();
+    let ran = add(
+        &terminal,
+        &[&reference, "--as", "other", "--policy", policy],
+    )
+    .exits(0);
+    assert!(!ran.stderr.contains("has rules"), "{}", ran.stderr);
+    let ran = add(&terminal, &[&reference, "--policy", policy]).exits(0);
+    let words = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("the policy has rules for a Tool named echo"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_vendor_folder_that_is_a_link_is_neither_written_nor_read() {
+    let Some(registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let reference = format!("{}/me/echo:1.0", registry.host);
+    publish(&terminal, "echo", "say", &reference);
+    add(&terminal, &[&reference]).exits(0);
+    fs::create_dir(terminal.path("elsewhere")).unwrap();
+    symlink("../elsewhere", terminal.path("bundle/vendor")).unwrap();
+    let ran = Ran::of(terminal.toolhost(["vendor"]).arg(terminal.path("bundle"))).exits(2);
+    assert!(ran.stderr.contains("symbolic link"), "{}", ran.stderr);
+    assert_eq!(fs::read_dir(terminal.path("elsewhere")).unwrap().count(), 0);
+    let ran = call(&terminal, "echo__say", &json!({}));
+    assert!(ran.stderr.contains("symbolic link"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `toolhost add`: adds a Tool of a registry to a bundle.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use toolhost::ResourceName;
 use toolhost_package::tool_document;
 
 use super::edit::ManifestFile;
@@ -17,12 +18,19 @@ pub(crate) async fn add(args: &AddArgs, settings: &Settings) -> Result<Exit, Fai
     let manifest = ManifestFile::read(&args.bundle)?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
-    let reference = match asked.digest() {
-        Some(_) => asked,
-        None => puller.resolve(&asked).await?,
-    };
+    let reference = puller.with_digest(asked).await?;
     let pulled = puller.pull(&reference, None).await?;
-    let tool = tool_document(&tool_of(&pulled)?, &reference, args.name.as_ref());
+    let resource = tool_of(&pulled)?;
+    let own = resource
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let name = args
+        .name
+        .as_ref()
+        .map_or(own, ResourceName::as_str)
+        .to_owned();
+    let tool = tool_document(&resource, &reference, args.name.as_ref());
     let tool = tool.map_err(|error| Failure::of(error).hint("Nothing was changed."))?;
     let changed = match manifest.text.as_deref().map(str::trim_end) {
         None | Some("") => tool,
@@ -31,10 +39,24 @@ pub(crate) async fn add(args: &AddArgs, settings: &Settings) -> Result<Exit, Fai
     manifest.write(&changed)?;
     let entry = reference.to_string();
     match args.json {
-        true => stdout::json(&json!({"entry": entry, "manifest": manifest.path()}))?,
+        true => stdout::json(&json!({
+            "tool": name,
+            "entry": entry,
+            "manifest": manifest.path().to_string_lossy(),
+        }))?,
         false => {
-            let path = text::line(&manifest.path().to_string_lossy());
-            stdout::write(&format!("{path}: added {entry}"))?;
+            let path = text::path(&manifest.path());
+            stdout::write(&format!(
+                "{path}: added the Tool {} of {entry}",
+                text::line(&name)
+            ))?;
+            // The name comes from the package, and grants go by the name.
+            if args.name.is_none() && policy.policy.names_tool(&name) {
+                settings.note(&format!(
+                    "the policy has rules for a Tool named {}, which this package gets; --as NAME gives it another name",
+                    text::line(&name)
+                ));
+            }
             settings.note("an Agent has the tool when its spec.tools names it; `toolhost check` loads the bundle");
         }
     }

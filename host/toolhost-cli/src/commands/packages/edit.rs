@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use toolhost_manifest::Bundle;
 use toolhost_manifest::bundle::{BundleView, MANIFEST};
 
@@ -38,7 +38,7 @@ impl ManifestFile {
             Ok(_) => {
                 let bytes = files::read("the manifest", &path, MANIFEST_BYTES_MAX)?;
                 let text = String::from_utf8(bytes);
-                Some(text.with_context(|| format!("{} is not UTF-8", shown(&path)))?)
+                Some(text.with_context(|| format!("{} is not UTF-8", text::path(&path)))?)
             }
             Err(_) => None,
         };
@@ -50,10 +50,10 @@ impl ManifestFile {
         self.folder.join(&self.name)
     }
 
-    /// Writes another text, if the bundle is valid with it.
-    pub(super) fn write(&self, text: &str) -> Result<(), Failure> {
+    /// Writes another text, if the bundle is valid with it and nobody has changed the manifest since it was read.
+    pub(super) fn write(&self, changed: &str) -> Result<(), Failure> {
         let checked = tempfile::tempdir().context("a temporary directory cannot be made")?;
-        fs::write(checked.path().join("manifest"), text)
+        fs::write(checked.path().join("manifest"), changed)
             .context("a temporary file cannot be written")?;
         let files = BTreeMap::from([(self.name.clone(), Some(PathBuf::from("manifest")))]);
         let view = BundleView::new(checked.path(), files)
@@ -67,12 +67,12 @@ impl ManifestFile {
         opened.map_err(|error| {
             Failure::of_bundle(error, None).hint("The manifest was not changed.")
         })?;
-        files::write_over_file(&self.path(), text.as_bytes())
-            .with_context(|| format!("{} cannot be written", shown(&self.path())))?;
+        if Self::read(&self.path())?.text != self.text {
+            let error = anyhow!("{} was changed meanwhile", text::path(&self.path()));
+            return Err(Failure::from(error).hint("Nothing was written. Run the command again."));
+        }
+        files::write_over_file(&self.path(), changed.as_bytes())
+            .with_context(|| format!("{} cannot be written", text::path(&self.path())))?;
         Ok(())
     }
-}
-
-fn shown(path: &Path) -> String {
-    text::line(&path.to_string_lossy())
 }

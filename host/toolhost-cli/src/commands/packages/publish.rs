@@ -3,7 +3,6 @@
 use anyhow::anyhow;
 use bytes::Bytes;
 use serde_json::json;
-use toolhost_manifest::Policy;
 use toolhost_manifest::bundle::package::is_package;
 use toolhost_package::{PackageContents, RegistryError, tool_json};
 
@@ -12,7 +11,8 @@ use super::{open, reference};
 use crate::args::PublishArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::host_context::{self, HostContext, StateRoot};
+use crate::host_context::{self, HostContext};
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::progress::Progress;
 use crate::terminal::stdout;
@@ -25,7 +25,8 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
     }
     let key = args.key.as_deref().map(read_key).transpose()?;
     // Everything that would keep others from loading it is found here.
-    let context = HostContext::open(settings, None, StateRoot::Optional).await?;
+    let policy = PolicyFile::read(args.policy.as_deref()).await?;
+    let context = HostContext::open_ignoring_lock(settings, policy.clone())?;
     let loaded = context.load(&args.bundle).await?;
     let mut tools = loaded.bundle().tools().iter();
     let tool = match &args.tool {
@@ -74,7 +75,13 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
     );
     let contents = contents
         .map_err(|error| Failure::of(error).hint("Shorten the descriptions and schemas."))?;
-    let packages = host_context::packages(&sandbox, settings, &Policy::default())?;
+    // It was read a second time.
+    if contents.component.digest != format!("sha256:{}", facts.sha256) {
+        let name = &tool.metadata.name;
+        let error = anyhow!("the component of the Tool {name} was changed meanwhile");
+        return Err(Failure::from(error).hint("Run the command again."));
+    }
+    let packages = host_context::packages(&sandbox, settings, &policy.policy)?;
     let registry = packages.registry();
     let progress = Progress::start(settings.verbosity);
     let phase = progress.waiting(&format!("publishing {reference}"));
@@ -92,8 +99,8 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
         .push_blob(&reference, contents.config_type(), contents.config.clone())
         .await
         .map_err(failed)?;
-    // Last: what has a manifest is complete.
-    let pushed = registry.push_manifest(&reference, contents.manifest, reference.tag());
+    // What has a manifest is complete, and what has a tag is signed.
+    let pushed = registry.push_manifest(&reference, contents.manifest.clone(), None);
     let digest = pushed.await.map_err(failed)?;
     let published = reference
         .clone()
@@ -103,6 +110,8 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
         let bundle = key.sign(&digest).map_err(Failure::of)?;
         attach(registry, &published, bundle).await?;
     }
+    let tagged = registry.push_manifest(&reference, contents.manifest, reference.tag());
+    tagged.await.map_err(failed)?;
     drop(phase);
     match args.json {
         true => stdout::json(&json!({"reference": published.to_string(), "digest": digest}))?,

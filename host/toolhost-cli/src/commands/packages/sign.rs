@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use bytes::Bytes;
 use serde_json::json;
 use toolhost_manifest::bundle::package::PackageReference;
-use toolhost_package::{BUNDLE_TYPE, Descriptor, KeyError, Registry, RegistryError, SigningKey};
+use toolhost_package::{
+    BUNDLE_MAX, BUNDLE_TYPE, Descriptor, KeyError, Registry, RegistryError, SigningKey,
+    check_bundle,
+};
 
 use super::{Puller, reference};
 use crate::args::SignArgs;
@@ -17,32 +20,45 @@ use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
-/// Most bytes of a file with a key, and of a bundle.
+/// Most bytes of a file with a key.
 const KEY_MAX: u64 = 64 << 10;
-const BUNDLE_MAX: u64 = 256 << 10;
 
 pub(crate) async fn sign(args: &SignArgs, settings: &Settings) -> Result<Exit, Failure> {
     if let Some(path) = &args.new_key {
         return new_key(path, args.json);
     }
     let asked = reference(args.reference.as_deref().unwrap_or_default())?;
-    let puller = Puller::new(settings, &PolicyFile::default())?;
+    let policy = PolicyFile::read(args.policy.as_deref()).await?;
+    let puller = Puller::new(settings, &policy)?;
     // Before the key: a reference that does not exist is the more likely mistake.
-    let package = puller.resolve(&asked).await?;
+    let package = puller.with_digest(asked).await?;
     let digest = package.digest().unwrap_or_default();
     let bundle = match (&args.key, &args.bundle) {
         (Some(key), _) => read_key(key)?.sign(digest).map_err(Failure::of)?,
         (None, Some(bundle)) => {
             let bytes = files::read("the signature", bundle, BUNDLE_MAX)?;
-            let text = String::from_utf8(bytes);
-            text.map_err(|_| anyhow!("{} is not UTF-8", shown(bundle)))?
+            let json = String::from_utf8(bytes);
+            let json = json.map_err(|_| anyhow!("{} is not UTF-8", text::path(bundle)))?;
+            check_bundle(&json, digest).map_err(|error| {
+                let error = anyhow::Error::new(error).context(format!(
+                    "{} is not a signature of {package}",
+                    text::path(bundle)
+                ));
+                Failure::from(error)
+                    .hint("Name the Sigstore bundle of this package. Nothing was written.")
+            })?;
+            json
         }
         (None, None) => return Err(Failure::from(anyhow!("neither a key nor a bundle"))),
     };
     attach(puller.source.registry(), &package, bundle).await?;
-    match args.json {
-        true => stdout::json(&json!({"reference": package.to_string(), "digest": digest}))?,
-        false => stdout::write(&format!("signed {package}"))?,
+    match (args.json, &args.bundle) {
+        (true, _) => stdout::json(&json!({"reference": package.to_string(), "digest": digest}))?,
+        (false, None) => stdout::write(&format!("signed {package}"))?,
+        (false, Some(bundle)) => stdout::write(&format!(
+            "attached {} to {package}; `toolhost verify` verifies it",
+            text::path(bundle)
+        ))?,
     }
     Ok(Exit::Done)
 }
@@ -57,7 +73,7 @@ pub(super) fn read_key(path: &Path) -> Result<SigningKey, Failure> {
     let text = str::from_utf8(&bytes).map_err(|_| KeyError::Pem);
     let key = text.and_then(SigningKey::from_pem);
     key.map_err(|error| {
-        let error = anyhow::Error::new(error).context(format!("{} cannot sign", shown(path)));
+        let error = anyhow::Error::new(error).context(format!("{} cannot sign", text::path(path)));
         Failure::from(error).hint(hint)
     })
 }
@@ -85,24 +101,25 @@ fn new_key(path: &Path, is_json: bool) -> Result<Exit, Failure> {
     public.push(".pub");
     let public = Path::new(&public);
     if let Some(there) = [path, public].into_iter().find(|path| path.exists()) {
-        let error = anyhow!("{} exists, and was not replaced", shown(there));
+        let error = anyhow!("{} exists, and was not replaced", text::path(there));
         return Err(Failure::from(error).hint("Name a file that does not exist."));
     }
     let (key, pem) = SigningKey::generate().map_err(Failure::of)?;
-    files::write_private(path, pem.as_bytes())?;
-    files::write_over_file(public, key.public_pem().as_bytes())?;
+    let failed = |path: &Path| format!("{} cannot be written", text::path(path));
+    files::write_private(path, pem.as_bytes()).with_context(|| failed(path))?;
+    files::write_over_file(public, key.public_pem().as_bytes()).with_context(|| failed(public))?;
     let fingerprint = key.fingerprint();
     match is_json {
-        true => stdout::json(&json!({"key": path, "public": public, "fingerprint": fingerprint}))?,
+        true => stdout::json(&json!({
+            "key": path.to_string_lossy(),
+            "public": public.to_string_lossy(),
+            "fingerprint": fingerprint,
+        }))?,
         false => stdout::write(&format!(
             "{}: the private key; keep it secret\n{}: the public key, {fingerprint}",
-            shown(path),
-            shown(public)
+            text::path(path),
+            text::path(public)
         ))?,
     }
     Ok(Exit::Done)
-}
-
-fn shown(path: &Path) -> String {
-    text::line(&path.to_string_lossy())
 }

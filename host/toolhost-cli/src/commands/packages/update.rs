@@ -1,8 +1,13 @@
 //! `toolhost update`: writes the digests that tags have now.
 
+use std::ops::Range;
+
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use toolhost_manifest::bundle::package::PackageReference;
+use toolhost::ResourceName;
+use toolhost::manifest::{Place, ToolResource};
+use toolhost_manifest::bundle::OpenBundle;
+use toolhost_manifest::bundle::package::{PackageReference, is_package};
 use toolhost_package::{Pulled, tool_document};
 
 use super::edit::ManifestFile;
@@ -14,16 +19,16 @@ use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::stdout;
 
-/// What became of the descriptions and schemas of a Tool.
+/// What is done with the descriptions and schemas of a Tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Words {
+enum Descriptions {
     Same,
     Replaced,
     /// They were edited in the bundle, and stay.
     Edited,
 }
 
-impl Words {
+impl Descriptions {
     fn as_str(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -33,43 +38,46 @@ impl Words {
     }
 }
 
+/// A change of a text: what replaces a range of it.
+struct Edit {
+    range: Range<usize>,
+    new: String,
+}
+
 pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let opened = open(&args.bundle).await?;
     let manifest = ManifestFile::read(&args.bundle)?;
+    let opened = open(&args.bundle).await?;
+    check_name(&opened, args.tool.as_ref())?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
-    let mut text = manifest.text.clone().unwrap_or_default();
-    let mut updated = Vec::new();
+    let text = manifest.text.clone().unwrap_or_default();
+    let (mut edits, mut updated) = (Vec::new(), Vec::new());
     for tool in opened.bundle().tools() {
         let name = &tool.metadata.name;
         let before = PackageReference::parse(&tool.spec.entry).ok();
         let before = before.filter(|it| it.tag().is_some() && it.digest().is_some());
         let is_asked = args.tool.as_ref().is_none_or(|asked| asked == name);
-        let Some(before) = before.filter(|_| is_asked && tool.spec.entry.starts_with("oci://"))
-        else {
+        let Some(before) = before.filter(|_| is_asked && is_package(&tool.spec.entry)) else {
             continue;
         };
         let after = puller.resolve(&before).await?;
         if after == before {
             continue;
         }
-        if !text.contains(&before.to_string()) {
-            let error = anyhow!("the Tool {name} is in a manifest that this one includes");
-            return Err(Failure::from(error).hint("Update that bundle. Nothing was changed."));
-        }
+        let at = entry_in(&text, &opened, tool)?;
         let new = puller.pull(&after, None).await?;
         let old = puller.pull(&before, Some(opened.dir())).await.ok();
-        let (changed, words) = changed(&text, tool.metadata.name.as_str(), old.as_ref(), &new)?;
-        text = changed;
+        let (edit, descriptions) = edit(&text, at, tool, old.as_ref(), &new);
+        edits.push(edit);
         updated.push(json!({
             "tool": name,
             "before": before.to_string(),
             "after": after.to_string(),
-            "words": words.as_str(),
+            "words": descriptions.as_str(),
         }));
     }
     if !updated.is_empty() {
-        manifest.write(&text)?;
+        manifest.write(&with_edits(text, edits))?;
     }
     match args.json {
         true => stdout::json(&json!({ "updated": updated }))?,
@@ -78,38 +86,82 @@ pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// Returns the manifest with another package of a Tool.
-fn changed(
+fn check_name(opened: &OpenBundle, asked: Option<&ResourceName>) -> Result<(), Failure> {
+    let names = opened.bundle().tools().iter();
+    let names: Vec<&str> = names.map(|tool| tool.metadata.name.as_str()).collect();
+    match asked.filter(|asked| !names.contains(&asked.as_str())) {
+        None => Ok(()),
+        Some(asked) => {
+            let error = anyhow!("the bundle has no Tool '{asked}'");
+            Err(Failure::from(error).hint(format!("It has {}.", names.join(", "))))
+        }
+    }
+}
+
+/// Returns where the entry of a Tool is in the text of the bundle's own manifest.
+fn entry_in(text: &str, opened: &OpenBundle, tool: &ToolResource) -> Result<Range<usize>, Failure> {
+    let name = &tool.metadata.name;
+    let Place { file, position, .. } = opened.entry_place(tool);
+    let range = position.map(|at| at.span.offset..at.span.offset.saturating_add(at.span.length));
+    let is_there = |range: &Range<usize>| {
+        let entry = text.get(range.clone());
+        entry.is_some_and(|entry| entry.contains(&tool.spec.entry))
+    };
+    if file != opened.name() {
+        let error = anyhow!("the Tool {name} is in a manifest that this one includes: {file}");
+        return Err(Failure::from(error).hint("Update that bundle. Nothing was changed."));
+    }
+    range.filter(is_there).ok_or_else(|| {
+        let error = anyhow!("the entry of the Tool {name} is not written in one piece");
+        Failure::from(error).hint("Write it as `entry: oci://…`. Nothing was changed.")
+    })
+}
+
+/// Returns what changes for another package of a Tool, whose entry is at this range.
+fn edit(
     text: &str,
-    name: &str,
+    entry: Range<usize>,
+    tool: &ToolResource,
     old: Option<&Pulled>,
     new: &Pulled,
-) -> Result<(String, Words), Failure> {
-    let name = toolhost::ResourceName::parse(name).ok();
+) -> (Edit, Descriptions) {
     let document = |pulled: &Pulled| {
-        let tool = tool_of(pulled).ok()?;
-        tool_document(&tool, &pulled.reference, name.as_ref()).ok()
+        let resource = tool_of(pulled).ok()?;
+        tool_document(&resource, &pulled.reference, Some(&tool.metadata.name)).ok()
     };
-    let before = old.map(|old| old.reference.to_string());
-    let before = before.unwrap_or_default();
-    let entry_alone = || match before.is_empty() {
-        true => Err(Failure::from(anyhow!(
-            "the package that the bundle has now cannot be pulled"
-        ))
-        .hint("Remove the Tool from the manifest, and add it again with `toolhost add`.")),
-        false => Ok(text.replace(&before, &new.reference.to_string())),
+    let entry_alone = || {
+        let written = text.get(entry.clone()).unwrap_or_default();
+        Edit {
+            new: written.replace(&tool.spec.entry, &new.reference.to_string()),
+            range: entry.clone(),
+        }
     };
-    let (own, next) = (old.and_then(document), document(new));
-    if old.map(|old| &old.tool) == Some(&new.tool) {
-        return Ok((entry_alone()?, Words::Same));
+    if old.is_some_and(|old| old.tool == new.tool) {
+        return (entry_alone(), Descriptions::Same);
     }
-    match (own, next) {
-        (Some(own), Some(next)) if text.contains(own.trim_end()) => Ok((
-            text.replace(own.trim_end(), next.trim_end()),
-            Words::Replaced,
-        )),
-        _ => Ok((entry_alone()?, Words::Edited)),
+    // The document as `toolhost add` has written it, around the entry.
+    let written = old.and_then(document).and_then(|own| {
+        let own = own.trim_end();
+        let mut found = text.match_indices(own).map(|(at, _)| at..at + own.len());
+        found.find(|range| range.contains(&entry.start))
+    });
+    match (written, document(new)) {
+        (Some(range), Some(next)) => {
+            let new = next.trim_end().to_owned();
+            (Edit { range, new }, Descriptions::Replaced)
+        }
+        _ => (entry_alone(), Descriptions::Edited),
     }
+}
+
+/// Returns a text with changes, which do not overlap.
+fn with_edits(mut text: String, mut edits: Vec<Edit>) -> String {
+    // From the end, so that the other ranges stay.
+    edits.sort_by_key(|edit| std::cmp::Reverse(edit.range.start));
+    for Edit { range, new } in edits {
+        text.replace_range(range, &new);
+    }
+    text
 }
 
 fn lines(updated: &[Value]) -> String {

@@ -29,14 +29,19 @@ pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exi
             .signatures(&reference, Some(opened.dir()))
             .await;
         match signatures {
-            // That of the policy's signer first.
-            Ok(all) => pulled.signatures.extend(all),
+            // Loads verify the first line first: the signature that the policy accepts.
+            Ok(all) => {
+                for one in all {
+                    if !pulled.signatures.contains(&one) {
+                        pulled.signatures.push(one);
+                    }
+                }
+            }
             Err(error) if pulled.signatures.is_empty() => settings.note(&format!(
                 "signatures of {reference} are not copied: {error}"
             )),
             Err(_) => {}
         }
-        pulled.signatures.dedup();
         let store = store.clone();
         let kept = puller.sandbox.compute(move || pulled.keep(&store)).await;
         let kept = kept.map_err(Failure::of)?;
@@ -45,7 +50,7 @@ pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exi
         })?;
         count += 1;
     }
-    let path = text::line(&store.dir().to_string_lossy());
+    let path = text::path(store.dir());
     stdout::write(&format!("{path}: {}", text::counted(count, "package")))?;
     Ok(Exit::Done)
 }

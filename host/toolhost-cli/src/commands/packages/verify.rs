@@ -32,6 +32,10 @@ pub(crate) async fn verify(args: &VerifyArgs, settings: &Settings) -> Result<Exi
         puller.source = puller.source.require(signers);
     }
     let path = Path::new(&args.what);
+    if path.exists() && PackageReference::parse(&args.what).is_ok() {
+        let error = anyhow!("'{}' names a package and a file", args.what);
+        return Err(Failure::from(error).hint("For the file, begin the path with ./"));
+    }
     let (packages, folder) = match path.exists() {
         true => {
             let opened = open(path).await?;
@@ -42,11 +46,7 @@ pub(crate) async fn verify(args: &VerifyArgs, settings: &Settings) -> Result<Exi
             (packages?, Some(opened.dir().to_owned()))
         }
         false => {
-            let asked = reference(&args.what)?;
-            let package = match asked.digest() {
-                Some(_) => asked,
-                None => puller.resolve(&asked).await?,
-            };
+            let package = puller.with_digest(reference(&args.what)?).await?;
             (vec![package], None)
         }
     };
@@ -90,10 +90,15 @@ fn rules(args: &VerifyArgs) -> Result<PackageRules, Failure> {
     let trusted_root = root
         .map(|path| read("the trusted root", path))
         .transpose()?;
-    let packages = Vec::new();
     let mut rules = PackageRules::default();
     let name = ResourceName::parse("signer").map_err(Failure::of)?;
-    rules.signers = BTreeMap::from([(name, PackageSigner { trust, packages })]);
+    rules.signers = BTreeMap::from([(
+        name,
+        PackageSigner {
+            trust,
+            packages: None,
+        },
+    )]);
     rules.trusted_root = trusted_root;
     Ok(rules)
 }

@@ -143,7 +143,7 @@ fn a_package_runs_only_if_a_signer_of_the_policy_has_signed_it() {
     fs::write(signature, kept.replace("\"sig\":\"M", "\"sig\":\"N")).unwrap();
     refused(
         call_under(&terminal, &policy),
-        "the registry was asked for others",
+        "the registry could not be asked for other signatures",
     );
     fs::write(signature, &kept).unwrap();
     call_under(&terminal, &policy).exits(0);
@@ -217,6 +217,76 @@ fn another_signer_of_the_same_bytes_differs_from_the_lock() {
     .exits(0);
 }
 
+#[test]
+fn a_signature_is_of_the_digest_that_is_named_whatever_the_tag_names_by_then() {
+    let Some(registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let own = new_key(&terminal, "own");
+    let reference = format!("{}/me/tool:1", registry.host);
+    let first = publish(&terminal, "echo", "say", &reference);
+    let second = publish(&terminal, "two_handlers", "a", &reference);
+    assert_ne!(first, second);
+    let ran = sign(&terminal, "--key", &own, &first).exits(0);
+    assert_eq!(ran.stdout, format!("signed {first}\n"));
+    let verify = |reference: &str| {
+        let mut command = toolhost(&terminal, &["verify", reference, "--key"]);
+        Ran::of(command.arg(terminal.path("own.pub")))
+    };
+    verify(&first).exits(0);
+    verify(&second).exits(1);
+    // What a tag names that was published with a key is signed.
+    let bundle = terminal.bundle("published", &[("echo", &["say"])]);
+    let mut command = toolhost(&terminal, &["publish", &reference]);
+    Ran::of(command.arg(bundle).arg("--key").arg(&own)).exits(0);
+    verify(&reference).exits(0);
+}
+
+#[test]
+fn a_file_that_is_not_a_signature_of_the_package_is_not_published() {
+    let Some(registry) = Registry::start() else {
+        return;
+    };
+    let terminal = terminal();
+    let own = new_key(&terminal, "own");
+    let reference = format!("{}/me/echo:1.0", registry.host);
+    publish(&terminal, "echo", "say", &reference);
+    // The private key, in the place of a bundle.
+    let ran = sign(&terminal, "--bundle", &own, &reference).exits(2);
+    assert!(
+        ran.stderr.contains("is not a signature of"),
+        "{}",
+        ran.stderr
+    );
+    let mut command = toolhost(&terminal, &["verify", &reference, "--key"]);
+    let ran = Ran::of(command.arg(terminal.path("own.pub"))).exits(1);
+    assert!(ran.stdout.contains("it is not signed"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_name_of_a_package_and_of_a_file_is_not_verified() {
+    let terminal = terminal();
+    new_key(&terminal, "own");
+    terminal.bundle("ghcr.io/acme/notes:1.0", &[("echo", &["say"])]);
+    let mut command = toolhost(&terminal, &["verify", "ghcr.io/acme/notes:1.0", "--key"]);
+    command.arg("own.pub").current_dir(terminal.path(""));
+    let ran = Ran::of(&mut command).exits(2);
+    assert!(
+        ran.stderr.contains("names a package and a file"),
+        "{}",
+        ran.stderr
+    );
+    let mut command = toolhost(&terminal, &["verify", "./ghcr.io/acme/notes:1.0", "--key"]);
+    command.arg("own.pub").current_dir(terminal.path(""));
+    let ran = Ran::of(&mut command).exits(0);
+    assert!(
+        ran.stdout.contains("no entry is a package"),
+        "{}",
+        ran.stdout
+    );
+}
+
 /// Signs a digest with the services that `cargo xtask test` installs, in every way, into a folder. None, with a line
 /// that reports it, without them.
 #[expect(
@@ -265,42 +335,77 @@ fn a_signature_of_an_identity_is_accepted_only_as_a_whole() {
              release: {{identity: '{IDENTITY}', issuer: '{ISSUER}'}}\n"
         ),
     );
-    let verify = |file: &str| {
-        let name = file.strip_suffix(".json").unwrap();
-        // The same bytes in a repository of their own, which has this signature alone.
+    let verify = |name: &str| {
         let reference = format!("{host}/{name}/echo:1.0");
-        publish(&terminal, "echo", "say", &reference);
-        sign(&terminal, "--bundle", &signed.join(file), &reference).exits(0);
         let mut command = toolhost(&terminal, &["verify", &reference, "--policy"]);
         // The signatures that the cache has are those of other repositories.
         command.env("XDG_CACHE_HOME", terminal.path(&format!("cache-{name}")));
         Ran::of(command.arg(&policy))
     };
-    for accepted in ["right.json", "right-build.json"] {
+    // The same bytes in a repository of their own, which has this signature alone.
+    let attach = |file: &str| {
+        let name = file.strip_suffix(".json").unwrap();
+        let reference = format!("{host}/{name}/echo:1.0");
+        publish(&terminal, "echo", "say", &reference);
+        sign(&terminal, "--bundle", &signed.join(file), &reference)
+    };
+    for accepted in ["right", "right-build"] {
+        attach(&format!("{accepted}.json")).exits(0);
         let ran = verify(accepted).exits(0);
         let expected = format!("signed by {IDENTITY} of {ISSUER}");
         assert!(ran.stdout.contains(&expected), "{accepted}: {}", ran.stdout);
     }
-    for (file, reason) in [
-        ("other-identity.json", "identity mismatch"),
-        ("other-issuer.json", "issuer mismatch"),
-        ("other-digest.json", "artifact mismatch"),
+    // What is not a signature of the package is not attached.
+    for (name, reason) in [
+        ("other-digest", "about another digest"),
         (
-            "other-statement.json",
+            "other-statement",
             "neither a signature nor the record of a build",
         ),
-        ("no-log.json", "must have an inclusion proof"),
-        ("tampered.json", "invalid signature"),
-        ("log-entry-of-another.json", "log entry"),
-        ("expired.json", "certificate"),
-        ("other-services.json", "No log key"),
     ] {
-        let ran = verify(file).exits(1);
-        assert!(ran.stdout.contains(reason), "{file}: {}", ran.stdout);
+        let ran = attach(&format!("{name}.json")).exits(2);
+        assert!(ran.stderr.contains(reason), "{name}: {}", ran.stderr);
+        let ran = verify(name).exits(1);
+        assert!(ran.stdout.contains("it is not signed"), "{}", ran.stdout);
+    }
+    let refusals = [
+        ("other-identity", "identity mismatch"),
+        ("other-issuer", "issuer mismatch"),
+        ("no-log", "must have an inclusion proof"),
+        ("tampered", "invalid signature"),
+        ("log-entry-of-another", "log entry"),
+        ("expired", "certificate has expired"),
+        ("other-services", "No log key"),
+    ];
+    for (name, reason) in refusals {
+        attach(&format!("{name}.json")).exits(0);
+        let ran = verify(name).exits(1);
+        assert!(ran.stdout.contains(reason), "{name}: {}", ran.stdout);
     }
     let mut files = fs::read_dir(&signed).unwrap().count();
     files -= 1; // the trusted root
     assert_eq!(files, 11, "every bundle is verified");
+
+    // Loads refuse them too, here from the cache.
+    let mut command = toolhost(&terminal, &["add", &format!("{host}/me/echo:1.0")]);
+    Ran::of(command.arg(terminal.path("bundle"))).exits(0);
+    let of_digest = format!("{}.jsonl", digest.replace(':', "-"));
+    let in_cache = terminal.path("cache/toolhost/packages").join(of_digest);
+    let others = [
+        ("other-digest", "artifact mismatch"),
+        (
+            "other-statement",
+            "neither a signature nor the record of a build",
+        ),
+    ];
+    for (name, reason) in refusals.into_iter().chain(others) {
+        let bundle = fs::read_to_string(signed.join(format!("{name}.json"))).unwrap();
+        fs::write(&in_cache, bundle.replace('\n', " ")).unwrap();
+        refused(call_under(&terminal, &policy), reason);
+    }
+    fs::remove_file(in_cache).unwrap();
+    refused(call_under(&terminal, &policy), "it is not signed");
+    fs::remove_file(terminal.path("bundle/goondan.yaml")).unwrap();
 
     // A load under the policy runs what the identity has signed.
     under(
@@ -315,7 +420,8 @@ fn a_signature_of_an_identity_is_accepted_only_as_a_whole() {
 #[test]
 fn a_policy_whose_signers_cannot_be_used_loads_nothing() {
     let terminal = terminal();
-    terminal.write("bundle/goondan.yaml", "");
+    let bundle = terminal.bundle("bundle", &[("echo", &["say"])]);
+    assert!(bundle.join("goondan.yaml").exists());
     new_key(&terminal, "own");
     let root = r#"{"mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;
     terminal.write("root.json", root);
@@ -345,7 +451,15 @@ fn a_policy_whose_signers_cannot_be_used_loads_nothing() {
             "HOST/REPOSITORY",
         ),
         ("{trustedRoot: 'x'}", "trusted root cannot be used"),
-        ("{signer: {}}", "signer"),
+        (
+            "{signers: {own: {key: x, packages: []}}}",
+            "an empty list accepts the signer for no package",
+        ),
+        (
+            "{signers: {own: {key: x, packages: ['oci://ghcr.io/acme/*']}}}",
+            "HOST/REPOSITORY",
+        ),
+        ("{signer: {}}", "unknown"),
     ] {
         let policy = terminal.write("policy.yaml", format!("packages: {packages}\n"));
         let ran = under(&terminal, &["check"], &policy);
