@@ -59,6 +59,6 @@ fuzz *args:
 conformance:
     cargo xtask conformance
 
-# Build for other machines, and test what can be tested of that here.
+# Test on an emulated aarch64, check for other systems, and test without what only Linux has.
 cross:
     cargo xtask cross
