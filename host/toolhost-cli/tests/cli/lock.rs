@@ -358,8 +358,8 @@ fn a_locked_bundle_is_published_and_its_cases_may_have_policies_of_their_own() {
         "{}",
         published.stderr
     );
-    let case = "- name: writes nothing\n  tool: tool__run\n  args: {path: x}\n  \
-                policy: {tools: {tool: {readOnly: true}}}\n  expect: {status: error}\n";
+    let case = "- name: the file system is read-only\n  tool: tool__run\n  args: {path: x}\n  \
+                policy: {tools: {tool: {readOnly: true}}}\n  expect: {outputContains: {error: EROFS}}\n";
     setup.terminal.write("bundle/tests/cases.yaml", case);
     let tested = setup.run("test", &["--no-generated"]);
     assert!(
