@@ -10,16 +10,31 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 16] = [
+const ORDER: [(&str, &[&str]); 17] = [
     ("toolhost-features", &[]),
-    ("toolhost-contract", &[]),
-    ("toolhost-sandbox", &["toolhost-contract"]),
-    ("toolhost-store", &[]),
-    ("toolhost-manifest", &["toolhost-contract"]),
-    ("toolhost-agents", &["toolhost-contract", "toolhost-store"]),
+    ("toolhost-system", &[]),
+    ("toolhost-contract", &["toolhost-system"]),
+    (
+        "toolhost-sandbox",
+        &["toolhost-contract", "toolhost-system"],
+    ),
+    ("toolhost-store", &["toolhost-system"]),
+    (
+        "toolhost-manifest",
+        &["toolhost-contract", "toolhost-system"],
+    ),
+    (
+        "toolhost-agents",
+        &["toolhost-contract", "toolhost-store", "toolhost-system"],
+    ),
     (
         "toolhost-oauth",
-        &["toolhost-contract", "toolhost-sandbox", "toolhost-store"],
+        &[
+            "toolhost-contract",
+            "toolhost-sandbox",
+            "toolhost-store",
+            "toolhost-system",
+        ],
     ),
     (
         "toolhost-package",
@@ -34,13 +49,20 @@ const ORDER: [(&str, &[&str]); 16] = [
             "toolhost-oauth",
             "toolhost-sandbox",
             "toolhost-store",
+            "toolhost-system",
         ],
     ),
     ("toolhost-otel", &[]),
-    ("toolhost-mcp", &["toolhost"]),
-    ("toolhost-rpc", &["toolhost", "toolhost-features"]),
-    ("toolhost-mcp-client", &["toolhost"]),
-    ("toolhost-changesets", &["toolhost", "toolhost-store"]),
+    ("toolhost-mcp", &["toolhost", "toolhost-system"]),
+    (
+        "toolhost-rpc",
+        &["toolhost", "toolhost-features", "toolhost-system"],
+    ),
+    ("toolhost-mcp-client", &["toolhost", "toolhost-system"]),
+    (
+        "toolhost-changesets",
+        &["toolhost", "toolhost-store", "toolhost-system"],
+    ),
     (
         "toolhost-testing",
         &[
@@ -48,6 +70,7 @@ const ORDER: [(&str, &[&str]); 16] = [
             "toolhost-contract",
             "toolhost-features",
             "toolhost-manifest",
+            "toolhost-system",
         ],
     ),
     (
@@ -63,19 +86,24 @@ const ORDER: [(&str, &[&str]); 16] = [
             "toolhost-package",
             "toolhost-changesets",
             "toolhost-testing",
+            "toolhost-system",
         ],
     ),
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 20] = [
+const OWNERS: [(&str, &[&str]); 24] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
     ("wasm-encoder", &["toolhost-sandbox"]),
     ("wit-component", &["toolhost-cli"]),
     ("wit-parser", &["toolhost-cli"]),
     ("wasi-preview1-component-adapter", &["toolhost-cli"]),
-    ("cap-fs-ext", &["toolhost-sandbox"]),
+    ("rustix", &["toolhost-system"]),
+    ("winx", &["toolhost-system"]),
+    ("io-lifetimes", &["toolhost-system"]),
+    ("cap-primitives", &["toolhost-system"]),
+    ("cap-fs-ext", &["toolhost-sandbox", "toolhost-system"]),
     ("rustls", &["toolhost-sandbox"]),
     ("jsonschema", &["toolhost-manifest"]),
     ("serde-saphyr", &["toolhost-manifest"]),

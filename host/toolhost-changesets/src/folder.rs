@@ -3,11 +3,12 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use cap_std::fs::{Dir, FileType, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, FileType, OpenOptions};
 use data_encoding::HEXLOWER;
-use rustix::fs::OFlags;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use toolhost_system::cap::OpenOptionsExt;
+use toolhost_system::fs::OFlags;
 
 use crate::error::ChangesetError;
 use crate::limits::{ENTRIES_MAX, FILE_BYTES_MAX};

@@ -1,13 +1,13 @@
 //! Reads, replaces and locks files. Reads take at most a given number of bytes, and Ctrl-C still works
 //! while one blocks.
 
-use std::fs::{self, File, Permissions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::fs::OFlags;
+use tempfile::NamedTempFile;
+use toolhost_system::fs::{FileTypeExt, OFlags, OpenOptionsExt, permissions_of};
 
 /// Reads a file of at most `max` bytes. `what` names it in errors.
 pub(crate) async fn read_async(what: &'static str, path: &Path, max: u64) -> Result<Vec<u8>> {
@@ -113,12 +113,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let before = fs::symlink_metadata(path).ok();
     let before = before.filter(fs::Metadata::is_file);
     // Of a new file, before the umask.
-    let new = Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(".tmp")
-        .permissions(new)
-        .tempfile_in(folder_of(path))?;
+    let mut file = new_file(path, 0o666)?;
     file.write_all(bytes)?;
     if let Some(before) = before {
         file.as_file().set_permissions(before.permissions())?;
@@ -137,14 +132,20 @@ pub(crate) fn write_over_file(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Writes a file that its owner alone can read, as [`write_over_file`] does.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     refuse_other_than_file(path)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(".tmp")
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(folder_of(path))?;
+    let mut file = new_file(path, 0o600)?;
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())
+}
+
+/// Makes a file under a temporary name beside a path.
+fn new_file(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".").suffix(".tmp");
+    if let Some(permissions) = permissions_of(mode) {
+        builder.permissions(permissions);
+    }
+    builder.tempfile_in(folder_of(path))
 }
 
 /// Returns the folder of a path.
@@ -168,7 +169,8 @@ fn refuse_other_than_file(path: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 

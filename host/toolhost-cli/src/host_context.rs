@@ -211,10 +211,10 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Failure> {
     let start = |cache| {
         Sandbox::new({
             let mut config = SandboxConfig::default();
-            // This program, even if its file has been replaced since it started.
-            if cfg!(target_os = "linux") {
-                config.compiler = Some(Compiler::new("/proc/self/exe", [COMPILE_ARG]));
-            }
+            // This program, even if its file has been replaced since it started. Other systems than Linux have no such
+            // path, and no limits for a process that runs: they compile in this process.
+            let compiler = || Compiler::new("/proc/self/exe", [COMPILE_ARG]);
+            config.compiler = cfg!(target_os = "linux").then(compiler);
             config.cache = cache;
             config.http = http.clone();
             config

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
+
+use toolhost_system::fs::{Metadata, identity, metadata, symlink_metadata};
 
 /// Maximum depth of a directory.
 const DEPTH_MAX: usize = 4096;
@@ -137,6 +138,11 @@ impl Protected {
         let mut links = 0;
         while let Some(step) = rest.pop() {
             let next = here.join(&step);
+            // A drive is no file: its root is.
+            if let Some(Component::Prefix(_)) = step.components().next() {
+                here = next;
+                continue;
+            }
             if let Some(name) = step.file_name() {
                 self.add_name(lookups.followed(&here)?, name);
             }
@@ -172,7 +178,7 @@ impl Protected {
         let mut here = dir.to_owned();
         let mut below = None;
         for _ in 0..DEPTH_MAX {
-            let id = id_of(&fs::metadata(&here)?);
+            let id = id_of(&metadata(&here)?);
             if below == Some(id) {
                 lookups.with_parents.insert(dir.to_owned());
                 return Ok(());
@@ -300,7 +306,7 @@ impl Lookups {
         if let Some(id) = self.followed.get(path) {
             return Ok(*id);
         }
-        let id = id_of(&fs::metadata(path)?);
+        let id = id_of(&metadata(path)?);
         self.followed.insert(path.to_owned(), id);
         Ok(id)
     }
@@ -309,7 +315,7 @@ impl Lookups {
         if let Some(entry) = self.entries.get(path) {
             return Ok(*entry);
         }
-        let found = fs::symlink_metadata(path)?;
+        let found = symlink_metadata(path)?;
         let kind = match (found.is_dir(), found.is_symlink()) {
             (true, _) => Kind::Directory,
             (false, true) => Kind::Link,
@@ -322,11 +328,9 @@ impl Lookups {
     }
 }
 
-fn id_of(metadata: &fs::Metadata) -> FileId {
-    FileId {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-    }
+fn id_of(found: &Metadata) -> FileId {
+    let (device, inode) = identity(found);
+    FileId { device, inode }
 }
 
 /// Returns a name in lower case, for case-insensitive file systems.

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolhost::{LoadedBundle, Workdir};
+use toolhost_system::fd::AsFd;
+use toolhost_system::fs::{links, metadata_of};
 
 use crate::instance_error::InstanceError;
 
@@ -73,9 +73,9 @@ impl Workspaces {
 
 /// Returns whether the directory was removed since it was opened.
 fn is_deleted(workdir: &Workdir) -> bool {
-    let links = |workdir: &Workdir| {
+    let found = |workdir: &Workdir| {
         let directory = workdir.as_fd().try_clone_to_owned()?;
-        File::from(directory).metadata().map(|found| found.nlink())
+        metadata_of(&File::from(directory))
     };
-    links(workdir).is_ok_and(|links| links == 0)
+    found(workdir).is_ok_and(|found| links(&found) == 0)
 }

@@ -36,11 +36,17 @@ mod open_turns;
 mod params;
 mod server;
 mod session;
+mod socket_error;
 mod turn_id;
+#[cfg(unix)]
+mod unix_socket;
+#[cfg(windows)]
+#[path = "no_unix_socket.rs"]
 mod unix_socket;
 
 pub use config::RpcConfig;
 pub use connection::ConnectionEnd;
 pub use limits::RpcLimits;
 pub use server::RpcServer;
-pub use unix_socket::{SocketError, UnixSocket};
+pub use socket_error::SocketError;
+pub use unix_socket::UnixSocket;

@@ -106,12 +106,9 @@ impl RpcServer {
                 accepted = socket.accept() => accepted,
             };
             match accepted {
-                Ok(stream) => {
+                Ok((reader, writer)) => {
                     let server = self.clone();
-                    connections.spawn(async move {
-                        let (reader, writer) = stream.into_split();
-                        server.serve(reader, writer).await
-                    });
+                    connections.spawn(async move { server.serve(reader, writer).await });
                 }
                 Err(error) => {
                     tracing::warn!(target: "toolhost::rpc", %error, "a connection was not accepted");

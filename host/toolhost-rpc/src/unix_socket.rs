@@ -6,9 +6,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::process::geteuid;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixSocket as TokioSocket, UnixStream};
 use tokio::time::{sleep, timeout};
+use toolhost_system::process::geteuid;
+
+use crate::socket_error::SocketError;
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
@@ -21,39 +24,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pause between two attempts to lock the directory.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
-
-/// Why a socket could not be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SocketError {
-    /// Another server listens there.
-    #[error("another server listens on {}", .path.display())]
-    InUse {
-        /// Path of the socket.
-        path: PathBuf,
-    },
-    /// The path exists, and is not a socket of this user.
-    #[error("{} exists, and is not a socket of this user", .path.display())]
-    NotOurs {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The directory stays locked by another process.
-    #[error("the directory {} is locked by another process", .dir.display())]
-    Locked {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// The socket cannot be created.
-    #[error("the socket {} cannot be created", .path.display())]
-    Create {
-        /// Path of the socket.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-}
 
 /// A socket that listens. Only its user can connect. Dropping it removes its file.
 #[derive(Debug)]
@@ -79,8 +49,8 @@ impl UnixSocket {
     }
 
     /// Accepts a connection. Cancel safe.
-    pub(crate) async fn accept(&self) -> io::Result<UnixStream> {
-        Ok(self.listener.accept().await?.0)
+    pub(crate) async fn accept(&self) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
+        Ok(self.listener.accept().await?.0.into_split())
     }
 }
 

@@ -1,8 +1,8 @@
 //! What differs between systems.
 //!
-//! [`system`] is what each system has under another name, or not at all: Linux and macOS. [`ways`] is what Linux does in
-//! one system call, and other systems step by step; the feature `portable` chooses the steps on Linux too, so that its
-//! tests run over both.
+//! [`system`] is what each system has under another name, or not at all: Linux, macOS and Windows. [`ways`] is what
+//! Linux does in one system call, and other systems step by step; the feature `portable` chooses the steps on Linux too,
+//! so that its tests run over both. [`options`] is how cap-std opens a file.
 
 #[cfg(target_vendor = "apple")]
 #[path = "platform/apple.rs"]
@@ -11,6 +11,16 @@ mod system;
 #[path = "platform/linux.rs"]
 mod system;
 
+#[cfg(windows)]
+#[path = "platform/windows.rs"]
+mod system;
+
+#[cfg(unix)]
+mod options;
+#[cfg(windows)]
+#[path = "platform/windows_options.rs"]
+mod options;
+
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
 #[path = "platform/kernel.rs"]
 mod ways;
@@ -18,14 +28,18 @@ mod ways;
 #[path = "platform/portable.rs"]
 mod ways;
 
+pub(crate) use options::{check_opened, open_options};
 pub(crate) use system::{
-    HANDLE, QUIET, born, device, end_with_parent, fd_path, limit_process, may_hold_devices, mode,
-    mount, number, open_again, path_of, read_link_of, set_times,
+    HANDLE, HAS_ADDRESS_SPACE, HAS_EXCHANGE, HAS_FD_PATH, QUIET, born, device, end_with_parent,
+    fd_path, handle_path, limit_process, may_hold_devices, mode, mount, number, open_again,
+    path_of, read_link_of, set_times,
 };
 pub(crate) use ways::{
-    Advice, advise, append, clone_file, copy_range, discard, has_proc, keep_small_pages,
-    memory_file, resolve_beneath, sync_file_system,
+    Advice, advise, append, clone_file, copy_range, has_proc, memory_file, resolve_beneath,
+    resolves_beneath, sync_file_system,
 };
+#[cfg(unix)]
+pub(crate) use ways::{discard, keep_small_pages};
 
 /// How [`resolve_beneath`] resolves a path. It never leaves the directory, nor follows a link of the kernel's own.
 #[cfg_attr(

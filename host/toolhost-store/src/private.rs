@@ -2,10 +2,9 @@
 
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use toolhost_system::fs::{DirBuilderExt, MetadataExt, Mode, OFlags};
 
 /// Permission bits with which the group or others can write.
 const WRITABLE: u32 = 0o022;
@@ -137,7 +136,7 @@ fn check_dir(path: &Path, found: &Metadata) -> Result<(), NotPrivate> {
 }
 
 fn check_owner(path: &Path, found: &Metadata) -> Result<(), NotPrivate> {
-    let (owner, user) = (found.uid(), rustix::process::geteuid().as_raw());
+    let (owner, user) = (found.uid(), toolhost_system::process::geteuid().as_raw());
     match owner == user {
         true => Ok(()),
         false => Err(NotPrivate::OtherOwner {
@@ -169,7 +168,7 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     // The kernel reports a link as a loop.
     own_file(path)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let file = File::from(toolhost_system::fs::open(path, flags, Mode::empty())?);
     check_file(path, &file.metadata()?)?;
     Ok(file)
 }

@@ -4,6 +4,10 @@ mod compilers;
 mod database;
 mod directories;
 mod finding;
+#[cfg(unix)]
+mod kernel;
+#[cfg(windows)]
+#[path = "doctor/windows.rs"]
 mod kernel;
 mod kits;
 mod network;

@@ -6,14 +6,16 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 use std::thread;
 
-use cap_std::fs::{Dir, FileTypeExt, Metadata, OpenOptions, OpenOptionsExt};
-use rustix::fs::{AtFlags, FileType as SystemType, OFlags, Stat, readlinkat, statat};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
 use toolhost_contract::{FileId, Protected};
+use toolhost_system::cap::{FileTypeExt, OpenOptionsExt};
+use toolhost_system::ffi::OsStringExt;
+use toolhost_system::fs::{
+    AtFlags, FileExt, FileType as SystemType, OFlags, Stat, identity_of, readlinkat, statat,
+};
 
 /// Maximum number of symbolic links on a path, as in the kernel.
 const LINKS_MAX: usize = 40;
@@ -85,8 +87,8 @@ impl From<io::Error> for ReadError {
     }
 }
 
-impl From<rustix::io::Errno> for ReadError {
-    fn from(error: rustix::io::Errno) -> Self {
+impl From<toolhost_system::io::Errno> for ReadError {
+    fn from(error: toolhost_system::io::Errno) -> Self {
         io::Error::from(error).into()
     }
 }
@@ -252,22 +254,9 @@ fn check_is_file(metadata: &Metadata) -> Result<(), ReadError> {
     Err(ReadError::NotAFile { found })
 }
 
-/// The type of the field depends on the system.
-#[cfg(target_os = "linux")]
-fn device(stat: &Stat) -> u64 {
-    stat.st_dev
-}
-
-#[cfg(target_vendor = "apple")]
-fn device(stat: &Stat) -> u64 {
-    u64::from(stat.st_dev.cast_unsigned())
-}
-
 fn id_of(stat: &Stat) -> FileId {
-    FileId {
-        device: device(stat),
-        inode: stat.st_ino,
-    }
+    let (device, inode) = identity_of(stat);
+    FileId { device, inode }
 }
 
 /// Returns the identities of a directory and of all directories above it. Opens none of them, as the host

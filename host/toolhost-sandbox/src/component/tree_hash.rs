@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
@@ -14,6 +13,7 @@ use blake3::hazmat::{
     ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
 use blake3::{Hash, Hasher, KEY_LEN};
+use toolhost_system::fs::FileExt;
 
 /// Bytes of an input from which a second thread hashes: to start one takes about as long as to hash a
 /// quarter of this.

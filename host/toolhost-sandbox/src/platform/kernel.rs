@@ -4,15 +4,15 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 
-pub(crate) use rustix::fs::Advice;
-use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags, memfd_create, openat2};
-use rustix::io::{Errno, ReadWriteFlags, pwritev2};
-use rustix::mm;
+use toolhost_system::fd::{AsFd, OwnedFd};
+pub(crate) use toolhost_system::fs::Advice;
+use toolhost_system::fs::{CWD, MemfdFlags, Mode, OFlags, ResolveFlags, memfd_create, openat2};
+use toolhost_system::io::{Errno, ReadWriteFlags, pwritev2};
+use toolhost_system::mm;
 
-use super::Resolve;
+use super::{HANDLE, Resolve};
 
 /// Opens a path beneath a directory.
 ///
@@ -30,12 +30,18 @@ pub(crate) fn resolve_beneath(
     openat2(dir, path, flags, Mode::empty(), resolve)
 }
 
+/// Whether the kernel has `openat2`, and no filter of system calls refuses it.
+pub(crate) fn resolves_beneath() -> bool {
+    let opened = resolve_beneath(CWD, ".", HANDLE, Resolve::default());
+    !matches!(opened, Err(Errno::NOSYS | Errno::PERM))
+}
+
 /// Whether the kernel's own `/proc` is mounted, whose links lead to the files that are open.
 pub(crate) fn has_proc() -> bool {
     static HAS_PROC: OnceLock<bool> = OnceLock::new();
     *HAS_PROC.get_or_init(|| {
-        let mounted = rustix::fs::statfs("/proc/self/fd");
-        mounted.is_ok_and(|mounted| mounted.f_type == rustix::fs::PROC_SUPER_MAGIC)
+        let mounted = toolhost_system::fs::statfs("/proc/self/fd");
+        mounted.is_ok_and(|mounted| mounted.f_type == toolhost_system::fs::PROC_SUPER_MAGIC)
     })
 }
 
@@ -51,7 +57,7 @@ pub(crate) fn advise(
     length: Option<NonZeroU64>,
     advice: Advice,
 ) -> Result<(), Errno> {
-    rustix::fs::fadvise(file, offset, length, advice)
+    toolhost_system::fs::fadvise(file, offset, length, advice)
 }
 
 /// Copies bytes from one file to another at the same offset. Returns how many, and advances the offset.
@@ -62,17 +68,17 @@ pub(crate) fn copy_range(
     length: usize,
 ) -> Result<usize, Errno> {
     let mut to = *at;
-    rustix::fs::copy_file_range(source, Some(at), made, Some(&mut to), length)
+    toolhost_system::fs::copy_file_range(source, Some(at), made, Some(&mut to), length)
 }
 
 /// Makes a file share the blocks of another.
 pub(crate) fn clone_file(made: &File, source: &File) -> Result<(), Errno> {
-    rustix::fs::ioctl_ficlone(made, source)
+    toolhost_system::fs::ioctl_ficlone(made, source)
 }
 
 /// Writes all of a file system to the disk.
 pub(crate) fn sync_file_system(dir: impl AsFd) -> Result<(), Errno> {
-    rustix::fs::syncfs(dir)
+    toolhost_system::fs::syncfs(dir)
 }
 
 /// Makes a file without a name in memory.

@@ -1,13 +1,14 @@
 //! The ways of every system.
 
+#[cfg(unix)]
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::OFlags;
-use rustix::io::Errno;
+use toolhost_system::fd::{AsFd, OwnedFd};
+use toolhost_system::fs::OFlags;
+use toolhost_system::io::Errno;
 
 use super::Resolve;
 
@@ -21,6 +22,11 @@ pub(crate) fn resolve_beneath(
     Err(Errno::NOSYS)
 }
 
+/// The system has no such call.
+pub(crate) fn resolves_beneath() -> bool {
+    false
+}
+
 /// No link leads to the files that are open.
 pub(crate) fn has_proc() -> bool {
     false
@@ -29,8 +35,8 @@ pub(crate) fn has_proc() -> bool {
 /// Writes at the end of a file. Returns how many bytes.
 pub(crate) fn append(file: &File, bytes: &[u8]) -> Result<usize, Errno> {
     // No other call writes meanwhile: the file's size is locked.
-    let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?;
-    rustix::io::pwrite(file, bytes, end)
+    let end = toolhost_system::fs::seek(file, toolhost_system::fs::SeekFrom::End(0))?;
+    toolhost_system::io::pwrite(file, bytes, end)
 }
 
 /// How a file will be read.
@@ -59,11 +65,9 @@ pub(crate) fn clone_file(_: &File, _: &File) -> Result<(), Errno> {
     Err(Errno::NOTSUP)
 }
 
-/// Writes all of all file systems to the disk.
+/// Writes all of a file system to the disk.
 pub(crate) fn sync_file_system(dir: impl AsFd) -> Result<(), Errno> {
-    rustix::fs::fsync(dir)?;
-    rustix::fs::sync();
-    Ok(())
+    super::system::sync_all(dir)
 }
 
 /// Makes a file that has lost its name.
@@ -72,12 +76,14 @@ pub(crate) fn memory_file(_: &str) -> io::Result<File> {
 }
 
 /// There is no such advice.
+#[cfg(unix)]
 pub(crate) fn keep_small_pages(_: *mut c_void, _: usize) {}
 
 /// Pages cannot be returned: the mapping is removed as a whole.
 ///
 /// # Safety
 /// As on Linux.
+#[cfg(unix)]
 #[expect(unsafe_code, reason = "it is unsafe on Linux")]
 pub(crate) unsafe fn discard(_: *mut c_void, _: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

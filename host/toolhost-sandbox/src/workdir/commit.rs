@@ -2,8 +2,8 @@
 
 use std::io;
 
-use rustix::io::Errno;
 use toolhost_contract::FileChanges;
+use toolhost_system::io::Errno;
 
 use super::Workdir;
 use super::staging::{CommitError, CommitOptions, CommitTurn, StagingError};

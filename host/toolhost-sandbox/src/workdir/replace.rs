@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt};
-use rustix::fs::{AtFlags, OFlags, linkat};
+use cap_std::fs::{Dir, OpenOptions};
 use sha2::{Digest, Sha256};
+use toolhost_system::cap::{MetadataExt, OpenOptionsExt};
+use toolhost_system::fs::{AtFlags, OFlags, linkat, permissions_of};
 
 use super::Workdir;
 use super::staging::{
@@ -250,7 +250,9 @@ impl Stager<'_> {
     fn copy_permissions(&self, path: &str, staged: &str) -> io::Result<()> {
         let mode = self.dir.symlink_metadata(path)?.mode();
         let file = self.staging.dir().open(staged)?.into_std();
-        file.set_permissions(std::fs::Permissions::from_mode(mode & 0o7777))
+        let permissions = permissions_of(mode & 0o7777);
+        let set = permissions.map(|permissions| file.set_permissions(permissions));
+        set.transpose().map(drop)
     }
 }
 

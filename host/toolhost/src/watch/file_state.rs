@@ -1,8 +1,9 @@
 //! The state of a file, as its metadata tells it.
 
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use toolhost_system::fs::{MetadataExt, identity, metadata};
 
 /// The state of the file that a path leads to. Two states differ if the file may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,19 +25,20 @@ pub(super) enum FileState {
 
 impl FileState {
     pub(super) fn of(path: &Path) -> Self {
-        match std::fs::metadata(path) {
-            Ok(found) if found.is_dir() => Self::Directory {
-                device: found.dev(),
-                inode: found.ino(),
-            },
-            Ok(found) => Self::File {
-                device: found.dev(),
-                inode: found.ino(),
+        let found = match metadata(path) {
+            Ok(found) => found,
+            Err(error) => return Self::Absent(error.kind()),
+        };
+        let (device, inode) = identity(&found);
+        match found.is_dir() {
+            true => Self::Directory { device, inode },
+            false => Self::File {
+                device,
+                inode,
                 bytes: found.size(),
                 modified: (found.mtime(), found.mtime_nsec()),
                 changed: (found.ctime(), found.ctime_nsec()),
             },
-            Err(error) => Self::Absent(error.kind()),
         }
     }
 }

@@ -3,8 +3,6 @@
 //! Looks at the metadata of the files twice a second, so that it works on every file system.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,6 +10,7 @@ use toolhost::LoadError;
 use toolhost::manifest::{Bundle, YamlSource};
 use toolhost_manifest::bundle::MANIFEST;
 use toolhost_manifest::bundle::built::FOLDER;
+use toolhost_system::fs::{Metadata, identity, metadata};
 
 use super::sources::{Sources, sources};
 use crate::files::spawn_blocking;
@@ -66,7 +65,7 @@ impl FileState {
         Self {
             modified: found.modified().ok(),
             bytes: found.len(),
-            inode: found.ino(),
+            inode: identity(found).1,
         }
     }
 }
@@ -140,7 +139,7 @@ fn files_of(bundle: &Path) -> Files {
 
 /// Adds a file. Follows links: the target is what is built.
 fn add(files: &mut Files, path: PathBuf) {
-    if let Ok(found) = fs::metadata(&path)
+    if let Ok(found) = metadata(&path)
         && found.is_file()
     {
         files.insert(path, FileState::of(&found));
@@ -149,6 +148,8 @@ fn add(files: &mut Files, path: PathBuf) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn bundle() -> tempfile::TempDir {

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{Access, access, statfs, statvfs};
 use toolhost::text::shell_word;
+use toolhost_system::fs::{Access, MetadataExt, access, statfs, statvfs};
 
 use super::finding::Finding;
 use crate::settings::Settings;
@@ -149,7 +148,7 @@ fn folder(root: &Path, name: &'static str) -> Option<Finding> {
 
 /// The user of this process.
 fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
+    toolhost_system::process::geteuid().as_raw()
 }
 
 /// How to use another directory.

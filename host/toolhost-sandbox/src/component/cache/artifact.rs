@@ -8,10 +8,10 @@ use std::fmt;
 use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rustix::io::Errno;
+use toolhost_system::fs::{FileExt, MetadataExt};
+use toolhost_system::io::Errno;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -230,7 +230,7 @@ pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Re
     })?;
     let metadata = file.metadata()?;
     let ours = metadata.is_file()
-        && metadata.uid() == rustix::process::geteuid().as_raw()
+        && metadata.uid() == toolhost_system::process::geteuid().as_raw()
         && metadata.mode() & 0o022 == 0;
     if !ours || metadata.len() > ARTIFACT_MAX {
         return Err(Refused::NotPrivate);
@@ -280,7 +280,7 @@ fn footer_of(file: &File, signed: u64) -> Result<(Footer, ComponentRecord), Refu
     reason = "the bytes behind this descriptor were signed with our key, and the file is ours and read-only"
 )]
 pub(super) fn map(engine: &Engine, verified: &Verified) -> Result<Component, Refused> {
-    let same = crate::platform::fd_path(&verified.file);
+    let same = crate::platform::fd_path(&verified.file)?;
     let mapped = unsafe { Component::deserialize_file(engine, same) };
     mapped.map_err(|error| Refused::Io(io::Error::other(error)))
 }

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use tempfile::NamedTempFile;
+use toolhost_system::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
 use super::artifact::Name;
 use super::private_file::write_new;

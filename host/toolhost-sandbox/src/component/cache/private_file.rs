@@ -1,20 +1,19 @@
 //! Directories and files that only this user can write, and the key.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 use tempfile::NamedTempFile;
+use toolhost_system::fs::{DirBuilderExt, MetadataExt, Mode, OFlags, permissions_of};
+use toolhost_system::io::Errno;
 
 use crate::CacheError;
 
 /// Opens a file to be read. Does not follow a link, nor wait for the other end of a pipe.
-pub(super) fn open(path: &Path) -> rustix::io::Result<File> {
+pub(super) fn open(path: &Path) -> toolhost_system::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+    Ok(toolhost_system::fs::open(path, flags, Mode::empty())?.into())
 }
 
 /// Makes a directory where it is missing, and checks that only this user can write it.
@@ -30,8 +29,8 @@ pub(super) fn private_dir(dir: &Path) -> Result<(), CacheError> {
         .create(dir)
         .map_err(io)?;
     let metadata = fs::metadata(dir).map_err(io)?;
-    let ours = metadata.uid() == rustix::process::geteuid().as_raw();
-    if !ours || metadata.permissions().mode() & 0o022 != 0 {
+    let ours = metadata.uid() == toolhost_system::process::geteuid().as_raw();
+    if !ours || metadata.mode() & 0o022 != 0 {
         return Err(CacheError::NotPrivate(dir.to_owned()));
     }
     Ok(())
@@ -58,7 +57,7 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
         _ => io(error.into()),
     })?;
     let metadata = file.metadata().map_err(io)?;
-    let ours = metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw();
+    let ours = metadata.is_file() && metadata.uid() == toolhost_system::process::geteuid().as_raw();
     if !ours || metadata.mode() & 0o077 != 0 {
         return Err(refused());
     }
@@ -72,12 +71,12 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
 
 /// Writes a file under a temporary name. Dropping it removes the file.
 pub(super) fn write_new(dir: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(".tmp")
-        .rand_bytes(16)
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(dir)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".").suffix(".tmp").rand_bytes(16);
+    if let Some(permissions) = permissions_of(mode) {
+        builder.permissions(permissions);
+    }
+    let mut file = builder.tempfile_in(dir)?;
     file.write_all(bytes)?;
     file.as_file().sync_data()?;
     Ok(file)

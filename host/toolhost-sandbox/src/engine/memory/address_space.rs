@@ -2,10 +2,12 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+use toolhost_system::fd::BorrowedFd;
+use toolhost_system::mm::{
+    MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap,
+};
 
 use crate::platform;
 

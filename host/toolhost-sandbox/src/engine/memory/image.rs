@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
+
+use toolhost_system::fd::AsFd;
 
 use super::address_space::AddressSpace;
 use crate::platform::memory_file;
@@ -132,7 +133,7 @@ mod tests {
             let image = with_retries(|| {
                 asked += 1;
                 if asked <= refusals {
-                    return Err(rustix::io::Errno::BUSY.into());
+                    return Err(toolhost_system::io::Errno::BUSY.into());
                 }
                 Image::copy(&data)
             });

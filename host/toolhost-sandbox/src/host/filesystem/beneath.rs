@@ -1,16 +1,17 @@
 //! Opens paths beneath a directory with the kernel's path resolution.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use rustix::fs::{CWD, OFlags};
-use rustix::io::Errno;
+use cap_std::fs::Dir;
+use toolhost_system::fd::{AsFd, BorrowedFd};
+use toolhost_system::fs::OFlags;
+use toolhost_system::io::Errno;
 
 use super::error::{FsError, FsResult, of_resolution};
-use crate::platform::{HANDLE, Resolve, path_of, resolve_beneath};
+use crate::platform::{
+    self, HANDLE, Resolve, check_opened, open_options, path_of, resolve_beneath,
+};
 use crate::workdir::kernel_file_system;
 
 /// Maximum attempts: any rename on this machine makes the kernel give up on a path with `..`.
@@ -80,8 +81,7 @@ fn not_of_kernel(file: File) -> FsResult<File> {
 pub(crate) fn has_openat2() -> bool {
     static HAS_OPENAT2: OnceLock<bool> = OnceLock::new();
     *HAS_OPENAT2.get_or_init(|| {
-        let opened = resolve_beneath(CWD, ".", HANDLE, Resolve::default());
-        let has_it = !matches!(opened, Err(Errno::NOSYS | Errno::PERM));
+        let has_it = platform::resolves_beneath();
         if !has_it {
             tracing::warn!("this system has no openat2; guest paths are opened one part at a time");
         }
@@ -91,20 +91,11 @@ pub(crate) fn has_openat2() -> bool {
 
 /// Opens the path with cap-std, which opens every directory on it.
 fn open_by_component(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> {
-    let access = flags & OFlags::RWMODE;
-    let follow = match flags.contains(OFlags::NOFOLLOW) {
-        true => FollowSymlinks::No,
-        false => FollowSymlinks::Yes,
-    };
-    let custom = flags - OFlags::RWMODE - OFlags::NOFOLLOW;
-    let mut options = OpenOptions::new();
-    options
-        .read(access != OFlags::WRONLY)
-        .write(access != OFlags::RDONLY)
-        .custom_flags(i32::try_from(custom.bits()).unwrap_or(0))
-        .follow(follow);
-    let opened = dir.open_with(path, &options);
-    Ok(opened.map_err(|error| of_resolution(&error))?.into_std())
+    toolhost_system::path::check_names(path)?;
+    let opened = dir.open_with(path, &open_options(flags));
+    let opened = opened.map_err(|error| of_resolution(&error))?.into_std();
+    check_opened(&opened, flags)?;
+    Ok(opened)
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 
-use cap_std::fs::{Dir, Metadata, MetadataExt};
-use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::io::Errno;
+use cap_std::fs::{Dir, Metadata};
 use toolhost_contract::FileId;
+use toolhost_system::cap::MetadataExt;
+use toolhost_system::fd::{AsFd, BorrowedFd};
+use toolhost_system::fs::{AtFlags, Mode, OFlags};
+use toolhost_system::io::Errno;
 
 use super::beneath::{open_beneath, open_path, path_beneath};
 use super::error::{FsError, FsResult};
@@ -131,7 +132,7 @@ impl<'a> DirEntryRef<'a> {
         let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         match self.overlay {
-            None => rustix::fs::openat(self.fd(), self.name, flags, mode).map(File::from),
+            None => toolhost_system::fs::openat(self.fd(), self.name, flags, mode).map(File::from),
             Some(overlay) => overlay.create_file(self.parent(), self.name, flags, mode),
         }
     }
@@ -139,14 +140,14 @@ impl<'a> DirEntryRef<'a> {
     pub(super) fn create_dir(&self) -> Result<(), Errno> {
         let mode = Mode::from_raw_mode(0o777);
         match self.overlay {
-            None => rustix::fs::mkdirat(self.fd(), self.name, mode),
+            None => toolhost_system::fs::mkdirat(self.fd(), self.name, mode),
             Some(overlay) => overlay.create_dir(self.parent(), self.name, mode),
         }
     }
 
     pub(super) fn create_symlink(&self, target: &str) -> Result<(), Errno> {
         match self.overlay {
-            None => rustix::fs::symlinkat(target, self.fd(), self.name),
+            None => toolhost_system::fs::symlinkat(target, self.fd(), self.name),
             Some(overlay) => overlay.create_symlink(self.parent(), self.name, target),
         }
     }
@@ -159,7 +160,13 @@ impl<'a> DirEntryRef<'a> {
         charge: &dyn Fn(u64) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         match self.overlay {
-            None => rustix::fs::linkat(self.fd(), self.name, to.fd(), to.name, AtFlags::empty()),
+            None => toolhost_system::fs::linkat(
+                self.fd(),
+                self.name,
+                to.fd(),
+                to.name,
+                AtFlags::empty(),
+            ),
             Some(overlay) => {
                 let (from, to) = ((self.parent(), self.name), (to.parent(), to.name));
                 overlay.hard_link(from, to, charge)
@@ -169,7 +176,7 @@ impl<'a> DirEntryRef<'a> {
 
     pub(super) fn read_link(&self) -> FsResult<Vec<u8>> {
         let target = match self.overlay {
-            None => rustix::fs::readlinkat(self.fd(), self.name(), Vec::new())?,
+            None => toolhost_system::fs::readlinkat(self.fd(), self.name(), Vec::new())?,
             Some(overlay) => {
                 let link = overlay.find(self.parent(), self.name(), OFlags::NOFOLLOW)?;
                 read_link_of(link.handle)?
@@ -180,21 +187,21 @@ impl<'a> DirEntryRef<'a> {
 
     pub(super) fn remove_file(&self) -> Result<(), Errno> {
         match self.overlay {
-            None => rustix::fs::unlinkat(self.fd(), self.name, AtFlags::empty()),
+            None => toolhost_system::fs::unlinkat(self.fd(), self.name, AtFlags::empty()),
             Some(overlay) => overlay.remove_file(self.parent(), self.name),
         }
     }
 
     pub(super) fn remove_dir(&self) -> Result<(), Errno> {
         match self.overlay {
-            None => rustix::fs::unlinkat(self.fd(), self.name, AtFlags::REMOVEDIR),
+            None => toolhost_system::fs::unlinkat(self.fd(), self.name, AtFlags::REMOVEDIR),
             Some(overlay) => overlay.remove_dir(self.parent(), self.name),
         }
     }
 
     pub(super) fn rename(&self, to: &DirEntryRef<'_>) -> Result<(), Errno> {
         match self.overlay {
-            None => rustix::fs::renameat(self.fd(), self.name, to.fd(), to.name),
+            None => toolhost_system::fs::renameat(self.fd(), self.name, to.fd(), to.name),
             Some(overlay) => overlay.rename((self.parent(), self.name), (to.parent(), to.name)),
         }
     }

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use cap_std::fs::{Dir, Metadata};
-use rustix::fs::OFlags;
+use toolhost_system::fs::OFlags;
 
 use super::beneath::open_path;
 use super::error::FsResult;

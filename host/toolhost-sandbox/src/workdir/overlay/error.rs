@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustix::io::Errno;
+use toolhost_system::io::Errno;
 
 /// Why an operation on the merged view failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

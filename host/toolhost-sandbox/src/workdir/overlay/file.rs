@@ -4,8 +4,9 @@ use std::fs::File;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cap_std::fs::{Metadata, MetadataExt};
-use rustix::io::Errno;
+use cap_std::fs::Metadata;
+use toolhost_system::cap::MetadataExt;
+use toolhost_system::io::Errno;
 
 use super::copy::Charge;
 use super::open_lower::OpenLower;

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 
 use cap_std::fs::Dir;
-use rustix::io::Errno;
+use toolhost_system::io::Errno;
 
 use super::error::errno_of;
 use super::view::Overlay;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::sync::Weak;
 
-use rustix::io::Errno;
 use toolhost_contract::FileId;
+use toolhost_system::io::Errno;
 
 use super::open_lower::OpenLower;
 use crate::workdir::staging::{FileKind, Staging, Stamp};

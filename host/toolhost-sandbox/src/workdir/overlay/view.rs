@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use cap_std::fs::Dir;
-use rustix::io::Errno;
 use toolhost_contract::FileId;
+use toolhost_system::io::Errno;
 
 use super::state::State;
 use crate::sync::lock;

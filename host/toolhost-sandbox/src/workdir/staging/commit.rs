@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io;
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, statat};
-use rustix::io::Errno;
+use toolhost_system::fs::{AtFlags, statat};
+use toolhost_system::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::CommitError;

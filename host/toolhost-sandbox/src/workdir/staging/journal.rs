@@ -10,14 +10,14 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, unlinkat};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use toolhost_system::ffi::{OsStrExt, OsStringExt};
+use toolhost_system::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, unlinkat};
+use toolhost_system::io::Errno;
 
 use super::private::open_file;
 use super::step::{Step, reach};

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
-use rustix::io::Errno;
+use toolhost_system::io::Errno;
 
 use super::journal::{self, Committed, Progress};
 use super::root::StagingRoot;

@@ -3,11 +3,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat, fstat, openat, renameat_with, statat};
-use rustix::io::Errno;
+use toolhost_system::fd::{AsFd, OwnedFd};
+use toolhost_system::fs::{
+    AtFlags, Mode, OFlags, RenameFlags, Stat, fstat, openat, renameat_with, statat,
+};
+use toolhost_system::io::Errno;
 
 use super::stamp::{Stamp, of_stat};
 use crate::platform::{HANDLE, Resolve, resolve_beneath};

@@ -282,5 +282,5 @@ fn check_changed(site: &Site) {
 }
 
 fn failure() -> io::Error {
-    rustix::io::Errno::IO.into()
+    toolhost_system::io::Errno::IO.into()
 }

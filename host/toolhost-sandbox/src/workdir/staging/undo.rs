@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use cap_std::fs::Dir;
-use rustix::io::Errno;
+use toolhost_system::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::{CommitError, StagingError, UndoError};
