@@ -1,5 +1,5 @@
-//! Builds the host for other machines: tests it on an emulated aarch64, checks it for macOS, and tests the portable way
-//! of what only Linux has.
+//! Builds the host for other machines: tests it on an emulated aarch64, checks it for macOS and Windows, and tests the
+//! portable way of what only Linux has.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,23 @@ use crate::workspace::Workspace;
 use crate::{child, packages};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
-const MACOS: &str = "aarch64-apple-darwin";
+
+/// The systems for which the host is checked, and not run.
+const CHECKED: [Checked; 2] = [
+    Checked {
+        name: "macos",
+        target: "aarch64-apple-darwin",
+        zig: "aarch64-macos",
+        // zig does not know all options.
+        dropped: "--target=*|-arch|arm64|-mmacosx-version-min=*",
+    },
+    Checked {
+        name: "windows",
+        target: "x86_64-pc-windows-gnu",
+        zig: "x86_64-windows-gnu",
+        dropped: "--target=*",
+    },
+];
 
 /// Where everything is, beneath `target`.
 const INSTALLED: &str = "cross";
@@ -44,10 +60,25 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         println!("cross: {AARCH64}: {name}, emulated");
         cross.emulate(&tests, name, filters)?;
     }
-    println!("cross: {MACOS}: checking the command line and all crates beneath it");
-    cross.check_macos()?;
+    for system in &CHECKED {
+        println!(
+            "cross: {}: checking the command line and all crates beneath it",
+            system.target
+        );
+        cross.check(system)?;
+    }
     println!("cross: the portable way of files and memories, on this machine");
     cross.test_portable()
+}
+
+/// A system for which the host is checked.
+struct Checked {
+    name: &'static str,
+    target: &'static str,
+    /// The target as zig names it.
+    zig: &'static str,
+    /// Options of the C compiler that are left out, as a pattern of the shell.
+    dropped: &'static str,
 }
 
 struct Cross<'a> {
@@ -71,7 +102,8 @@ impl<'a> Cross<'a> {
         match &compiler {
             Compiler::Ordinary => child::run(
                 Command::new("rustup")
-                    .args(["target", "add", AARCH64, MACOS])
+                    .args(["target", "add", AARCH64])
+                    .args(CHECKED.iter().map(|system| system.target))
                     .current_dir(workspace.root()),
             )?,
             Compiler::Prefix(prefix) => unpack_libraries(prefix, &folder)?,
@@ -147,14 +179,40 @@ impl<'a> Cross<'a> {
         child::run(&mut emulator)
     }
 
-    fn check_macos(&self) -> Result<()> {
-        let mut cargo = self.cargo(Path::new("cargo"), "macos");
-        cargo.args(["check", "--locked", "--target", MACOS]);
+    /// Checks that the command line and all crates compile for a system.
+    fn check(&self, system: &Checked) -> Result<()> {
+        let (name, target) = (system.name, system.target);
+        let mut cargo = self.cargo(Path::new("cargo"), name);
+        cargo.args(["check", "--locked", "--target", target]);
         if let Compiler::Prefix(_) = &self.compiler {
-            // Debian has the source of the standard library, and no library for macOS.
+            // Debian has the source of the standard library, and no library for these systems.
             cargo
                 .arg("-Zbuild-std=std,panic_abort")
                 .env("RUSTC_BOOTSTRAP", "1");
+        }
+        let python = self.python.display();
+        let dropped = system.dropped;
+        let compiler = self.write_program(
+            &format!("cc-{name}"),
+            &format!(
+                "for word in \"$@\"; do\n\
+                 \tshift\n\
+                 \tcase $word in {dropped}) ;; *) set -- \"$@\" \"$word\" ;; esac\n\
+                 done\n\
+                 exec {python} -m ziglang cc -target {} \"$@\"\n",
+                system.zig
+            ),
+        )?;
+        let variable = target.replace('-', "_");
+        if name == "windows" {
+            let zig = |tool: &str| format!("exec {python} -m ziglang {tool} \"$@\"\n");
+            let archiver = self.write_program("ar-windows", &zig("ar"))?;
+            // Makes import libraries.
+            let importer = self.write_program("dlltool-windows", &zig("dlltool"))?;
+            let flags = format!("-Cdlltool={}", importer.display());
+            cargo
+                .env(format!("AR_{variable}"), archiver)
+                .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", flags);
         }
         cargo
             .args([
@@ -165,23 +223,14 @@ impl<'a> Cross<'a> {
                 "-p",
                 "toolhost-otel",
             ])
-            .env("CC_aarch64_apple_darwin", self.compiler_of_c()?);
-        child::run(&mut cargo).context("macOS")
+            .env(format!("CC_{variable}"), compiler);
+        child::run(&mut cargo).context(name)
     }
 
-    /// Writes the program that compiles C for macOS with zig, which does not know all options.
-    fn compiler_of_c(&self) -> Result<PathBuf> {
-        let program = self.folder.join("cc-macos");
-        let script = format!(
-            "#!/bin/sh\n\
-             for word in \"$@\"; do\n\
-             \tshift\n\
-             \tcase $word in --target=*|-arch|arm64|-mmacosx-version-min=*) ;; *) set -- \"$@\" \"$word\" ;; esac\n\
-             done\n\
-             exec {} -m ziglang cc -target aarch64-macos \"$@\"\n",
-            self.python.display()
-        );
-        fs::write(&program, script)?;
+    /// Writes a program of the shell. Returns its path.
+    fn write_program(&self, name: &str, commands: &str) -> Result<PathBuf> {
+        let program = self.folder.join(name);
+        fs::write(&program, format!("#!/bin/sh\n{commands}"))?;
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
         Ok(program)
     }
