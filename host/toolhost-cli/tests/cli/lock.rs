@@ -240,7 +240,7 @@ fn a_review_is_kept_while_nothing_changes_and_expires() {
     let reviewed = |until: &str| {
         let text = setup.text();
         let review = "    component: ".to_owned();
-        let with = format!("    reviewedBy: {{ name: ann, until: \"{until}\" }}\n{review}");
+        let with = format!("    reviewedBy: {{ name: grace, until: \"{until}\" }}\n{review}");
         let text: String = text
             .lines()
             .filter(|line| !line.contains("reviewedBy"))
@@ -253,13 +253,13 @@ fn a_review_is_kept_while_nothing_changes_and_expires() {
     reviewed("2999-01-01");
     setup.lock(&["--check"]).exits(0);
     setup.lock(&[]).exits(0);
-    assert!(setup.text().contains("ann"), "{}", setup.text());
+    assert!(setup.text().contains("grace"), "{}", setup.text());
     reviewed("2020-01-01");
     let expired = setup.lock(&["--check", "--json"]).exits(1).json();
     assert_eq!(expired["expired"], json!(["tool"]));
     setup.write("Other words", &schema());
     setup.lock(&[]).exits(0);
-    assert!(!setup.text().contains("ann"), "{}", setup.text());
+    assert!(!setup.text().contains("grace"), "{}", setup.text());
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_lock_that_cannot_be_read_refuses_the_load() {
         (
             text.replacen(
                 "    component:",
-                "    reviewedBy: {name: ann, until: soon}\n    component:",
+                "    reviewedBy: {name: grace, until: soon}\n    component:",
                 1,
             ),
             "has the date 'soon'",
@@ -309,7 +309,7 @@ fn an_update_writes_the_entry_of_one_tool_and_keeps_reviews_of_what_has_not_chan
         .lines()
         .flat_map(|line| match line.starts_with("    component:") {
             true => vec![
-                "    reviewedBy: {name: ann}\n".to_owned(),
+                "    reviewedBy: {name: grace}\n".to_owned(),
                 format!("{line}\n"),
             ],
             false => vec![format!("{line}\n")],
@@ -323,7 +323,7 @@ fn an_update_writes_the_entry_of_one_tool_and_keeps_reviews_of_what_has_not_chan
         text.contains("two of ours") && !text.contains("one of ours"),
         "{text}"
     );
-    assert_eq!(text.matches("ann").count(), 1, "{text}");
+    assert_eq!(text.matches("grace").count(), 1, "{text}");
     setup.lock(&["--update", "other"]).exits(0);
     assert_eq!(setup.text(), text);
 }
