@@ -1,8 +1,8 @@
 //! What differs between systems.
 //!
-//! [`system`] is what each system has under another name, or not at all: Linux, macOS and Windows. [`ways`] is what
-//! Linux does in one system call, and other systems step by step; the feature `portable` chooses the steps on Linux too,
-//! so that its tests run over both. [`options`] is how cap-std opens a file.
+//! [`system`] has what each system names differently, or lacks: Linux, macOS and Windows. [`calls`] has what Linux does in
+//! one system call and other systems step by step; the feature `portable` chooses the steps on Linux too, so that its
+//! tests run over both. [`options`] has how cap-std opens a file.
 
 #[cfg(target_vendor = "apple")]
 #[path = "platform/apple.rs"]
@@ -22,29 +22,29 @@ mod options;
 mod options;
 
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
-#[path = "platform/kernel.rs"]
-mod ways;
+#[path = "platform/linux_calls.rs"]
+mod calls;
 #[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
 #[path = "platform/portable.rs"]
-mod ways;
+mod calls;
 
-pub(crate) use options::{check_opened, open_options};
-pub(crate) use system::{
-    HANDLE, HAS_ADDRESS_SPACE, HAS_EXCHANGE, HAS_FD_PATH, QUIET, born, device, end_with_parent,
-    fd_path, handle_path, limit_process, may_hold_devices, mode, mount, number, open_again,
-    path_of, read_link_of, set_times,
-};
-pub(crate) use ways::{
+pub(crate) use calls::{
     Advice, advise, append, clone_file, copy_range, has_proc, memory_file, resolve_beneath,
     resolves_beneath, sync_file_system,
 };
 #[cfg(unix)]
-pub(crate) use ways::{discard, keep_small_pages};
+pub(crate) use calls::{discard, keep_small_pages};
+pub(crate) use options::{check_opened, open_options};
+pub(crate) use system::{
+    HAS_ADDRESS_SPACE, HAS_EXCHANGE, HAS_FD_PATH, KEEP_ACCESS_TIME, PATH_ONLY, birth_time, device,
+    end_with_parent, fd_path, file_system_type, handle_path, limit_process, may_hold_devices, mode,
+    mount_id, open_again, path_of, read_link_of, set_times,
+};
 
 /// How [`resolve_beneath`] resolves a path. It never leaves the directory, nor follows a link of the kernel's own.
 #[cfg_attr(
     not(all(target_os = "linux", not(feature = "portable"))),
-    expect(dead_code, reason = "the system resolves no path")
+    expect(dead_code, reason = "only `openat2` reads the fields")
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Resolve {

@@ -10,12 +10,12 @@ use toolhost_system::process::{Pid, Resource, Rlimit};
 
 /// Opens a file, a directory or a symlink without waiting. There is no handle for metadata alone: the file must be
 /// readable.
-pub(crate) const HANDLE: OFlags = OFlags::SYMLINK
+pub(crate) const PATH_ONLY: OFlags = OFlags::SYMLINK
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
 /// There is no such flag.
-pub(crate) const QUIET: OFlags = OFlags::empty();
+pub(crate) const KEEP_ACCESS_TIME: OFlags = OFlags::empty();
 
 /// Whether an open file can be mapped, whatever has its path by now.
 pub(crate) const HAS_FD_PATH: bool = true;
@@ -37,7 +37,7 @@ pub(crate) fn mode(found: &Stat) -> u32 {
 }
 
 /// File systems have no numbers that are the same everywhere.
-pub(crate) fn number(_: &StatFs) -> u64 {
+pub(crate) fn file_system_type(_: &StatFs) -> u64 {
     0
 }
 
@@ -99,14 +99,14 @@ pub(crate) fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Er
 }
 
 /// Returns when a directory was made, in seconds and nanoseconds.
-pub(crate) fn born(dir: impl AsFd) -> Option<(i64, u32)> {
+pub(crate) fn birth_time(dir: impl AsFd) -> Option<(i64, u32)> {
     let found = fstat(dir).ok()?;
     let nanoseconds = u32::try_from(found.st_birthtime_nsec).ok()?;
     Some((found.st_birthtime, nanoseconds))
 }
 
 /// A mount has no number of its own; its file system has one.
-pub(crate) fn mount(_: impl AsFd) -> Option<u64> {
+pub(crate) fn mount_id(_: impl AsFd) -> Option<u64> {
     None
 }
 

@@ -9,10 +9,10 @@ use toolhost_system::io::Errno;
 use toolhost_system::process::{Pid, Resource, Rlimit, Signal};
 
 /// Opens a file, a directory or a symlink for its metadata and its path alone.
-pub(crate) const HANDLE: OFlags = OFlags::PATH;
+pub(crate) const PATH_ONLY: OFlags = OFlags::PATH;
 
 /// Reads without a change of the time of access.
-pub(crate) const QUIET: OFlags = OFlags::NOATIME;
+pub(crate) const KEEP_ACCESS_TIME: OFlags = OFlags::NOATIME;
 
 /// Whether an open file can be mapped, whatever has its path by now.
 pub(crate) const HAS_FD_PATH: bool = true;
@@ -37,7 +37,7 @@ pub(crate) fn mode(found: &Stat) -> u32 {
 }
 
 /// Returns the type of a file system as the unsigned number of 32 bits that it is.
-pub(crate) fn number(found: &StatFs) -> u64 {
+pub(crate) fn file_system_type(found: &StatFs) -> u64 {
     found.f_type.cast_unsigned() & 0xffff_ffff
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Er
 }
 
 /// Returns when a directory was made, in seconds and nanoseconds. None where the file system does not keep it.
-pub(crate) fn born(dir: impl AsFd) -> Option<(i64, u32)> {
+pub(crate) fn birth_time(dir: impl AsFd) -> Option<(i64, u32)> {
     let asked = StatxFlags::INO | StatxFlags::BTIME;
     let found = statx(dir, "", AtFlags::EMPTY_PATH, asked).ok()?;
     let is_known = found.stx_mask & StatxFlags::BTIME.bits() != 0;
@@ -95,7 +95,7 @@ pub(crate) fn born(dir: impl AsFd) -> Option<(i64, u32)> {
 }
 
 /// Returns the mount in which a directory is open.
-pub(crate) fn mount(dir: impl AsFd) -> Option<u64> {
+pub(crate) fn mount_id(dir: impl AsFd) -> Option<u64> {
     let asked = StatxFlags::MNT_ID;
     let found = statx(dir, "", AtFlags::EMPTY_PATH, asked).ok()?;
     (found.stx_mask & asked.bits() != 0).then_some(found.stx_mnt_id)

@@ -1,4 +1,4 @@
-//! The ways of every system.
+//! Portable replacements of `linux_calls`.
 
 #[cfg(unix)]
 use std::ffi::c_void;
@@ -82,7 +82,7 @@ pub(crate) fn keep_small_pages(_: *mut c_void, _: usize) {}
 /// Pages cannot be returned: the mapping is removed as a whole.
 ///
 /// # Safety
-/// As on Linux.
+/// None: it does nothing.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "it is unsafe on Linux")]
 pub(crate) unsafe fn discard(_: *mut c_void, _: usize) -> io::Result<()> {

@@ -12,10 +12,10 @@ use toolhost_system::process::{Pid, Resource, Rlimit};
 pub(crate) use toolhost_system::fs::{futimens as set_times, open_again, read_link_of};
 
 /// Opens a file, a directory or a symlink for its metadata and its path alone.
-pub(crate) const HANDLE: OFlags = OFlags::PATH;
+pub(crate) const PATH_ONLY: OFlags = OFlags::PATH;
 
 /// There is no such flag.
-pub(crate) const QUIET: OFlags = OFlags::empty();
+pub(crate) const KEEP_ACCESS_TIME: OFlags = OFlags::empty();
 
 /// Whether an open file can be mapped, whatever has its path by now.
 pub(crate) const HAS_FD_PATH: bool = false;
@@ -43,7 +43,7 @@ pub(crate) fn mode(found: &Stat) -> u32 {
 }
 
 /// No volume is an interface of the system.
-pub(crate) fn number(_: &StatFs) -> u64 {
+pub(crate) fn file_system_type(_: &StatFs) -> u64 {
     0
 }
 
@@ -80,12 +80,12 @@ pub(crate) fn handle_path(_: impl AsFd) -> String {
 }
 
 /// When a directory was made is not asked for.
-pub(crate) fn born(_: impl AsFd) -> Option<(i64, u32)> {
+pub(crate) fn birth_time(_: impl AsFd) -> Option<(i64, u32)> {
     None
 }
 
 /// A mount has no number of its own; its volume has one.
-pub(crate) fn mount(_: impl AsFd) -> Option<u64> {
+pub(crate) fn mount_id(_: impl AsFd) -> Option<u64> {
     None
 }
 

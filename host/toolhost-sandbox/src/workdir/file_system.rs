@@ -6,7 +6,7 @@ use toolhost_system::fd::AsFd;
 use toolhost_system::fs::{fstat, fstatfs, stat};
 use toolhost_system::io::Errno;
 
-use crate::platform::{device, may_hold_devices, number};
+use crate::platform::{device, file_system_type, may_hold_devices};
 
 /// The numbers by which the kernel names these file systems (`linux/magic.h`), and their names.
 const KERNEL_FILE_SYSTEMS: [(u64, &str); 25] = [
@@ -39,7 +39,7 @@ const KERNEL_FILE_SYSTEMS: [(u64, &str); 25] = [
 
 /// Returns the name of the file system of an open file or directory if it is an interface of the kernel.
 pub(crate) fn kernel_file_system(file: impl AsFd) -> Result<Option<&'static str>, Errno> {
-    let kind = number(&fstatfs(&file)?);
+    let kind = file_system_type(&fstatfs(&file)?);
     let mut known = KERNEL_FILE_SYSTEMS.iter();
     if let Some((_, name)) = known.find(|(number, _)| *number == kind) {
         return Ok(Some(name));

@@ -10,7 +10,7 @@ use toolhost_system::io::Errno;
 
 use super::error::{FsError, FsResult, of_resolution};
 use crate::platform::{
-    self, HANDLE, Resolve, check_opened, open_options, path_of, resolve_beneath,
+    self, PATH_ONLY, Resolve, check_opened, open_options, path_of, resolve_beneath,
 };
 use crate::workdir::kernel_file_system;
 
@@ -21,7 +21,7 @@ const ATTEMPTS_MAX: usize = 64;
 ///
 /// With `O_NOFOLLOW` in `flags` it opens a symlink itself.
 pub(super) fn open_path(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> {
-    open_beneath(dir, path, HANDLE | flags)
+    open_beneath(dir, path, PATH_ONLY | flags)
 }
 
 /// Opens an existing file beneath `dir`. Uses one descriptor, whatever the length of the path. Refuses files of
@@ -116,7 +116,7 @@ mod tests {
                     "{path} {flags:?}: {opened:?}"
                 );
             }
-            let opened = open_by_component(&root, path, HANDLE).and_then(not_of_kernel);
+            let opened = open_by_component(&root, path, PATH_ONLY).and_then(not_of_kernel);
             assert!(
                 matches!(opened, Err(FsError::Outside)),
                 "{path}: {opened:?}"

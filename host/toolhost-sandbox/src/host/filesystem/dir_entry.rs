@@ -12,7 +12,7 @@ use toolhost_system::io::Errno;
 
 use super::beneath::{open_beneath, open_path, path_beneath};
 use super::error::{FsError, FsResult};
-use crate::platform::{HANDLE, read_link_of};
+use crate::platform::{PATH_ONLY, read_link_of};
 use crate::workdir::{ChangeGuard, FreedSpace, Overlay, Target, WorkdirUsage, file_id};
 
 /// A name in an open directory. Its parent is resolved once and kept open, so that the entry that was
@@ -57,7 +57,7 @@ impl<'a> DirEntryRef<'a> {
             None
         } else {
             let parent = match overlay {
-                None => open_beneath(start, parent_path, HANDLE | OFlags::DIRECTORY)?,
+                None => open_beneath(start, parent_path, PATH_ONLY | OFlags::DIRECTORY)?,
                 Some(overlay) => overlay.find(start, parent_path, OFlags::DIRECTORY)?.handle,
             };
             Some(Dir::from_std_file(parent))

@@ -13,7 +13,7 @@ use toolhost_system::io::Errno;
 use super::state::{Entry, ReadPath, Shown, State, join};
 use super::view::Overlay;
 use crate::accounting::file_changes::{DIGESTED_MAX, FILES_MAX, PATH_BYTES_MAX};
-use crate::platform::QUIET;
+use crate::platform::KEEP_ACCESS_TIME;
 use crate::workdir::staging::{ChangeSet, FileKind, RenameOp, Stamp};
 
 /// A changed name, with its paths in the lower layer and in the merged view.
@@ -248,7 +248,7 @@ impl Changes {
 fn digest(staging: &Dir, at: &str, left: &mut u64) -> Result<Option<FileDigest>, Errno> {
     // Without a change of the time of access, which the call may have set.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = toolhost_system::fs::openat(staging, at, flags | QUIET, Mode::empty());
+    let opened = toolhost_system::fs::openat(staging, at, flags | KEEP_ACCESS_TIME, Mode::empty());
     let opened = match opened {
         Err(Errno::PERM) => toolhost_system::fs::openat(staging, at, flags, Mode::empty()),
         opened => opened,

@@ -14,7 +14,7 @@ use super::open_lower::OpenLower;
 use super::state::{DirNode, DirPlace, NameIn, Shown, State};
 use super::view::{Changing, Overlay};
 use super::walk::Walked;
-use crate::platform::{self, HANDLE, clone_file, device, nanoseconds, read_link_of, set_times};
+use crate::platform::{self, PATH_ONLY, clone_file, device, nanoseconds, read_link_of, set_times};
 use crate::workdir::file_id;
 use crate::workdir::staging::{FileKind, Stamp};
 
@@ -160,7 +160,7 @@ impl Overlay {
             FileType::Symlink => {
                 let target = read_link_of(&lower)?;
                 toolhost_system::fs::symlinkat(target, &*staging, &*flat)?;
-                let flags = HANDLE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let flags = PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let made = toolhost_system::fs::openat(&*staging, &*flat, flags, Mode::empty())?;
                 set_times(&made, &times(&found))?;
                 (File::from(made), FileKind::Link)

@@ -14,7 +14,7 @@ use toolhost_system::io::Errno;
 use super::error::OverlayError;
 use super::state::{DirNode, DirPlace, Shown, State};
 use super::view::Overlay;
-use crate::platform::{HANDLE, path_of};
+use crate::platform::{PATH_ONLY, path_of};
 use crate::workdir::{file_id, kernel_file_system};
 
 /// An entry of the merged view, opened with `O_PATH`.
@@ -87,7 +87,7 @@ impl Overlay {
         is_staged: bool,
         is_redirect: bool,
     ) -> Result<Child, OverlayError> {
-        let flags = HANDLE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle: File = toolhost_system::fs::openat(dir, name, flags, Mode::empty())?.into();
         let metadata = Metadata::from_file(&handle)?;
         if metadata.dev() != self.device && kernel_file_system(&handle)?.is_some() {
@@ -125,7 +125,7 @@ impl Overlay {
     /// Returns the path in the lower layer of the file to which a path from the workdir leads, if that is the file
     /// with this identity.
     pub(super) fn resolved(&self, path: &str, id: FileId) -> Result<String, Errno> {
-        let flags = i32::try_from(HANDLE.bits()).unwrap_or(0);
+        let flags = i32::try_from(PATH_ONLY.bits()).unwrap_or(0);
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags);
         let failed = |error: std::io::Error| super::error::errno_of(&error);

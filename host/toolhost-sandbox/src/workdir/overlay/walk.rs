@@ -12,7 +12,7 @@ use super::error::OverlayError;
 use super::lookup::Child;
 use super::state::{NameIn, State};
 use super::view::Overlay;
-use crate::platform::{HANDLE, read_link_of};
+use crate::platform::{PATH_ONLY, read_link_of};
 use crate::workdir::file_id;
 
 /// Maximum symlinks followed on a path: the kernel's own limit.
@@ -80,7 +80,7 @@ impl Walker<'_> {
     fn up(&mut self) -> Result<(), OverlayError> {
         let mut above = self.above.pop().ok_or(OverlayError::Outside)?;
         if above.handle.is_none() && !self.above.is_empty() {
-            let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened: File =
                 toolhost_system::fs::openat(self.dir(), "..", flags, Mode::empty())?.into();
             // Another program has moved the directory meanwhile, maybe out of the workdir.
@@ -97,7 +97,7 @@ impl Walker<'_> {
         match self.here.handle {
             Some(handle) => Ok(handle),
             None => {
-                let flags = HANDLE | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 Ok(toolhost_system::fs::openat(self.start, ".", flags, Mode::empty())?.into())
             }
         }

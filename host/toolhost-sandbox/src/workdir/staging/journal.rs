@@ -22,7 +22,7 @@ use toolhost_system::io::Errno;
 use super::private::open_file;
 use super::step::{Step, reach};
 use super::tree::Left;
-use crate::platform::born;
+use crate::platform::birth_time;
 use crate::workdir::WorkdirHandle;
 
 /// The version of the form of journals.
@@ -148,7 +148,7 @@ impl WorkdirPlace {
             Some(text) => PathText::Text(text.to_owned()),
             None => PathText::Bytes(path.as_os_str().as_bytes().to_owned()),
         };
-        let born = born(dir);
+        let born = birth_time(dir);
         let inode = fstat(dir)?.st_ino;
         Ok(Self { path, inode, born })
     }

@@ -12,7 +12,7 @@ use toolhost_system::fs::{
 use toolhost_system::io::Errno;
 
 use super::stamp::{Stamp, of_stat};
-use crate::platform::{HANDLE, Resolve, resolve_beneath};
+use crate::platform::{PATH_ONLY, Resolve, resolve_beneath};
 
 /// Attempts to open a path: a rename elsewhere on this machine may make the kernel give up on it.
 const ATTEMPTS: usize = 64;
@@ -180,7 +180,7 @@ pub(super) fn place<'p>(top: &Dir, path: &'p str, mounts: Mounts) -> Result<Plac
 }
 
 fn open_beneath(top: &Dir, path: &str, mounts: Mounts) -> Result<OwnedFd, Errno> {
-    let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let how = Resolve {
         no_links: true,
         no_mounts: mounts == Mounts::Refused,

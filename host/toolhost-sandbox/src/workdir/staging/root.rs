@@ -20,7 +20,7 @@ use super::journal::{self, Committed, Progress};
 use super::private::{make_dir, names, not_private, open_dir, remove_contents};
 use super::stamp::{Stamp, of_stat};
 use super::turns::{CommitTurn, CommitTurns};
-use crate::platform::{HAS_EXCHANGE, mount};
+use crate::platform::{HAS_EXCHANGE, mount_id};
 use crate::sync::lock;
 use crate::workdir::handle::MountId;
 use crate::workdir::{WorkdirHandle, file_id};
@@ -343,5 +343,5 @@ pub(super) fn inode_of(dir: &Dir) -> Result<u64, Errno> {
 
 fn mount_of(dir: &Dir) -> io::Result<MountId> {
     let device = file_id(&dir.dir_metadata()?).device;
-    Ok((device, mount(dir)))
+    Ok((device, mount_id(dir)))
 }

@@ -1,4 +1,4 @@
-//! The ways of Linux.
+//! System calls that only Linux has.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -12,7 +12,7 @@ use toolhost_system::fs::{CWD, MemfdFlags, Mode, OFlags, ResolveFlags, memfd_cre
 use toolhost_system::io::{Errno, ReadWriteFlags, pwritev2};
 use toolhost_system::mm;
 
-use super::{HANDLE, Resolve};
+use super::{PATH_ONLY, Resolve};
 
 /// Opens a path beneath a directory.
 ///
@@ -32,7 +32,7 @@ pub(crate) fn resolve_beneath(
 
 /// Whether the kernel has `openat2`, and no filter of system calls refuses it.
 pub(crate) fn resolves_beneath() -> bool {
-    let opened = resolve_beneath(CWD, ".", HANDLE, Resolve::default());
+    let opened = resolve_beneath(CWD, ".", PATH_ONLY, Resolve::default());
     !matches!(opened, Err(Errno::NOSYS | Errno::PERM))
 }
 
