@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::address_space::AddressSpace;
 
-/// There is none.
+/// Never constructed.
 #[derive(Debug)]
 pub(super) enum PageScan {}
 
