@@ -54,6 +54,9 @@ pub struct LockedTool {
     /// Who signed the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
+    /// All who signed it, of those whom the policy accepts: [`Lock::with_signers_of`] chooses one. Not written.
+    #[serde(skip)]
+    pub accepted_signers: Vec<String>,
     /// The interfaces that the component imports, with versions.
     #[serde(default)]
     pub imports: Vec<String>,
@@ -250,11 +253,31 @@ impl Lock {
         all.filter_map(|(name, review)| Some((name, review.as_ref()?)))
     }
 
+    /// Chooses the signer that a reviewed lock has, where the policy accepts several of a package.
+    #[must_use]
+    pub fn with_signers_of(mut self, reviewed: &Self) -> Self {
+        for (name, tool) in &mut self.tools {
+            let was = reviewed.tools.get(name).and_then(|was| was.signer.as_ref());
+            if let Some(was) = was.filter(|was| tool.accepted_signers.contains(was)) {
+                tool.signer = Some(was.clone());
+            }
+            tool.accepted_signers.clear();
+        }
+        self
+    }
+
+    /// Returns whether it has the signer of any package.
+    #[must_use]
+    pub fn has_signers(&self) -> bool {
+        self.tools.values().any(|tool| tool.signer.is_some())
+    }
+
     /// Returns the lock without the signers of packages: those of a policy that requires no signatures are not known.
     #[must_use]
     pub fn without_signers(mut self) -> Self {
         for tool in self.tools.values_mut() {
             tool.signer = None;
+            tool.accepted_signers.clear();
         }
         self
     }

@@ -232,7 +232,7 @@ impl Policy {
     #[must_use]
     pub fn differences(&self, reviewed: Lock, now: Lock) -> Vec<Drift> {
         match &self.packages {
-            Some(_) => reviewed.compare(&now),
+            Some(_) => reviewed.compare(&now.with_signers_of(&reviewed)),
             None => reviewed.without_signers().compare(&now.without_signers()),
         }
     }

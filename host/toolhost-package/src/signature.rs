@@ -167,11 +167,10 @@ impl Signers {
         &self.0.rules
     }
 
-    /// Returns who has signed a package: the first signer of the policy, by name, whose signature is one of these
-    /// bundles.
+    /// Returns the signers of a package that are accepted, and their signatures among these bundles.
     ///
     /// # Errors
-    /// [`SignatureError`], with at most five reasons.
+    /// [`SignatureError`] if there is none, with at most five reasons.
     pub fn verify(
         &self,
         package: &PackageReference,
@@ -190,8 +189,9 @@ impl Signers {
         }
         let mut reasons = Vec::new();
         let mut refuse = |reason: String| {
-            if reasons.len() < REASONS_MAX {
-                reasons.push(text::shorten(&reason, REASON_MAX));
+            let reason = text::shorten(&reason, REASON_MAX);
+            if reasons.len() < REASONS_MAX && !reasons.contains(&reason) {
+                reasons.push(reason);
             }
         };
         let mut approvals = Vec::new();
@@ -201,28 +201,37 @@ impl Signers {
                 Err(reason) => refuse(reason),
             }
         }
+        let (mut accepted, mut by) = (Vec::new(), Vec::new());
         for (name, signer) in &signers {
             for (json, bundle) in &approvals {
                 match inner.verify_one(name.as_str(), &signer.trust, digest, bundle) {
                     Ok(signer) => {
-                        let bundle = (*json).clone();
-                        return Ok(Verified { signer, bundle });
+                        by.push(signer);
+                        accepted.push((*json).clone());
+                        break;
                     }
                     Err(reason) => refuse(format!("{name}: {reason}")),
                 }
             }
         }
-        Err(SignatureError::NotAccepted { reasons })
+        match by.is_empty() {
+            true => Err(SignatureError::NotAccepted { reasons }),
+            false => Ok(Verified {
+                signers: by,
+                bundles: accepted,
+            }),
+        }
     }
 }
 
-/// A signature that is accepted.
+/// The signatures of a package that are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// Who has signed: `key sha256:HEX`, the digest of the public key in DER, or `IDENTITY of ISSUER`.
-    pub signer: String,
-    /// The Sigstore bundle, as JSON.
-    pub bundle: String,
+    /// Who has signed, in the order of their names in the policy: `key sha256:HEX`, the digest of the public key in DER,
+    /// or `IDENTITY of ISSUER`. At least one.
+    pub signers: Vec<String>,
+    /// A Sigstore bundle of each, as JSON.
+    pub bundles: Vec<String>,
 }
 
 /// Checks that a Sigstore bundle is a signature of a digest, `sha256:HEX`. Does not verify it.
@@ -336,6 +345,11 @@ fn public_key(signer: &str, pem: &str) -> Result<DerPublicKey, SignersError> {
         signer: signer.to_owned(),
         reason: text::shorten(&error.to_string(), REASON_MAX),
     };
+    if !pem.contains("-----BEGIN") {
+        return Err(failed(
+            &"it is not a key in PEM; for a file, write {fromFile: PATH}",
+        ));
+    }
     let key = DerPublicKey::from_pem(pem.trim()).map_err(|error| failed(&error))?;
     let usable = VerificationKey::from_spki(&key);
     usable.map_err(|error| failed(&error))?;

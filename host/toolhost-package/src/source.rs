@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::Path;
-use std::slice;
 
 use toolhost_contract::{ToolErrorCode, ToolResource};
 use toolhost_manifest::bundle::component_source::{ComponentSource, EntryFuture};
@@ -50,8 +49,8 @@ pub struct Pulled {
     pub tool: Option<String>,
     /// The bytes of the component.
     pub component: Vec<u8>,
-    /// Who has signed it; none if no signature was required.
-    pub signer: Option<String>,
+    /// Who has signed it, of those whom the rules accept; none if no signature was required.
+    pub signers: Vec<String>,
     /// The signatures that are kept with it: Sigstore bundles as JSON.
     pub signatures: Vec<String>,
 }
@@ -102,10 +101,13 @@ impl PullError {
                 "Remove the file; it is pulled again. Find out who changed it."
             }
             Self::Store(_) => "Check the directory and its permissions.",
+            Self::Signature(SignatureError::NoSigner) => {
+                "Name the package in `packages` of a signer of the policy: HOST/REPOSITORY, or HOST/PATH/* for all beneath it."
+            }
             Self::Signature(_) | Self::SignatureElsewhere { .. } => {
                 "Ask who publishes it to sign it, or add the signer to packages.signers of the policy if you trust it."
             }
-            Self::NoDigest => "Write the digest with `toolhost update`.",
+            Self::NoDigest => "Add the package with `toolhost add`, which writes the digest.",
             Self::Host(_) => "Try again.",
         }
     }
@@ -168,8 +170,8 @@ impl PackageSource {
         let mut found = self.unverified(reference, &stores, max_bytes).await?;
         if let Some(signers) = self.signers.as_ref().filter(|it| !it.exempts(reference)) {
             let verified = self.signer(signers, reference, &stores).await?;
-            found.signer = Some(verified.signer);
-            found.signatures = vec![verified.bundle];
+            found.signers = verified.signers;
+            found.signatures = verified.bundles;
         }
         Ok(found)
     }
@@ -202,7 +204,8 @@ impl PackageSource {
         vendor.into_iter().chain(self.cache.clone()).collect()
     }
 
-    /// Returns the accepted signature of a package: one that is kept, or else one of the registry.
+    /// Returns the accepted signatures of a package: those that are kept, or else those of the registry, which are kept
+    /// from then on.
     async fn signer(
         &self,
         signers: &Signers,
@@ -239,9 +242,10 @@ impl PackageSource {
         if bundles.is_empty() {
             return Err(refused.into());
         }
-        let signed = verify(bundles).await??;
+        let signed = verify(bundles.clone()).await??;
+        // All of them, so that what is accepted does not depend on the policy under which they were read.
         if let Some(cache) = &self.cache
-            && let Err(error) = cache.keep_signatures(&digest, slice::from_ref(&signed.bundle))
+            && let Err(error) = cache.keep_signatures(&digest, &bundles)
         {
             tracing::warn!(%error, "a signature is not kept in the cache");
         }
@@ -293,7 +297,7 @@ impl PackageSource {
             descriptor,
             tool,
             component: component.to_vec(),
-            signer: None,
+            signers: Vec::new(),
             signatures: Vec::new(),
         };
         if let Some(cache) = self.cache.clone() {
@@ -323,7 +327,7 @@ impl PackageSource {
             package: Some(PackageOrigin {
                 reference: reference.to_string(),
                 digest: reference.digest().unwrap_or_default().to_owned(),
-                signer: pulled.signer,
+                signers: pulled.signers,
             }),
         })
     }
@@ -364,7 +368,7 @@ fn read_from(
         descriptor,
         tool,
         component,
-        signer: None,
+        signers: Vec::new(),
         signatures: Vec::new(),
     }))
 }

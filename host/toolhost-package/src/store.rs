@@ -12,7 +12,7 @@ use crate::registry::digest_of;
 const SIGNATURES: &str = "jsonl";
 
 /// Most bytes of a file of signatures.
-const SIGNATURES_MAX: u64 = 8 << 20;
+const SIGNATURES_MAX: u64 = 32 << 20;
 
 /// Files named `sha256-HEX`. Each is compared with its name whenever it is read, and replaced by a rename, so that
 /// several processes may share the directory. Beside a manifest, `sha256-HEX.jsonl` has its signatures, one in each

@@ -39,7 +39,11 @@ impl ComponentSource for Signed {
                 package: Some(PackageOrigin {
                     reference: tool.spec.entry.clone(),
                     digest: String::new(),
-                    signer: self.signer.map(str::to_owned),
+                    signers: self
+                        .signer
+                        .iter()
+                        .map(|&signer| signer.to_owned())
+                        .collect(),
                 }),
             })
         })

@@ -200,6 +200,6 @@ Examples:
 Reads packages and their signatures as a load does, and prints who has signed each. Loads verify signatures whenever
 the policy has the key `packages`: docs/packages.md describes it.
 
-With --json: {\"packages\": [{\"package\", \"accepted\", \"signer\"? , \"reason\"?}]}.
+With --json: {\"packages\": [{\"package\", \"accepted\", \"signers\"?, \"reason\"?}]}.
 
 Exit codes: 0 each is accepted · 1 one is not · 2 a package cannot be read, or the trust is invalid";

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use anyhow::{Context, anyhow};
 use serde_json::json;
 use toolhost::events::Timestamp;
-use toolhost::lock::{Drift, LOCK, Lock, LockError, LockedTool};
+use toolhost::lock::{Drift, LOCK, Lock, LockError, LockedTool, Review};
 use toolhost::text::escape_lines;
 
 use super::mcp_servers;
@@ -31,7 +31,7 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let rules = policy.policy.clone();
     let context = HostContext::open_ignoring_lock(settings, policy)?;
-    let loaded = context.load(&args.bundle).await?;
+    let loaded = context.load_with_notes(&args.bundle, settings).await?;
     let servers = mcp_servers::start(&loaded, settings).await?;
     let warnings = servers.warnings();
     let mut now = loaded.lock().clone();
@@ -53,15 +53,31 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
         now.mcp_servers.insert(name.clone(), server.clone());
     }
     let reviewed = before.clone().unwrap_or_else(Lock::new);
+    if rules.packages().is_none() && reviewed.has_signers() {
+        let error = anyhow!("the lock has signers of packages, and the policy does not verify any");
+        let hint =
+            "Pass the policy that has the key `packages`, with --policy. Nothing was written.";
+        return Err(Failure::from(error).hint(hint));
+    }
+    let now = now.with_signers_of(&reviewed);
     let drifts = rules.differences(reviewed.clone(), now.clone());
     if args.check {
         return check(args, &path, before.as_ref(), &drifts);
     }
     let now = with_reviews(now, &reviewed);
-    let mut written = reviewed;
+    let mut written = reviewed.clone();
     match &args.update {
         Some(name) => update(&mut written, &now, name)?,
         None => written = now,
+    }
+    for (name, review) in reviewed.reviews() {
+        let is_kept = written.reviews().any(|(kept, _)| kept == name);
+        if !is_kept {
+            let (name, by) = (text::line(name), text::line(&review.name));
+            settings.note(&format!(
+                "{name} has changed: the review by {by} was removed"
+            ));
+        }
     }
     let is_written = |drift: &&Drift| args.update.as_ref().is_none_or(|name| *name == drift.name);
     let drifts: Vec<_> = drifts.iter().filter(is_written).cloned().collect();
@@ -155,11 +171,10 @@ fn with_reviews(mut now: Lock, before: &Lock) -> Lock {
 }
 
 /// Returns the Tools and MCP servers whose review has expired.
-fn expired(lock: &Lock, today: &str) -> Vec<String> {
-    let expired = lock
-        .reviews()
-        .filter(|(_, review)| review.until.as_deref().is_some_and(|until| until < today));
-    expired.map(|(name, _)| name.clone()).collect()
+fn expired<'a>(lock: &'a Lock, today: &str) -> Vec<(&'a String, &'a Review)> {
+    let is_over = |review: &Review| review.until.as_deref().is_some_and(|until| until < today);
+    let reviews = lock.reviews();
+    reviews.filter(|(_, review)| is_over(review)).collect()
 }
 
 /// Returns the date in UTC, as `YYYY-MM-DD`.
@@ -168,18 +183,19 @@ fn today() -> String {
     now.chars().take_while(|&c| c != 'T').collect()
 }
 
-fn print(args: &LockArgs, drifts: &[Drift], expired: &[String]) -> Result<(), Failure> {
+fn print(args: &LockArgs, drifts: &[Drift], expired: &[(&String, &Review)]) -> Result<(), Failure> {
     if args.json {
         let same = drifts.is_empty() && expired.is_empty();
+        let expired: Vec<&String> = expired.iter().map(|(name, _)| *name).collect();
         stdout::json(&json!({"same": same, "drifts": drifts, "expired": expired}))?;
         return Ok(());
     }
     let mut lines: Vec<String> = drifts.iter().map(line).collect();
-    lines.extend(
-        expired
-            .iter()
-            .map(|name| format!("{}: its review has expired", text::line(name))),
-    );
+    lines.extend(expired.iter().map(|(name, review)| {
+        let until = review.until.as_deref().unwrap_or_default();
+        let (name, by) = (text::line(name), text::line(&review.name));
+        format!("{name}: the review by {by} held until {until}: write another `reviewedBy`")
+    }));
     if lines.is_empty() && args.check {
         lines.push("nothing differs from the lock".to_owned());
     }

@@ -23,8 +23,8 @@ pub struct PackageOrigin {
     pub reference: String,
     /// The digest of the package's manifest in the registry: `sha256:HEX`.
     pub digest: String,
-    /// Who signed it, if the policy required a signature.
-    pub signer: Option<String>,
+    /// Who signed it, of those whom the policy accepts. Empty if it required no signature.
+    pub signers: Vec<String>,
 }
 
 /// The name of a tool in a registry: `[oci://]HOST[:PORT]/REPOSITORY[:TAG][@sha256:HEX]`.
@@ -50,6 +50,9 @@ pub enum PackageReferenceError {
     /// There is no registry: the first part is no host name with a dot or a port, nor `localhost`.
     #[error("'{0}' names no registry: write HOST/REPOSITORY[:TAG], such as ghcr.io/me/text:1.0")]
     Registry(String),
+    /// It is a URL of another kind.
+    #[error("'{0}' is a URL: leave out what is before the host")]
+    Scheme(String),
     /// The repository is empty, or has other characters than those of OCI.
     #[error(
         "repository '{0}' is invalid: it has lower-case letters, digits, '.', '_', '-' and '/'"
@@ -76,6 +79,9 @@ impl PackageReference {
             return Err(PackageReferenceError::TooLong);
         }
         let text = text.strip_prefix(SCHEME).unwrap_or(text);
+        if text.contains("://") {
+            return Err(PackageReferenceError::Scheme(short(text)));
+        }
         let (name, digest) = match text.split_once('@') {
             Some((name, digest)) => (name, Some(digest)),
             None => (text, None),

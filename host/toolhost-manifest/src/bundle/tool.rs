@@ -110,7 +110,7 @@ fn read_package(entry: &str, at: &Cursor<'_>, findings: &mut Findings) -> Option
         Ok(reference) if reference.digest().is_some() => return Some(entry.to_owned()),
         Ok(_) => (
             "has no digest, and what a tag names may change".to_owned(),
-            "Write the digest with `toolhost update`, or pull the tool with `toolhost add`.",
+            "Remove the Tool, and add the package with `toolhost add`, which writes the digest.",
         ),
         Err(error) => (
             format!("is invalid: {error}"),

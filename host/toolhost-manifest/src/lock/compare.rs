@@ -146,8 +146,8 @@ impl Differences<'_> {
             let (was, is) = (before.signer.as_deref(), after.signer.as_deref());
             self.add(Grade::Signer, "the signer", was, is);
         }
-        self.list("imports", Grade::NewImport, &before.imports, &after.imports);
-        self.list("exports", Grade::NewImport, &before.exports, &after.exports);
+        self.interfaces("imports", &before.imports, &after.imports);
+        self.interfaces("exports", &before.exports, &after.exports);
         self.grants(&before.grants, &after.grants);
         self.limits(before, after);
         self.annotations(before, after);
@@ -178,6 +178,37 @@ impl Differences<'_> {
                 Some(&before.source),
                 Some(&after.source),
             );
+        }
+    }
+
+    /// Compares interfaces: those that are new, those that are gone, and those that have another compatible version.
+    fn interfaces(&mut self, what: &str, before: &[String], after: &[String]) {
+        let (was, is): (BTreeSet<_>, BTreeSet<_>) =
+            (before.iter().collect(), after.iter().collect());
+        let mut gone: Vec<&String> = was.difference(&is).copied().collect();
+        let (mut new, mut versions) = (Vec::new(), (BTreeSet::new(), BTreeSet::new()));
+        for interface in is.difference(&was) {
+            match gone.iter().position(|gone| is_compatible(gone, interface)) {
+                None => new.push(interface.as_str()),
+                Some(at) => {
+                    versions.0.insert(package_of(gone.swap_remove(at)));
+                    versions.1.insert(package_of(interface));
+                }
+            }
+        }
+        gone.sort_unstable();
+        let gone: Vec<&str> = gone.into_iter().map(String::as_str).collect();
+        if !new.is_empty() {
+            self.add(Grade::NewImport, what, None, Some(&new.join("\n")));
+        }
+        if !gone.is_empty() {
+            self.add(Grade::Less, what, Some(&gone.join("\n")), None);
+        }
+        if !versions.0.is_empty() {
+            let lines = |packages: BTreeSet<String>| Vec::from_iter(packages).join("\n");
+            let (was, is) = (lines(versions.0), lines(versions.1));
+            let what = format!("versions of {what}");
+            self.add(Grade::Bytes, what, Some(&was), Some(&is));
         }
     }
 
@@ -223,12 +254,12 @@ impl Differences<'_> {
         let (was, is) = (flat(before), flat(after));
         let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
         for name in names {
-            let (was, is) = (
-                was.get(name).map(String::as_str),
-                is.get(name).map(String::as_str),
-            );
+            let of = |limits: &BTreeMap<String, String>| limits.get(name).cloned();
+            let (was, is) = (of(&was), of(&is));
             if was != is {
-                self.add(Grade::NewGrant, name, was, is);
+                let text =
+                    |value: Option<String>| value.unwrap_or_else(|| "the default".to_owned());
+                self.add(Grade::NewGrant, name, Some(&text(was)), Some(&text(is)));
             }
         }
     }
@@ -340,6 +371,67 @@ fn schema_grade(without: &Value, before: Option<&str>, after: Option<&str>) -> G
     }
 }
 
+/// Returns what is there of a Tool, for whoever reviews it first.
+fn summary(tool: &LockedTool) -> String {
+    let mut lines = vec![tool.source.clone()];
+    lines.extend(
+        tool.signer
+            .iter()
+            .map(|signer| format!("signed by {signer}")),
+    );
+    lines.extend(
+        tool.imports
+            .iter()
+            .map(|import| format!("imports {import}")),
+    );
+    for (agent, sentences) in &tool.grants {
+        lines.extend(
+            sentences
+                .iter()
+                .map(|grant| format!("agent {agent}: {grant}")),
+        );
+    }
+    for (agent, limits) in &tool.limits {
+        lines.extend(
+            limits
+                .iter()
+                .map(|(name, value)| format!("agent {agent}: {name} {value}")),
+        );
+    }
+    for (name, words) in &tool.words {
+        let description = words.description.as_deref().unwrap_or_default();
+        lines.push(format!("{name}: {description}"));
+        lines.extend(
+            words
+                .parameters
+                .iter()
+                .map(|schema| format!("{name} arguments: {schema}")),
+        );
+    }
+    lines.join("\n")
+}
+
+/// Whether an interface is another version of one, which is compatible as versions of components are: of the same major
+/// number, or before 1.0 of the same minor number.
+fn is_compatible(before: &str, after: &str) -> bool {
+    let parts = |interface: &str| {
+        let (name, version) = interface.rsplit_once('@')?;
+        let mut numbers = version.split('.').map(|number| number.parse::<u64>().ok());
+        let (major, minor) = (numbers.next()??, numbers.next()??);
+        let series = if major == 0 { (0, minor) } else { (major, 0) };
+        let is_release = numbers.next()?.is_some() && numbers.next().is_none();
+        is_release.then(|| (name.to_owned(), series))
+    };
+    parts(before).is_some_and(|before| parts(after) == Some(before))
+}
+
+/// Returns the package of an interface with its version: `wasi:io@0.2.9` of `wasi:io/streams@0.2.9`.
+fn package_of(interface: &str) -> String {
+    let (name, version) = interface.rsplit_once('@').unwrap_or((interface, ""));
+    let package = name.split('/').next().unwrap_or(name);
+    format!("{package}@{version}")
+}
+
 /// The reference without its digest: the digest is the package's bytes.
 fn without_digest(source: &str) -> &str {
     match source
@@ -365,7 +457,7 @@ impl Lock {
             match (self.tools.get(name), now.tools.get(name)) {
                 (Some(before), Some(after)) => differences.tool(before, after),
                 (None, Some(new)) => {
-                    differences.add(Grade::NewTool, "the Tool", None, Some(&new.source))
+                    differences.add(Grade::NewTool, "the Tool", None, Some(&summary(new)))
                 }
                 (Some(gone), None) => {
                     differences.add(Grade::Less, "the Tool", Some(&gone.source), None)

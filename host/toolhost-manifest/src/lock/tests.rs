@@ -13,6 +13,7 @@ fn lock() -> Lock {
         source: "oci://ghcr.io/me/notes:1@sha256:aa".to_owned(),
         component: "sha256:bb".to_owned(),
         signer: Some("key sha256:cc".to_owned()),
+        accepted_signers: Vec::new(),
         imports: vec!["wasi:filesystem/types@0.2.9".to_owned()],
         exports: vec!["goondan:tool/handlers@2.0.0".to_owned()],
         grants: BTreeMap::from([("coder".to_owned(), vec!["Reads files.".to_owned()])]),
@@ -135,6 +136,18 @@ fn each_difference_has_its_grade_and_the_gravest_is_first() {
         grades(|tool| tool.imports.push("wasi:http/types@0.2.9".to_owned())),
         [Grade::NewImport]
     );
+    // Another version that is compatible, one that is not, and a draft.
+    let version = |to: &'static str| {
+        move |tool: &mut LockedTool| tool.imports = vec![format!("wasi:filesystem/types@{to}")]
+    };
+    assert_eq!(grades(version("0.2.12")), [Grade::Bytes]);
+    for other in ["0.3.0", "1.2.9", "0.2.9-draft", "0.2"] {
+        assert_eq!(
+            grades(version(other)),
+            [Grade::NewImport, Grade::Less],
+            "{other}"
+        );
+    }
     assert_eq!(grades(|tool| tool.imports.clear()), [Grade::Less]);
     assert_eq!(grades(|tool| tool.grants.clear()), [Grade::Less]);
     let agent = "reviewer".to_owned();

@@ -9,7 +9,7 @@ use serde_json::json;
 use sigstore_verify::types::{DerPublicKey, dsse};
 use zeroize::Zeroizing;
 
-use super::{BUNDLE_TYPE, SIGNATURE, STATEMENT_TYPE, fingerprint};
+use super::{BUNDLE_TYPE, SIGNATURE, STATEMENT_TYPE, approval, fingerprint, sha256, verify_key};
 
 /// What comes before the point of a public key of P-256, and before a public key of Ed25519, in DER (RFC 5480, 8410).
 const P256_PREFIX: &[u8] = b"\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00";
@@ -116,6 +116,18 @@ impl SigningKey {
     #[must_use]
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.public)
+    }
+
+    /// Returns whether one of these Sigstore bundles is a signature of a digest, `sha256:HEX`, with this key.
+    #[must_use]
+    pub fn has_signed(&self, digest: &str, bundles: &[String]) -> bool {
+        let Ok(digest) = sha256(digest) else {
+            return false;
+        };
+        let is_own = |json: &String| {
+            approval(json).is_ok_and(|bundle| verify_key(&self.public, &digest, &bundle).is_ok())
+        };
+        bundles.iter().any(is_own)
     }
 
     /// Signs the digest of a package's manifest, `sha256:HEX`. Returns a Sigstore bundle as JSON in one line.

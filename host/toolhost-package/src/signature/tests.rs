@@ -47,8 +47,8 @@ fn a_signature_is_accepted_for_its_digest_and_its_key_alone() {
     let signature = own.sign(&wanted).unwrap();
     let verified = signers.verify(&of, &wanted, std::slice::from_ref(&signature));
     let expected = Verified {
-        signer: format!("key {}", own.fingerprint()),
-        bundle: signature.clone(),
+        signers: vec![format!("key {}", own.fingerprint())],
+        bundles: vec![signature.clone()],
     };
     assert_eq!(verified.unwrap(), expected);
 
@@ -77,7 +77,7 @@ fn a_signature_is_accepted_for_its_digest_and_its_key_alone() {
 }
 
 #[test]
-fn the_signer_does_not_depend_on_the_order_of_the_signatures() {
+fn the_signers_do_not_depend_on_the_order_of_the_signatures() {
     let (first, second) = (key(), key());
     let signers = [
         ("a", first.public_pem(), &[][..]),
@@ -86,11 +86,15 @@ fn the_signer_does_not_depend_on_the_order_of_the_signatures() {
     let signers = Signers::new(&rules(&signers)).unwrap();
     let (wanted, of) = (digest("package"), package("ghcr.io/me/notes"));
     let mut bundles = [first.sign(&wanted).unwrap(), second.sign(&wanted).unwrap()];
+    let both = [&first, &second].map(|key| format!("key {}", key.fingerprint()));
     for _ in 0..2 {
         bundles.reverse();
         let verified = signers.verify(&of, &wanted, &bundles).unwrap();
-        assert_eq!(verified.signer, format!("key {}", first.fingerprint()));
+        assert_eq!(verified.signers, both);
     }
+    assert!(first.has_signed(&wanted, &bundles) && second.has_signed(&wanted, &bundles));
+    assert!(!key().has_signed(&wanted, &bundles));
+    assert!(!first.has_signed(&digest("other"), &bundles));
 }
 
 #[test]

@@ -249,7 +249,7 @@ impl Preparation<'_> {
         let package = entry.package.as_ref();
         let source = self.host.components.as_ref();
         let is_verified = source.is_some_and(|source| source.verifies(rules));
-        let is_signed = is_verified && package.is_some_and(|package| package.signer.is_some());
+        let is_signed = is_verified && package.is_some_and(|package| !package.signers.is_empty());
         let reference = PackageReference::parse(&tool.spec.entry);
         let is_exempt = reference.is_ok_and(|reference| rules.exempts(&reference));
         if is_signed || is_exempt || !is_package(&tool.spec.entry) {

@@ -24,12 +24,15 @@ pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
         let words = found.words.iter().filter(|(of, ..)| of == name);
         let mut packages = found.packages.iter();
         let package = packages.find(|(of, _)| *of == tool.metadata.name);
+        let signers = package.map(|(_, package)| package.signers.clone());
+        let signers = signers.unwrap_or_default();
         let mut locked = LockedTool {
             source: tool.spec.entry.clone(),
             component: format!("sha256:{}", facts.sha256),
             imports: facts.imports.clone(),
             exports: facts.exports.clone(),
-            signer: package.and_then(|(_, package)| package.signer.clone()),
+            signer: signers.first().cloned(),
+            accepted_signers: signers,
             words: words
                 .map(|(_, tool, words)| (tool.clone(), words.clone()))
                 .collect(),
@@ -145,11 +148,25 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let mut lock = lock.clone();
     lock.mcp_servers.clear();
+    // What did not load has a finding of its own.
+    let declared = open.bundle().tools();
+    lock.tools.retain(|name, _| {
+        now.tools.contains_key(name)
+            || declared
+                .iter()
+                .all(|tool| tool.metadata.name.as_str() != name)
+    });
+    let mut findings = Vec::new();
+    if policy.packages().is_none() && lock.has_signers() {
+        let message = "the lock has signers of packages, which the policy does not verify: it has no key `packages`";
+        let place = Place::file(open.name());
+        let finding = Diagnostic::warning(ToolErrorCode::ConfigLock, place, message);
+        findings.push(finding.with_help("Pass the policy that names the signers, with --policy."));
+    }
     let stops = &policy.lock().stops;
     let drifts = policy.differences(lock, now.clone()).into_iter();
-    drifts
-        .map(|drift| finding(open, &drift, stops.contains(&drift.grade)))
-        .collect()
+    findings.extend(drifts.map(|drift| finding(open, &drift, stops.contains(&drift.grade))));
+    findings
 }
 
 /// Returns what the lock has of an MCP server. Without an entry, none of its tools were reviewed.
@@ -165,7 +182,7 @@ fn finding(open: &OpenBundle, drift: &Drift, stops: bool) -> Diagnostic {
     let place = tool.map_or_else(|| Place::file(open.name()), |tool| open.entry_place(tool));
     let message = format!("tool {}: {drift}", drift.name);
     let help = format!(
-        "If you have reviewed it: toolhost lock --update {}. `toolhost lock --check` prints the whole difference.",
+        "`toolhost lock --check` prints the whole difference; after a review: toolhost lock BUNDLE --policy FILE --update {}, with the same policy.",
         drift.name
     );
     let finding = match stops {

@@ -6,7 +6,7 @@ use serde_json::json;
 use toolhost_manifest::bundle::package::is_package;
 use toolhost_package::{PackageContents, RegistryError, tool_json};
 
-use super::sign::{attach, read_key};
+use super::sign::{read_key, sign_with};
 use super::{open, reference};
 use crate::args::PublishArgs;
 use crate::exit::Exit;
@@ -107,8 +107,7 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
         .with_digest(&digest)
         .unwrap_or(reference.clone());
     if let Some(key) = key {
-        let bundle = key.sign(&digest).map_err(Failure::of)?;
-        attach(registry, &published, bundle).await?;
+        sign_with(&key, &packages, &published).await?;
     }
     let tagged = registry.push_manifest(&reference, contents.manifest, reference.tag());
     tagged.await.map_err(failed)?;

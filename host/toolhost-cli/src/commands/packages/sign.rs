@@ -7,8 +7,8 @@ use bytes::Bytes;
 use serde_json::json;
 use toolhost_manifest::bundle::package::PackageReference;
 use toolhost_package::{
-    BUNDLE_MAX, BUNDLE_TYPE, Descriptor, KeyError, Registry, RegistryError, SigningKey,
-    check_bundle,
+    BUNDLE_MAX, BUNDLE_TYPE, Descriptor, KeyError, PackageSource, Registry, RegistryError,
+    SigningKey, check_bundle,
 };
 
 use super::{Puller, reference};
@@ -33,8 +33,9 @@ pub(crate) async fn sign(args: &SignArgs, settings: &Settings) -> Result<Exit, F
     // Before the key: a reference that does not exist is the more likely mistake.
     let package = puller.with_digest(asked).await?;
     let digest = package.digest().unwrap_or_default();
-    let bundle = match (&args.key, &args.bundle) {
-        (Some(key), _) => read_key(key)?.sign(digest).map_err(Failure::of)?,
+    let registry = puller.source.registry();
+    match (&args.key, &args.bundle) {
+        (Some(key), _) => sign_with(&read_key(key)?, &puller.source, &package).await?,
         (None, Some(bundle)) => {
             let bytes = files::read("the signature", bundle, BUNDLE_MAX)?;
             let json = String::from_utf8(bytes);
@@ -47,11 +48,10 @@ pub(crate) async fn sign(args: &SignArgs, settings: &Settings) -> Result<Exit, F
                 Failure::from(error)
                     .hint("Name the Sigstore bundle of this package. Nothing was written.")
             })?;
-            json
+            attach(registry, &package, json).await?;
         }
         (None, None) => return Err(Failure::from(anyhow!("neither a key nor a bundle"))),
-    };
-    attach(puller.source.registry(), &package, bundle).await?;
+    }
     match (args.json, &args.bundle) {
         (true, _) => stdout::json(&json!({"reference": package.to_string(), "digest": digest}))?,
         (false, None) => stdout::write(&format!("signed {package}"))?,
@@ -78,8 +78,23 @@ pub(super) fn read_key(path: &Path) -> Result<SigningKey, Failure> {
     })
 }
 
+/// Signs a package, unless the registry has a signature of it with this key.
+pub(super) async fn sign_with(
+    key: &SigningKey,
+    source: &PackageSource,
+    package: &PackageReference,
+) -> Result<(), Failure> {
+    let digest = package.digest().unwrap_or_default();
+    let known = source.signatures(package, None).await.unwrap_or_default();
+    if key.has_signed(digest, &known) {
+        return Ok(());
+    }
+    let bundle = key.sign(digest).map_err(Failure::of)?;
+    attach(source.registry(), package, bundle).await
+}
+
 /// Writes a signature into the registry, beside the package.
-pub(super) async fn attach(
+async fn attach(
     registry: &Registry,
     package: &PackageReference,
     bundle: String,

@@ -54,7 +54,7 @@ pub(crate) async fn verify(args: &VerifyArgs, settings: &Settings) -> Result<Exi
     for package in packages {
         let pulled = puller.try_pull(&package, folder.as_deref()).await;
         let result = match pulled {
-            Ok(pulled) => Ok(pulled.signer),
+            Ok(pulled) => Ok(pulled.signers),
             Err(PullError::Signature(error)) => Err(error.to_string()),
             Err(error) => return Err(failure(&package, error)),
         };
@@ -105,13 +105,13 @@ fn rules(args: &VerifyArgs) -> Result<PackageRules, Failure> {
 
 fn print(
     is_json: bool,
-    verified: &[(PackageReference, Result<Option<String>, String>)],
+    verified: &[(PackageReference, Result<Vec<String>, String>)],
 ) -> anyhow::Result<()> {
     if is_json {
-        let one = |(package, result): &(PackageReference, Result<Option<String>, String>)| {
+        let one = |(package, result): &(PackageReference, Result<Vec<String>, String>)| {
             let package = package.to_string();
             match result {
-                Ok(signer) => json!({"package": package, "accepted": true, "signer": signer}),
+                Ok(signers) => json!({"package": package, "accepted": true, "signers": signers}),
                 Err(reason) => json!({"package": package, "accepted": false, "reason": reason}),
             }
         };
@@ -122,8 +122,10 @@ fn print(
         return stdout::write("no entry is a package of a registry");
     }
     let lines = verified.iter().map(|(package, result)| match result {
-        Ok(Some(signer)) => format!("{package}: signed by {signer}"),
-        Ok(None) => format!("{package}: the policy requires no signature"),
+        Ok(signers) if signers.is_empty() => {
+            format!("{package}: the policy requires no signature")
+        }
+        Ok(signers) => format!("{package}: signed by {}", signers.join(" and by ")),
         Err(reason) => format!("{package}: refused: {reason}"),
     });
     stdout::write(&lines.collect::<Vec<_>>().join("\n"))

@@ -116,7 +116,7 @@ fn a_package_runs_only_if_a_signer_of_the_policy_has_signed_it() {
         .exits(0)
         .json();
     assert_eq!(verified["packages"][0]["accepted"], true, "{verified}");
-    let signer = verified["packages"][0]["signer"].as_str().unwrap();
+    let signer = verified["packages"][0]["signers"][0].as_str().unwrap();
     assert!(signer.starts_with("key sha256:"), "{signer}");
 
     let page = under(&terminal, &["docs", "-o", "-"], &policy)
@@ -207,6 +207,41 @@ fn another_signer_of_the_same_bytes_differs_from_the_lock() {
         .json();
     assert_eq!(checked["drifts"][0]["grade"], "signer", "{checked}");
     assert_eq!(checked["drifts"].as_array().unwrap().len(), 1, "{checked}");
+    // Where both are accepted, the signer of the lock is.
+    let both = policy_of(&terminal, &["one", "two"]);
+    call_under(&terminal, &both).exits(0);
+    let lock = fs::read_to_string(terminal.path("bundle/toolhost.lock")).unwrap();
+    under(&terminal, &["lock", "--check"], &both).exits(0);
+    // Without signers in the policy, the lock is neither compared nor written.
+    let unsigned = terminal.write("unsigned.yaml", "{}");
+    for words in [
+        &["lock"][..],
+        &["lock", "--check"],
+        &["lock", "--update", "echo"],
+    ] {
+        let ran = under(&terminal, words, &unsigned).exits(2);
+        assert!(ran.stderr.contains("does not verify any"), "{}", ran.stderr);
+    }
+    let after = fs::read_to_string(terminal.path("bundle/toolhost.lock")).unwrap();
+    assert_eq!(after, lock);
+    let ran = under(&terminal, &["check"], &unsigned).exits(0);
+    assert!(
+        ran.stderr.contains("the lock has signers of packages"),
+        "{}",
+        ran.stderr
+    );
+    // Signed again with a key that has signed it, the package has no other signature.
+    let key = terminal.path("one");
+    sign(&terminal, "--key", &key, &reference).exits(0);
+    let signatures = |terminal: &Terminal| {
+        fs::remove_dir_all(terminal.path("cache")).unwrap();
+        call_under(terminal, &both).exits(0);
+        let [signatures] = &cached(terminal, is_signature)[..] else {
+            panic!("one file of signatures is kept");
+        };
+        fs::read_to_string(signatures).unwrap().lines().count()
+    };
+    assert_eq!(signatures(&terminal), 2);
     // Without a policy nobody looks at signatures; the bytes are compared.
     let mut command = toolhost(&terminal, &["call"]);
     Ran::of(
