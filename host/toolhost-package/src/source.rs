@@ -409,9 +409,18 @@ impl ComponentSource for PackageSource {
                     | PullError::NoDigest
                     | PullError::Host(_) => ToolErrorCode::ConfigEntry,
                 };
-                let problem = match code == ToolErrorCode::ConfigSignature {
-                    true => format!(": {error}"),
-                    false => format!(" cannot be pulled: {error}"),
+                let problem = match &error {
+                    PullError::Signature(_) | PullError::SignatureElsewhere { .. } => {
+                        format!(": {error}")
+                    }
+                    PullError::Store(StoreError::Io { source, .. }) => {
+                        format!(" cannot be pulled: {error}: {source}")
+                    }
+                    PullError::Registry(_)
+                    | PullError::Contents(_)
+                    | PullError::Store(_)
+                    | PullError::NoDigest
+                    | PullError::Host(_) => format!(" cannot be pulled: {error}"),
                 };
                 bundle.entry_error(tool, code, &problem, error.help())
             })

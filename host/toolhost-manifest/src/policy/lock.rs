@@ -49,7 +49,10 @@ fn read_stops(at: &Cursor<'_>, findings: &mut Findings) -> Option<BTreeSet<Grade
         return match word.as_str() {
             "all" => Some(LockRule::default().stops),
             "none" => Some(BTreeSet::new()),
-            _ => at.expected("'all', 'none' or a list of grades", findings),
+            _ => at.expected(
+                "'all', 'none' or a list of grades such as [words]",
+                findings,
+            ),
         };
     }
     let grades = at.items(findings)?;
