@@ -33,7 +33,6 @@ pub(super) const OCI_SUBJECT: HeaderName = HeaderName::from_static("oci-subject"
 /// A list of manifests.
 #[derive(Debug, Default, Deserialize)]
 struct Index {
-    #[serde(default)]
     manifests: Vec<Descriptor>,
 }
 

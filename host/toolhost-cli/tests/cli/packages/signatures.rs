@@ -409,7 +409,7 @@ fn a_signature_of_an_identity_is_accepted_only_as_a_whole() {
         ("no-log", "must have an inclusion proof"),
         ("tampered", "invalid signature"),
         ("log-entry-of-another", "log entry"),
-        ("expired", "certificate has expired"),
+        ("expired", "CertExpired"),
         ("other-services", "No log key"),
     ];
     for (name, reason) in refusals {
