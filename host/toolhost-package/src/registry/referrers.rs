@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{ACCEPT, HeaderName};
+use http::header::ACCEPT;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolhost_contract::text;
 use toolhost_manifest::bundle::package::{PackageReference, is_digest};
 
+use super::client::{INDEX_TYPE, MANIFEST_MAX, MANIFEST_TYPE, Registry};
+use super::descriptor::Descriptor;
+use super::error::RegistryError;
 use super::request::{Action, REASON_LENGTH, named, protocol, unreachable, value};
-use super::{Descriptor, INDEX_TYPE, MANIFEST_MAX, MANIFEST_TYPE, Registry, RegistryError};
 
 /// Most referrers of a manifest that are read.
 const REFERRERS_MAX: usize = 100;
@@ -26,9 +28,6 @@ const LIST_TRIES: usize = 3;
 /// The type and the bytes of an empty config.
 const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 const EMPTY: &[u8] = b"{}";
-
-/// The header with which a registry confirms that it lists a referrer.
-pub(super) const OCI_SUBJECT: HeaderName = HeaderName::from_static("oci-subject");
 
 /// A list of manifests.
 #[derive(Debug, Default, Deserialize)]

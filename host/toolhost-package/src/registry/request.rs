@@ -13,8 +13,9 @@ use toolhost_manifest::bundle::package::{PackageReference, is_digest};
 use url::Url;
 
 use super::auth::{self, Challenge, TOKEN_MAX, Token};
+use super::client::Registry;
+use super::error::RegistryError;
 use super::exchange::{NoResponse, Response, Sent, is_loopback};
-use super::{Registry, RegistryError};
 use crate::credentials::Credential;
 
 /// Most bytes of an answer that says why a request is refused.

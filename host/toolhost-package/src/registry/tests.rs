@@ -3,18 +3,22 @@
 mod server;
 
 use std::io::Write as _;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http::{HeaderMap, Method};
 use serde_json::{Value, json};
-use toolhost_sandbox::SandboxConfig;
+use toolhost_manifest::bundle::package::PackageReference;
+use toolhost_sandbox::{Sandbox, SandboxConfig};
 use url::Url;
 
 use self::server::{Answer, Request, Server, answer};
-use super::exchange::NoResponse;
+use super::client::INDEX_TYPE;
+use super::exchange::{NoResponse, Sent};
 use super::referrers::fallback_tag;
 use super::*;
-use crate::credentials::Credential;
+use crate::credentials::{Credential, Credentials, NoCredentials};
 
 fn registry(credentials: impl Credentials) -> Registry {
     static SHARED: OnceLock<Sandbox> = OnceLock::new();
