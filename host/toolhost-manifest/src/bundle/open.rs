@@ -1,5 +1,7 @@
 //! Opens a bundle. All files that it names are opened beneath the handle of its directory.
 
+mod lock;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +20,6 @@ use super::package::{PackageOrigin, is_package};
 use super::read::{ReadError, ids_to_the_root};
 use super::view::{BundleFolder, BundleView};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lock::{LOCK, LOCK_BYTES_MAX, Lock, LockError};
 use crate::yaml::YamlSource;
 
 /// An error when a bundle is opened or loaded. The text of one with findings lists the errors, a line each;
@@ -274,27 +275,6 @@ impl OpenBundle {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir_path
-    }
-
-    /// Reads `toolhost.lock` beside the manifest. Returns none if there is none.
-    ///
-    /// # Errors
-    /// A finding, if the lock cannot be read.
-    pub fn read_lock(&self) -> Result<Option<Lock>, Box<Diagnostic>> {
-        let unusable = |reason: String| {
-            let path = shown(&self.dir_path.join(LOCK));
-            let message = format!("the lock {path} cannot be used: {reason}");
-            let finding = Diagnostic::error(ToolErrorCode::ConfigLock, Place::file(&path), message);
-            Box::new(finding.with_help(LockError::HELP))
-        };
-        let bytes = match self.folder.read(Path::new(LOCK), LOCK_BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(ReadError::NotFound) => return Ok(None),
-            Err(error) => return Err(unusable(error.to_string())),
-        };
-        let text = String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?;
-        let lock = Lock::parse(&text).map_err(|error| unusable(error.to_string()))?;
-        Ok(Some(lock))
     }
 
     /// Returns the paths of the manifests and of the components that the bundle names, which may not exist.
