@@ -289,6 +289,7 @@ impl Inner {
 ///
 /// A key needs no entry of a log, so what else the bundle has is not read.
 fn verify_key(key: &DerPublicKey, digest: &Sha256Hash, bundle: &Bundle) -> Result<(), String> {
+    provider::install();
     let material = &bundle.verification_material.content;
     let (VerificationMaterialContent::PublicKey(_), SignatureContent::DsseEnvelope(envelope)) =
         (material, &bundle.content)
