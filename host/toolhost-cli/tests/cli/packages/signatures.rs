@@ -128,13 +128,16 @@ fn a_package_runs_only_if_a_signer_of_the_policy_has_signed_it() {
     registry.stop();
     call_under(&terminal, &policy).exits(0);
     let [signature] = &cached(&terminal, is_signature)[..] else {
-        panic!("one signature is kept");
+        panic!("one file of signatures is kept");
     };
     let kept = fs::read_to_string(signature).unwrap();
-    let of_other = policy_of(&terminal, &["other"]);
+    // By whoever the policy names then: both signatures are kept.
+    call_under(&terminal, &policy_of(&terminal, &["other"])).exits(0);
+    new_key(&terminal, "nobody");
+    let of_nobody = policy_of(&terminal, &["nobody"]);
     refused(
-        call_under(&terminal, &of_other),
-        "other: the signature is not of this key",
+        call_under(&terminal, &of_nobody),
+        "nobody: the signature is not of this key",
     );
     let policy = policy_of(&terminal, &["own"]);
     fs::write(signature, kept.replace("\"sig\":\"M", "\"sig\":\"N")).unwrap();
