@@ -12,7 +12,7 @@ use toolhost_sandbox::Sandbox;
 
 use crate::contents::{ContentsError, PackageContents};
 use crate::registry::{Descriptor, MANIFEST_MAX, Registry, RegistryError};
-use crate::signature::{BUNDLE_MAX, BUNDLE_TYPE, SignatureError, Signers, Verified};
+use crate::signature::{BUNDLE_MAX, BUNDLE_TYPE, SignatureError, Signers, Verified, check_bundle};
 use crate::store::{PackageStore, StoreError};
 
 /// The folder of copied packages, in the bundle's directory.
@@ -243,9 +243,13 @@ impl PackageSource {
             return Err(refused.into());
         }
         let signed = verify(bundles.clone()).await??;
-        // All of them, so that what is accepted does not depend on the policy under which they were read.
+        // Whoever has signed: the next policy may name another signer.
+        let of_package = bundles
+            .into_iter()
+            .filter(|bundle| check_bundle(bundle, &digest).is_ok());
+        let of_package: Vec<String> = of_package.collect();
         if let Some(cache) = &self.cache
-            && let Err(error) = cache.keep_signatures(&digest, &bundles)
+            && let Err(error) = cache.keep_signatures(&digest, &of_package)
         {
             tracing::warn!(%error, "a signature is not kept in the cache");
         }
