@@ -6,7 +6,7 @@ use super::pages::{code_spans, pages, snippets_in};
 use crate::terminal::{Terminal, root};
 
 /// Programs that lines may begin with, beside `toolhost`.
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 13] = [
     "gh",
     "sha256sum",
     "cargo",
@@ -19,6 +19,7 @@ const PROGRAMS: [&str; 12] = [
     "npx",
     "python3",
     "rustup",
+    "wkg",
 ];
 
 /// The words of a line, up to a comment or another program; quotes hold words together.
