@@ -228,6 +228,11 @@ async fn unloading_the_bundle_ends_its_servers() {
     })
     .await;
     assert_eq!(place.tools(), Vec::<String>::new());
+    // Its process ends before its end is noticed.
+    until("the end is reported", async || {
+        !servers.warnings().is_empty()
+    })
+    .await;
     let [warning] = &servers.warnings()[..] else {
         panic!("{:?}", servers.warnings());
     };
