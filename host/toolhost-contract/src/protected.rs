@@ -138,7 +138,7 @@ impl Protected {
         let mut links = 0;
         while let Some(step) = rest.pop() {
             let next = here.join(&step);
-            // A drive is no file: its root is.
+            // Windows opens the root of a drive, and not its name alone.
             if let Some(Component::Prefix(_)) = step.components().next() {
                 here = next;
                 continue;

@@ -227,7 +227,7 @@ pub fn symlinkat(_: impl Arg, _: impl AsFd, _: impl Arg) -> Result<()> {
 /// Returns the target of a symbolic link, with `/` between its names.
 ///
 /// # Errors
-/// `PERM` for a target that is not relative, `ILSEQ` for one that is not Unicode, `INVAL` for what is no link.
+/// `PERM` for a target that is not relative, `ILSEQ` for one that is not Unicode, `INVAL` for other files than links.
 pub fn readlinkat(dir: impl AsFd, path: impl Arg, _: Vec<u8>) -> Result<CString> {
     let place = Place::beneath(dir, &path.as_path()?)?;
     target_of(&fs::read_link(place.path)?)
