@@ -50,7 +50,7 @@ pub use http::{
     AddressBlock, AddressBlockError, HttpCredential, HttpCredentialError, HttpGrant, HttpRule,
     HttpRuleError, OriginError,
 };
-pub use json::{JsonShape, json_depth};
+pub use json::{JsonError, JsonLimits, JsonPlace, JsonShape, json_depth};
 pub use limits::{DiskLimit, Limits};
 pub use message::{AssistantMessage, MessageError};
 pub use name::{ExportName, NameError, ResourceName, ToolName};

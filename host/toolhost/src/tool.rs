@@ -4,5 +4,6 @@
 pub use crate::call::live_log::CallLogRecord;
 pub use crate::tool_access::ToolAccess;
 pub use toolhost_contract::{
-    Denial, ExportName, JsonSchemaObject, JsonShape, NameError, SourceType, ToolContext, ToolSource,
+    Denial, ExportName, JsonError, JsonLimits, JsonPlace, JsonSchemaObject, JsonShape, NameError,
+    SourceType, ToolContext, ToolSource,
 };
