@@ -1,4 +1,5 @@
 import { ConnectionError, RpcError } from './errors.js';
+import { fromJson, toJson } from './json.js';
 /** JSON-RPC over two streams, one message per line. */
 export class Connection {
     writer;
@@ -10,28 +11,36 @@ export class Connection {
     onNotification = () => { };
     /** Is called once, when the connection has ended. */
     onEnd = () => { };
-    constructor(reader, writer) {
+    /** `lost` is called when a stream has closed or failed: it ends the connection, at once or with a better reason. */
+    constructor(reader, writer, lost = (reason) => this.end(reason)) {
         this.writer = writer;
         reader.on('data', (chunk) => this.#receive(chunk));
-        reader.on('close', () => this.end('the server has closed the connection'));
-        reader.on('error', (error) => this.end(error.message));
-        writer.on('error', (error) => this.end(error.message));
+        reader.on('close', () => lost('the server has closed the connection'));
+        reader.on('error', (error) => lost(error.message));
+        writer.on('error', (error) => lost(error.message));
     }
     /** Sends a request. When `signal` aborts, the server drops it, and the promise rejects with the reason. */
     request(method, params, signal) {
         signal?.throwIfAborted();
         if (this.#ended)
             return Promise.reject(this.#ended);
+        let text;
+        try {
+            text = toJson(params);
+        }
+        catch (error) {
+            return Promise.reject(error);
+        }
         const id = ++this.#lastId;
         return new Promise((resolve, reject) => {
-            const abort = () => this.#send({ method: '$/cancel', params: { id } });
+            const abort = () => this.#send(`"method":"$/cancel","params":{"id":${id}}`);
             const done = (settle) => (value) => {
                 signal?.removeEventListener('abort', abort);
                 settle(value);
             };
             signal?.addEventListener('abort', abort, { once: true });
             this.#waiting.set(id, { resolve: done(resolve), reject: done(reject), signal });
-            this.#send({ id, method, params });
+            this.#send(`"id":${id},"method":${JSON.stringify(method)},"params":${text}`);
         });
     }
     /** Rejects the requests that are not answered, and those to come. */
@@ -44,9 +53,9 @@ export class Connection {
         this.#waiting.clear();
         this.onEnd();
     }
-    #send(message) {
+    #send(members) {
         if (!this.#ended)
-            this.writer.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+            this.writer.write(`{"jsonrpc":"2.0",${members}}\n`);
     }
     #receive(chunk) {
         let start = 0;
@@ -61,7 +70,7 @@ export class Connection {
     #handle(line) {
         let message;
         try {
-            message = JSON.parse(line);
+            message = fromJson(line);
         }
         catch {
             this.end(`the server sent a line that is not JSON: ${line.slice(0, 80)}`);

@@ -1,5 +1,6 @@
 /** The module `toolhost/agents`: other agents, if the operator's policy grants them. */
 import * as wit from 'goondan:tool/agents';
+import { fromJson } from './input';
 
 interface Options {
   target: string;
@@ -30,7 +31,7 @@ async function call<T>(act: () => T): Promise<T> {
 export function request(options: Options): Promise<object> {
   return call(() => {
     const { response, ...rest } = wit.request(record(options));
-    return { ...rest, response: response ? JSON.parse(response) : undefined };
+    return { ...rest, response: response ? fromJson(response) : undefined };
   });
 }
 
@@ -43,7 +44,7 @@ export function spawn(target: string, instanceKey?: string): Promise<object> {
 }
 
 export function list(): Promise<unknown> {
-  return call(() => JSON.parse(wit.list()));
+  return call(() => fromJson(wit.list()));
 }
 
 export function catalog(): Promise<object[]> {
