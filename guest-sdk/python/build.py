@@ -8,11 +8,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from builder.check import Tool
-from builder.component import componentize
-from builder.failure import BuildError, Note
-from builder.packages import install_packages
-from builder.stage import Stage, check_entry
+# An isolated Python does not look for modules beside the program.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from builder.check import Tool  # noqa: E402
+from builder.component import componentize  # noqa: E402
+from builder.failure import BuildError, Note  # noqa: E402
+from builder.packages import install_packages  # noqa: E402
+from builder.stage import Stage, check_entry  # noqa: E402
 
 
 def main() -> int:
@@ -69,13 +72,18 @@ def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Note]]:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--entry", type=Path, required=True, help="the tool's module, with its `handlers`")
-    parser.add_argument("--out", type=Path, required=True, help="the component to write")
-    parser.add_argument("--wit", type=Path, required=True, help="folder of the contract")
-    parser.add_argument("--work", type=Path, help="folder that keeps installed packages from build to build")
+    parser.add_argument("--entry", type=_absolute, required=True, help="the tool's module, with its `handlers`")
+    parser.add_argument("--out", type=_absolute, required=True, help="the component to write")
+    parser.add_argument("--wit", type=_absolute, required=True, help="folder of the contract")
+    parser.add_argument("--work", type=_absolute, help="folder that keeps installed packages from build to build")
     parser.add_argument("--check", action="store_true", help="find errors without building; nothing of the tool runs")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object on stdout")
     return parser.parse_args()
+
+
+def _absolute(path: str) -> Path:
+    """Returns a path that programs find in any folder."""
+    return Path(path).absolute()
 
 
 if __name__ == "__main__":

@@ -32,11 +32,12 @@ def run_componentize_py(stage: Stage, packages: Path | None, out: Path) -> None:
     """Writes a component whose modules are linked as shared libraries."""
     folders = [stage.tool, stage.sdk, *([packages] if packages else [])]
     command = [
-        *(sys.executable, "-c", _COMPONENTIZE, "--quiet", "-d", stage.wit, "-w", WORLD, "componentize"),
+        # Isolated, and in a folder of its own: it imports no module that lies where the build was started.
+        *(sys.executable, "-I", "-c", _COMPONENTIZE, "--quiet", "-d", stage.wit, "-w", WORLD, "componentize"),
         *(argument for folder in folders for argument in ("-p", folder)),
         *("toolhost_component", "-o", out),
     ]
-    done = subprocess.run(command, env=_environment(stage), capture_output=True, text=True)
+    done = subprocess.run(command, cwd=stage.sdk.parent, env=_environment(stage), capture_output=True, text=True)
     if done.returncode != 0:
         raise _failure(stage, done.stderr)
 

@@ -56,6 +56,7 @@ class Stage:
             if not _is_module(found):
                 continue
             _refuse_outside_links(found, folder)
+            _refuse_other_worlds(found)
             if found.stem in _RESERVED:
                 self.notes.append(Note(f"{found.name} is left out: the component has a module of that name"))
             elif found.is_dir():
@@ -80,6 +81,16 @@ def _refuse_outside_links(found: Path, folder: Path) -> None:
     for path in (found, *found.rglob("*")):
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
             raise BuildError("the link leads out of the tool's folder", "replace the link by the file", file=str(path))
+
+
+def _refuse_other_worlds(found: Path) -> None:
+    """Refuses the settings that componentize-py looks for in packages: they name folders of WIT anywhere."""
+    for path in found.rglob("componentize-py.toml"):
+        raise BuildError(
+            "the build does not use componentize-py.toml: every tool has the world of the contract",
+            "remove the file",
+            file=str(path),
+        )
 
 
 def check_entry(entry: Path) -> None:

@@ -18,13 +18,13 @@ _top = tempfile.TemporaryDirectory(prefix="toolhost-test-")
 TOP = Path(_top.name)
 
 
-def build(entry: Path, out: Path) -> dict[str, Any]:
+def build(entry: Path, out: Path, *options: str, cwd: Path | None = None) -> dict[str, Any]:
     """Runs build.py as the CLI does; returns what it says, with its exit code as `exit`."""
     command = [
-        *(sys.executable, SDK / "build.py", "--json", "--entry", entry, "--out", out),
-        *("--wit", REPOSITORY / "wit", "--work", TOP / "work"),
+        *(sys.executable, "-I", "-B", SDK / "build.py", "--json", "--entry", entry, "--out", out),
+        *("--wit", REPOSITORY / "wit", "--work", TOP / "work", *options),
     ]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     if not done.stdout:
         raise AssertionError(f"build.py printed nothing on stdout: {done.stderr}")
     return {**json.loads(done.stdout), "exit": done.returncode}
