@@ -6,6 +6,7 @@ import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
 import { leftOutWarning } from './left-out.mjs';
 import { SERVED, isBuiltin, notServed, plainName } from './modules.mjs';
+import { refuseOutsideData } from './outside.mjs';
 import { versionsOf } from './wit.mjs';
 
 const BUILD = fileURLToPath(new URL('.', import.meta.url));
@@ -30,10 +31,10 @@ const COMMON = {
 };
 
 /** Returns `{engine, features, code, map, inputs, warnings}`. The tool has no handler of the names in `leftOut`. */
-export async function bundle({ entry, wit, engine: wanted }, leftOut = []) {
-  let user = await bundleUser(entry, wanted ?? 'qjs');
+export async function bundle({ entry, root = path.dirname(entry), wit, engine: wanted }, leftOut = []) {
+  let user = await bundleUser(entry, root, wanted ?? 'qjs');
   const engine = wanted ?? (user.usesFetch ? 'starlingmonkey' : 'qjs');
-  if (!wanted && engine !== 'qjs') user = await bundleUser(entry, engine);
+  if (!wanted && engine !== 'qjs') user = await bundleUser(entry, root, engine);
   const whole = await bundleWhole(user, engine, await versionsOf(wit), leftOut);
   return {
     engine,
@@ -46,28 +47,30 @@ export async function bundle({ entry, wit, engine: wanted }, leftOut = []) {
 }
 
 /**
- * Bundles the author's modules and packages; modules of the runtime stay a `require`. `exported` is the same as a module
- * with exports.
+ * Bundles the author's modules and packages; modules of the runtime stay a `require`. `root` is the folder of the bundle.
+ * `exported` is the same as a module with exports.
  */
-export async function bundleUser(entry, engine) {
+export async function bundleUser(entry, root, engine) {
   const served = new Set();
-  const root = path.dirname(entry);
+  const folder = path.dirname(entry);
   const options = {
     ...COMMON,
-    absWorkingDir: root,
+    absWorkingDir: folder,
     entryPoints: [entry],
-    // Ignore a `tsconfig.json` in the folders above: it is for editors.
+    // Ignore every `tsconfig.json`: it is for editors.
     tsconfigRaw: {},
     platform: 'browser',
-    supported: engine === 'qjs' ? WITHOUT_ASYNC : {},
+    // `import()` becomes a `require`, which only the runtime answers.
+    supported: { 'dynamic-import': false, ...(engine === 'qjs' && WITHOUT_ASYNC) },
     define: { fetch: 'globalThis.fetch', 'process.env.NODE_ENV': '"production"' },
     loader: { '.txt': 'text', '.md': 'text', '.html': 'text' },
     sourcemap: 'external',
     sourcesContent: false,
-    outfile: path.join(root, 'tool.js'),
+    outfile: path.join(folder, 'tool.js'),
     plugins: [servedModules(served)],
   };
   const asModule = await run({ ...options, format: 'esm' });
+  refuseOutsideData(asModule.metafile, folder, root);
   const { exports } = Object.values(asModule.metafile.outputs).find(({ entryPoint }) => entryPoint);
   if (!exports.includes('handlers')) throw noHandlers(entry, exports);
   const { outputFiles, metafile, warnings } = await run({
@@ -83,7 +86,7 @@ export async function bundleUser(entry, engine) {
     served,
     exports,
     usesFetch: /\bglobalThis\.fetch\b/.test(code),
-    inputs: Object.keys(metafile.inputs).map((input) => path.resolve(root, input)),
+    inputs: Object.keys(metafile.inputs).map((input) => path.resolve(folder, input)),
     warnings: warnings.map((warning) => finding(warning)),
   };
 }
@@ -177,6 +180,8 @@ function virtualModules(userCode, engine, versions) {
   return {
     name: 'virtual-modules',
     setup(build) {
+      // The author's modules are bundled already: whatever their code names now is at most a computed path.
+      build.onResolve({ filter: /.*/, namespace: 'toolhost' }, ({ path: specifier }) => ({ errors: [{ text: `"${specifier}" was not bundled` }] }));
       build.onResolve({ filter: /^toolhost:engine$/ }, () => ({ path: `${RUNTIME}engine/${engine}/index.ts` }));
       build.onResolve({ filter: /^toolhost:user$/ }, () => ({ path: 'user', namespace: 'toolhost' }));
       build.onLoad({ filter: /.*/, namespace: 'toolhost' }, () => ({ contents: userCode, loader: 'js', resolveDir: RUNTIME }));

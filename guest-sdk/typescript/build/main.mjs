@@ -30,7 +30,7 @@ export async function main(args) {
 async function check(options) {
   const started = performance.now();
   const { bundleUser } = await import('./bundle.mjs').catch(missingPackage);
-  const { exported, inputs, warnings } = await bundleUser(options.entry, options.engine ?? 'qjs');
+  const { exported, inputs, warnings } = await bundleUser(options.entry, options.root, options.engine ?? 'qjs');
   const { handlersOf } = await import('./handlers.mjs').catch(missingPackage);
   return { handlers: handlersOf(exported) ?? null, inputs, warnings, milliseconds: Math.round(performance.now() - started) };
 }

@@ -17,7 +17,10 @@ export type Load = (module: { exports: object }, exports: object, require: (name
 export function component(load: Load, served: Record<string, unknown>, leftOut: readonly string[]) {
   const evaluate = (): ToolModule => {
     const module = { exports: {} };
-    load(module, module.exports, (name) => served[name]);
+    load(module, module.exports, (name) => {
+      if (!Object.hasOwn(served, name)) throw missingModule(name);
+      return served[name];
+    });
     return module.exports as ToolModule;
   };
   prepare(() => answer('', async () => (await null, sampleCall())));
@@ -51,6 +54,12 @@ export function component(load: Load, served: Record<string, unknown>, leftOut: 
         }),
     },
   };
+}
+
+/** A module that was not found while the tool was built, or whose name was not written out. */
+function missingModule(name: string): Error {
+  const error = new Error(`Cannot find module '${name}': it is not in the component`);
+  return Object.assign(error, { code: 'MODULE_NOT_FOUND', suggestion: 'write the name of a module as one string where it is imported' });
 }
 
 /** Runs a handler and returns its outcome. An exception becomes the contract's error. */

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { bundle } from '../build/bundle.mjs';
 import { withOwnTable } from '../build/own-table.mjs';
 import { ComponentSection, Kind, Section, importsOf, sectionsOf } from '../build/wasm.mjs';
-import { SDK, WIT, buildText, run, sources } from './toolhost.mjs';
+import { SDK, WIT, buildText, lay, run, sources } from './toolhost.mjs';
 
 const HANDLERS = 'export const handlers = { a: () => 1 };\n';
 
@@ -97,6 +97,20 @@ test('a tool that uses fetch asks for the other engine', async () => {
   const { engine, features } = await bundle({ entry, wit: WIT });
   assert.deepStrictEqual([engine, features.fetch], ['starlingmonkey', true]);
   assert.strictEqual((await bundle({ entry, wit: WIT, engine: 'qjs' })).engine, 'qjs');
+});
+
+test('an import whose name is computed brings no file into a component', async () => {
+  const folder = await sources('', { 'key.json': '"from outside"' });
+  const file = JSON.stringify(path.join(folder, 'key.json'));
+  const text = `const enum E { A = ${file} }
+    const name = ${file};
+    export const handlers = { a: () => import(E.A), b: () => require(E.A), c: () => import(name), d: () => import('node:path') };`;
+  await lay({ 'bundle/index.ts': text }, folder);
+  for (const engine of ['qjs', 'starlingmonkey']) {
+    const { code, inputs } = await bundle({ entry: path.join(folder, 'bundle/index.ts'), wit: WIT, engine });
+    assert.strictEqual(code.includes('from outside'), false);
+    assert.deepStrictEqual(inputs, [path.join(folder, 'bundle/index.ts')]);
+  }
 });
 
 test('the module of QuickJS has its functions in a table of its own', async () => {

@@ -1,10 +1,11 @@
 // What is found in a tool's sources before anything is built.
 import assert from 'node:assert';
 import { existsSync } from 'node:fs';
+import { mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { handlersOf } from '../build/handlers.mjs';
-import { build, sources } from './toolhost.mjs';
+import { build, lay, sources } from './toolhost.mjs';
 
 async function check(text, files) {
   const folder = await sources(text, files);
@@ -23,6 +24,50 @@ test('a check finds errors without building', async () => {
     const { ok, code, kind, errors } = await check(text);
     assert.deepStrictEqual([ok, code, kind], [false, 1, 'source']);
     assert.match(errors[0].text, says);
+  }
+});
+
+test('data outside the folder of the bundle does not get into a component', async () => {
+  const outside = await sources('', { 'key.json': '"secret"', 'key.txt': 'secret', id_rsa: 'secret', 'code.js': 'export default "code"' });
+  const up = path.join(outside, 'up');
+  const packages = { [`${up}/node_modules/pkg/index.js`]: 'export { default } from "./data.json"', [`${up}/node_modules/pkg/data.json`]: '"packed"' };
+  const at = async (text, files = {}) => {
+    const entry = path.join(up, 'bundle/src/index.ts');
+    await lay({ [entry]: `${text}\nexport const handlers = { a: () => x };`, ...files, ...packages });
+    return build(entry, path.join(outside, 'tool.wasm'), '--check', '--root', path.join(up, 'bundle'));
+  };
+  const absolute = (name) => JSON.stringify(path.join(outside, name));
+  await mkdir(path.join(up, 'bundle/src'), { recursive: true });
+  await symlink(path.join(outside, 'key.txt'), path.join(up, 'bundle/src/link.txt'));
+  for (const statement of [
+    `import x from ${absolute('key.json')};`,
+    'import x from "../../../key.txt";',
+    'import x from "../../../id_rsa" with { type: "text" };',
+    'import x from "../../../code.js" with { type: "text" };',
+    'import x from "../../../key.txt?x.ts";',
+    'import x from "./link.txt";',
+    'import x from "pkg/../../../key.txt";',
+    'const x = require("../../../key.json");',
+    `const x = import("../../../" + "key.json");`,
+    'const n = 1, x = import(`../../../key${n}.json`.replace("1", ""));\nimport "../../../key.json";',
+  ]) {
+    const { ok, kind, errors } = await at(statement);
+    assert.deepStrictEqual([ok, kind], [false, 'source'], statement);
+    assert.match(errors[0].text, /outside the folder of the bundle/, statement);
+  }
+  // Code may lie anywhere, packages are the author's, and the folder of the bundle is larger than that of the entry.
+  const inside = { [path.join(up, 'bundle/data.json')]: '"inside"' };
+  for (const statement of ['import x from "../../../code";', 'import x from "pkg";', 'import x from "pkg/data.json";', 'import x from "../data.json";']) {
+    const { ok, errors } = await at(statement, inside);
+    assert.ok(ok, `${statement} ${JSON.stringify(errors)}`);
+  }
+});
+
+test('a tsconfig.json has no effect', async () => {
+  const settings = JSON.stringify({ extends: '../outside.json', compilerOptions: { paths: { x: ['../key.json'] }, jsxFactory: 'evil' } });
+  for (const name of ['tsconfig.json', 'jsconfig.json']) {
+    const { errors } = await check('import x from "x";\nexport const handlers = { a: () => x };', { [name]: settings });
+    assert.match(errors[0].text, /Could not resolve "x"/);
   }
 });
 

@@ -7,7 +7,7 @@ import { ENGINES, Tool, fixture, temporary } from './toolhost.mjs';
 
 const HANDLERS = [
   'context', 'log', 'throws', 'returns', 'never', 'unhandled', 'uncaught', 'left', 'timers', 'promises', 'random', 'time',
-  'bun', 'files', 'access', 'failures', 'escape', 'big', 'values', 'refused', 'input',
+  'bun', 'files', 'access', 'failures', 'escape', 'big', 'values', 'refused', 'imported', 'input',
 ];
 
 const READ_ONLY = 'tools:\n  t: { readOnly: true }\n';
@@ -27,6 +27,10 @@ for (const [engine, needs] of ENGINES) {
       assert.strictEqual(context.message, 'object');
       assert.strictEqual(context.logger, true);
       assert.strictEqual(context.frozen, true);
+    });
+
+    test('a module that the runtime serves is imported late, and no other one', async () => {
+      assert.deepStrictEqual(await tool.output('imported', { name: '/etc/passwd' }), ['a/b', 'MODULE_NOT_FOUND']);
     });
 
     test('the state of a module is fresh for each call', async () => {

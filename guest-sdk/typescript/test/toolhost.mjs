@@ -40,11 +40,17 @@ export async function build(entry, out, ...more) {
 /** Lays out `index.ts` with this text, and other files, in a folder of its own. */
 export async function sources(text, files = {}) {
   const folder = await temporary();
-  for (const [name, content] of Object.entries({ 'index.ts': text, ...files })) {
-    await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
-    await writeFile(path.join(folder, name), content);
-  }
+  await lay({ 'index.ts': text, ...files }, folder);
   return folder;
+}
+
+/** Writes files, by their paths from a folder. */
+export async function lay(files, folder = '/') {
+  for (const [name, content] of Object.entries(files)) {
+    const file = path.resolve(folder, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
 }
 
 export async function buildText(text, files) {
