@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -27,12 +26,6 @@ from ._types import (
 
 #: How long the server has to end before it is killed, in seconds.
 SHUTDOWN_SECONDS = 5.0
-
-#: How long a server that has ended may take to say why, in seconds.
-LAST_WORDS_SECONDS = 0.5
-
-#: How much of the end of its log is in the error, in characters.
-LAST_WORDS_CHARS = 2000
 
 #: Events that wait to be read before new ones are lost.
 EVENT_QUEUE = 1024
@@ -73,21 +66,11 @@ class Toolhost:
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
-                program, "rpc", *words, stdin=pipe, stdout=pipe, stderr=pipe, env=env, limit=LINE_BYTES_MAX
+                program, "rpc", *words, stdin=pipe, stdout=pipe, env=env, limit=LINE_BYTES_MAX
             )
         except OSError as error:
             raise ConnectionLost(f"{program} could not be started: {error}") from error
-        assert process.stdin and process.stdout and process.stderr
-        log = asyncio.create_task(_forward(process.stderr))
-
-        async def why(reason: str) -> str:
-            """Waits for the last words of the server."""
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.gather(process.wait(), asyncio.shield(log)), LAST_WORDS_SECONDS)
-            if process.returncode is None:
-                return reason
-            words = log.result() if log.done() else ""
-            return f"{os.fspath(program)} has ended with exit code {process.returncode}" + (words and f": {words}")
+        assert process.stdin and process.stdout
 
         async def ended() -> None:
             try:
@@ -95,9 +78,8 @@ class Toolhost:
             except asyncio.TimeoutError:
                 process.kill()
                 await process.wait()
-            log.cancel()
 
-        return cls(Connection(process.stdout, process.stdin, why), ended)
+        return cls(Connection(process.stdout, process.stdin), ended)
 
     @classmethod
     async def connect(cls, path: StrPath) -> "Toolhost":
@@ -263,13 +245,3 @@ def _located(instance: Instance | None) -> Instance | None:
     if instance is None or "workdir" not in instance:
         return instance
     return {**instance, "workdir": _absolute(instance["workdir"])}
-
-
-async def _forward(log: asyncio.StreamReader) -> str:
-    """Copies the log of a server to stderr, and returns the end of it."""
-    end = ""
-    while part := await log.read(1 << 16):
-        text = part.decode(errors="replace")
-        sys.stderr.write(text)
-        end = (end + text)[-LAST_WORDS_CHARS:]
-    return end.strip()

@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from ._errors import ConnectionLost, RpcError
@@ -15,15 +14,8 @@ LINE_BYTES_MAX = 1 << 30
 class Connection:
     """Sends requests and receives their answers and the notifications of the server."""
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        why: Callable[[str], Awaitable[str]] | None = None,
-    ) -> None:
-        """`why` gives a better reason for a lost connection."""
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
-        self._why = why
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._last_id = 0
         self._ended: ConnectionLost | None = None
@@ -71,22 +63,20 @@ class Connection:
 
     def _send(self, message: dict[str, Any]) -> None:
         if self._ended is None:
-            self._writer.write(_to_json({"jsonrpc": "2.0", **message}) + b"\n")
+            line = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":"))
+            self._writer.write(line.encode() + b"\n")
 
     async def _drain(self) -> None:
         try:
             await self._writer.drain()
         except OSError as error:
-            # A reader whose stream has closed says why.
-            if self._why is None:
-                self.end(str(error))
+            self.end(str(error))
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
             while line := await reader.readline():
                 self._handle(json.loads(line))
-            reason = "the server has closed the connection"
-            self.end(reason if self._why is None else await self._why(reason))
+            self.end("the server has closed the connection")
         except (OSError, ValueError) as error:
             self.end(f"the server sent a line that cannot be read: {error}")
 
@@ -114,23 +104,3 @@ class Connection:
                 data.get("diagnostics", []),
             )
         )
-
-
-def _to_json(message: dict[str, Any]) -> bytes:
-    """Writes JSON. NaN and infinity, which JSON does not have, are a ValueError that names the place."""
-    try:
-        return json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
-    except ValueError as error:
-        place = _not_finite(message.get("params"), "")
-        raise ValueError(f"{place}, which JSON cannot hold" if place else str(error)) from None
-
-
-def _not_finite(value: Any, place: str) -> str | None:
-    if isinstance(value, float):
-        return None if math.isfinite(value) else f"{place} is {value}"
-    items: Any = ()
-    if isinstance(value, dict):
-        items = value.items()
-    elif isinstance(value, (list, tuple)):
-        items = enumerate(value)
-    return next(filter(None, (_not_finite(item, f"{place}/{key}") for key, item in items)), None)

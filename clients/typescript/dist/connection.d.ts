@@ -7,8 +7,7 @@ export declare class Connection {
     onNotification: (method: string, params: unknown) => void;
     /** Is called once, when the connection has ended. */
     onEnd: () => void;
-    /** `lost` is called when a stream has closed or failed: it ends the connection, at once or with a better reason. */
-    constructor(reader: Readable, writer: Writable, lost?: (reason: string) => void);
+    constructor(reader: Readable, writer: Writable);
     /** Sends a request. When `signal` aborts, the server drops it, and the promise rejects with the reason. */
     request(method: string, params: object, signal?: AbortSignal): Promise<unknown>;
     /** Rejects the requests that are not answered, and those to come. */

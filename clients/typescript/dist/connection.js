@@ -1,5 +1,4 @@
 import { ConnectionError, RpcError } from './errors.js';
-import { fromJson, toJson } from './json.js';
 /** JSON-RPC over two streams, one message per line. */
 export class Connection {
     writer;
@@ -11,36 +10,28 @@ export class Connection {
     onNotification = () => { };
     /** Is called once, when the connection has ended. */
     onEnd = () => { };
-    /** `lost` is called when a stream has closed or failed: it ends the connection, at once or with a better reason. */
-    constructor(reader, writer, lost = (reason) => this.end(reason)) {
+    constructor(reader, writer) {
         this.writer = writer;
         reader.on('data', (chunk) => this.#receive(chunk));
-        reader.on('close', () => lost('the server has closed the connection'));
-        reader.on('error', (error) => lost(error.message));
-        writer.on('error', (error) => lost(error.message));
+        reader.on('close', () => this.end('the server has closed the connection'));
+        reader.on('error', (error) => this.end(error.message));
+        writer.on('error', (error) => this.end(error.message));
     }
     /** Sends a request. When `signal` aborts, the server drops it, and the promise rejects with the reason. */
     request(method, params, signal) {
         signal?.throwIfAborted();
         if (this.#ended)
             return Promise.reject(this.#ended);
-        let text;
-        try {
-            text = toJson(params);
-        }
-        catch (error) {
-            return Promise.reject(error);
-        }
         const id = ++this.#lastId;
         return new Promise((resolve, reject) => {
-            const abort = () => this.#send(`"method":"$/cancel","params":{"id":${id}}`);
+            const abort = () => this.#send({ method: '$/cancel', params: { id } });
             const done = (settle) => (value) => {
                 signal?.removeEventListener('abort', abort);
                 settle(value);
             };
             signal?.addEventListener('abort', abort, { once: true });
             this.#waiting.set(id, { resolve: done(resolve), reject: done(reject), signal });
-            this.#send(`"id":${id},"method":${JSON.stringify(method)},"params":${text}`);
+            this.#send({ id, method, params });
         });
     }
     /** Rejects the requests that are not answered, and those to come. */
@@ -53,9 +44,9 @@ export class Connection {
         this.#waiting.clear();
         this.onEnd();
     }
-    #send(members) {
+    #send(message) {
         if (!this.#ended)
-            this.writer.write(`{"jsonrpc":"2.0",${members}}\n`);
+            this.writer.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
     }
     #receive(chunk) {
         let start = 0;
@@ -70,7 +61,7 @@ export class Connection {
     #handle(line) {
         let message;
         try {
-            message = fromJson(line);
+            message = JSON.parse(line);
         }
         catch {
             this.end(`the server sent a line that is not JSON: ${line.slice(0, 80)}`);

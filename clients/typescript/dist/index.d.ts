@@ -16,7 +16,7 @@ export interface SpawnOptions {
     /** The program. Default: `toolhost` of the search path. */
     program?: string;
     env?: NodeJS.ProcessEnv;
-    /** Where the server's log goes, besides the error that says why it ended. Default: `inherit`. */
+    /** Where the server's log goes. Default: `inherit`. */
     stderr?: 'inherit' | 'ignore';
 }
 /** A connection to a server. `close` ends it. */

@@ -11,10 +11,6 @@ export * from './types.js';
 export { Step, Turn } from './turn.js';
 /** How long the server has to end before it is killed, in milliseconds. */
 const SHUTDOWN_MS = 5000;
-/** How long a server that has ended may take to say why, in milliseconds. */
-const LAST_WORDS_MS = 500;
-/** How much of the end of its log is in the error. */
-const LAST_WORDS_UNITS = 2000;
 /** A connection to a server. `close` ends it. */
 export class Toolhost {
     #connection;
@@ -34,39 +30,22 @@ export class Toolhost {
     /** Starts a server, which ends with this process or with {@link close}. */
     static spawn(options = {}) {
         const { bundle, program = 'toolhost', env, stderr = 'inherit', stateRoot, ...named } = options;
-        const flags = Object.entries({ ...named, 'state-root': stateRoot })
+        const words = Object.entries({ ...named, 'state-root': stateRoot })
             .flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
-        const args = ['rpc', ...flags, ...(bundle === undefined ? [] : ['--', bundle])];
-        const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], ...(env && { env }) });
-        let words = '';
-        child.stderr.setEncoding('utf8').on('data', (text) => {
-            if (stderr === 'inherit')
-                process.stderr.write(text);
-            words = (words + text).slice(-LAST_WORDS_UNITS);
-        });
-        // Its last words say why, and arrive after its other streams have closed.
-        let late;
-        const lost = (reason) => (late ??= setTimeout(() => connection.end(reason), LAST_WORDS_MS));
-        const connection = new Connection(child.stdout, child.stdin, lost);
+        const args = ['rpc', ...words, ...(bundle === undefined ? [] : ['--', bundle])];
+        const child = spawn(program, args, { stdio: ['pipe', 'pipe', stderr], ...(env && { env }) });
+        const connection = new Connection(child.stdout, child.stdin);
         const ended = new Promise((done) => {
             child.on('error', (error) => {
                 connection.end(`${program} could not be started: ${error.message}`);
                 done();
             });
-            const reason = (code, signal) => `${program} has ended with ${signal ?? `exit code ${code}`}${words && `: ${words.trim()}`}`;
             child.on('exit', (code, signal) => {
-                // A program that it has started may hold its streams open.
-                clearTimeout(late);
-                late = setTimeout(() => connection.end(reason(code, signal)), LAST_WORDS_MS);
+                connection.end(`${program} has ended with ${signal ?? `exit code ${code}`}`);
                 done();
-            });
-            child.on('close', (code, signal) => {
-                clearTimeout(late);
-                connection.end(reason(code, signal));
             });
         });
         return new Toolhost(connection, async () => {
-            connection.end('the connection was closed');
             child.stdin.end();
             const kill = setTimeout(() => child.kill('SIGKILL'), SHUTDOWN_MS);
             await ended;

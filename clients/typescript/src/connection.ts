@@ -1,7 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
 import { ConnectionError, RpcError } from './errors.js';
-import { fromJson, toJson } from './json.js';
 
 interface Waiting {
   resolve: (result: unknown) => void;
@@ -28,38 +27,30 @@ export class Connection {
   /** Is called once, when the connection has ended. */
   onEnd: () => void = () => {};
 
-  /** `lost` is called when a stream has closed or failed: it ends the connection, at once or with a better reason. */
   constructor(
     reader: Readable,
     private readonly writer: Writable,
-    lost: (reason: string) => void = (reason) => this.end(reason),
   ) {
     reader.on('data', (chunk: Buffer) => this.#receive(chunk));
-    reader.on('close', () => lost('the server has closed the connection'));
-    reader.on('error', (error) => lost(error.message));
-    writer.on('error', (error) => lost(error.message));
+    reader.on('close', () => this.end('the server has closed the connection'));
+    reader.on('error', (error) => this.end(error.message));
+    writer.on('error', (error) => this.end(error.message));
   }
 
   /** Sends a request. When `signal` aborts, the server drops it, and the promise rejects with the reason. */
   request(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
     signal?.throwIfAborted();
     if (this.#ended) return Promise.reject(this.#ended);
-    let text: string;
-    try {
-      text = toJson(params);
-    } catch (error) {
-      return Promise.reject(error);
-    }
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      const abort = () => this.#send(`"method":"$/cancel","params":{"id":${id}}`);
+      const abort = () => this.#send({ method: '$/cancel', params: { id } });
       const done = <T>(settle: (value: T) => void) => (value: T) => {
         signal?.removeEventListener('abort', abort);
         settle(value);
       };
       signal?.addEventListener('abort', abort, { once: true });
       this.#waiting.set(id, { resolve: done(resolve), reject: done(reject), signal });
-      this.#send(`"id":${id},"method":${JSON.stringify(method)},"params":${text}`);
+      this.#send({ id, method, params });
     });
   }
 
@@ -72,8 +63,8 @@ export class Connection {
     this.onEnd();
   }
 
-  #send(members: string): void {
-    if (!this.#ended) this.writer.write(`{"jsonrpc":"2.0",${members}}\n`);
+  #send(message: object): void {
+    if (!this.#ended) this.writer.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   }
 
   #receive(chunk: Buffer): void {
@@ -90,7 +81,7 @@ export class Connection {
   #handle(line: string): void {
     let message: Message;
     try {
-      message = fromJson(line) as Message;
+      message = JSON.parse(line) as Message;
     } catch {
       this.end(`the server sent a line that is not JSON: ${line.slice(0, 80)}`);
       return;

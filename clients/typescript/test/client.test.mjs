@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ClosedWithError, ConnectionError, RpcError, Toolhost } from 'toolhost-client';
 
-import { fromJson } from '../dist/json.js';
 import { assertStopped, bundle, directory, endless, program, untilItWrites } from './support.mjs';
 
 const upper = (text, id = 'call-1') => ({ id, name: 'text__upper', args: { text } });
@@ -131,11 +130,7 @@ test('a server that cannot start or ends is a ConnectionError', async () => {
   const missing = Toolhost.spawn({ ...options, program: '/does/not/exist' });
   await assert.rejects(missing.info(), ConnectionError);
   const wrong = Toolhost.spawn({ ...options, bundle: '/does/not/exist' });
-  await assert.rejects(wrong.info(), (error) => {
-    assert.ok(error instanceof ConnectionError);
-    assert.match(error.message, /has ended with exit code \d+: (.|\n)*\/does\/not\/exist/);
-    return true;
-  });
+  await assert.rejects(wrong.info(), ConnectionError);
   await assert.rejects(Toolhost.connect(join(await directory(), 'none')), ConnectionError);
   const closed = Toolhost.spawn({ ...options, bundle: tools, workdir: await directory(), stateRoot });
   const running = closed.execute(endless);
@@ -143,26 +138,6 @@ test('a server that cannot start or ends is a ConnectionError', async () => {
   await closed.close();
   await rejected;
   await assert.rejects(closed.info(), ConnectionError);
-});
-
-test('numbers keep their digits, or are refused with their place', async () => {
-  const host = Toolhost.spawn({ ...options, bundle: tools, workdir: await directory(), stateRoot });
-  try {
-    const call = (args) => host.execute({ id: 'n', name: 'text__upper', args });
-    await assert.rejects(call({ text: 'a', list: [null, { n: NaN }] }), {
-      name: 'TypeError',
-      message: '/call/args/list/1/n is NaN, which JSON cannot hold',
-    });
-    assert.equal((await call({ text: 'a' })).output.text, 'A');
-  } finally {
-    await host.close();
-  }
-  const read = fromJson('{"id":725653563933458433,"list":[-9007199254740992,1.5,9007199254740991],"text":"1234567890123456 \\" 1"}');
-  assert.deepEqual(read, {
-    id: '725653563933458433',
-    list: ['-9007199254740992', 1.5, 9007199254740991],
-    text: '1234567890123456 " 1',
-  });
 });
 
 test('clients of a socket', async () => {

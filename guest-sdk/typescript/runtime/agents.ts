@@ -1,6 +1,5 @@
 /** The module `toolhost/agents`: other agents, if the operator's policy grants them. */
 import * as wit from 'goondan:tool/agents';
-import { fromJson } from './input';
 
 interface Options {
   target: string;
@@ -31,7 +30,7 @@ async function call<T>(act: () => T): Promise<T> {
 export function request(options: Options): Promise<object> {
   return call(() => {
     const { response, ...rest } = wit.request(record(options));
-    return { ...rest, response: response ? fromJson(response) : undefined };
+    return { ...rest, response: response ? JSON.parse(response) : undefined };
   });
 }
 
@@ -44,7 +43,7 @@ export function spawn(target: string, instanceKey?: string): Promise<object> {
 }
 
 export function list(): Promise<unknown> {
-  return call(() => fromJson(wit.list()));
+  return call(() => JSON.parse(wit.list()));
 }
 
 export function catalog(): Promise<object[]> {

@@ -17,9 +17,6 @@ function toJson(value: unknown): string {
     throw notJson(findNotJson(value) ?? `its conversion failed: ${String(error)}`);
   }
   if (json === undefined) throw notJson(`output is a ${typeof value}`);
-  // `JSON.stringify` writes numbers that are not finite as `null`.
-  const notFinite = json.includes('null') ? findNotFinite(value) : undefined;
-  if (notFinite) throw notJson(notFinite);
   return withoutHalves(json);
 }
 
@@ -35,17 +32,6 @@ function notJson(why: string): Error {
     code: 'NOT_JSON',
     suggestion: 'the author must correct the tool: it must return plain values, such as String(n) for a BigInt',
   });
-}
-
-/** Says where the first number is that is not finite. What converts itself may mean `null`. */
-function findNotFinite(value: unknown, at = 'output'): string | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `${at} is ${value}`;
-  if (typeof value !== 'object' || value === null || 'toJSON' in value) return undefined;
-  for (const [key, item] of Object.entries(value)) {
-    const found = findNotFinite(item, Array.isArray(value) ? `${at}[${key}]` : `${at}.${key}`);
-    if (found) return found;
-  }
-  return undefined;
 }
 
 /** Says where the first value is that JSON cannot hold. */
