@@ -1,6 +1,7 @@
 """The client against the binary."""
 
 import asyncio
+import math
 import unittest
 
 from support import ENDLESS, PROGRAM, ClientTest, upper
@@ -43,6 +44,17 @@ class Calls(ClientTest):
         with self.assertRaises(ClosedWithError) as closed:
             await failed.fail("no", code="MINE")
         self.assertEqual(closed.exception.error["code"], "MINE")
+
+    async def test_numbers_keep_their_digits_and_what_json_cannot_hold_is_refused_with_its_place(self) -> None:
+        turn = await self.host.open_turn()
+        step = await turn.open_step()
+        output = [725653563933458433, -7]
+        pending = await step.execute({"id": "p", "name": "pending__run", "args": {"handle": f"done:{output}"}})
+        self.assertEqual((await turn.poll(pending["handle"]))["output"], output)
+        for text, place in [(math.nan, "text is nan"), ([0, -math.inf], "text.1 is -inf"), ("\ud83d", "text has half")]:
+            with self.assertRaisesRegex(ValueError, rf"^params\.call\.args\.{place}"):
+                await self.host.execute({"id": "c", "name": "text__upper", "args": {"text": text}})
+        self.assertEqual((await self.host.execute(upper("a")))["output"], {"text": "A"})
 
     async def test_a_pending_call_is_polled_and_cancelled(self) -> None:
         submitted = await self.host.submit(upper("a"))
@@ -139,7 +151,7 @@ class Servers(ClientTest):
         with self.assertRaises(ConnectionLost):
             await Toolhost.connect(self.top / "none")
         async with await Toolhost.spawn(self.top / "none", **self.options()) as host:
-            with self.assertRaises(ConnectionLost):
+            with self.assertRaisesRegex(ConnectionLost, r"has ended with exit code 2: (?s:.*)/none"):
                 await host.info()
 
     async def test_clients_of_a_socket(self) -> None:

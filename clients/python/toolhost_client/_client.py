@@ -9,6 +9,7 @@ from typing import Any
 
 from ._connection import LINE_BYTES_MAX, Connection
 from ._errors import ConnectionLost
+from ._server import Server, StrPath
 from ._turn import Turn, given
 from ._types import (
     AgentInfo,
@@ -24,13 +25,8 @@ from ._types import (
     UndoRecord,
 )
 
-#: How long the server has to end before it is killed, in seconds.
-SHUTDOWN_SECONDS = 5.0
-
 #: Events that wait to be read before new ones are lost.
 EVENT_QUEUE = 1024
-
-StrPath = str | os.PathLike[str]
 
 
 class Toolhost:
@@ -63,23 +59,9 @@ class Toolhost:
         words = [word for name, value in named.items() for word in (f"--{name}", os.fspath(value))]
         if bundle is not None:
             words += ["--", os.fspath(bundle)]
-        pipe = asyncio.subprocess.PIPE
-        try:
-            process = await asyncio.create_subprocess_exec(
-                program, "rpc", *words, stdin=pipe, stdout=pipe, env=env, limit=LINE_BYTES_MAX
-            )
-        except OSError as error:
-            raise ConnectionLost(f"{program} could not be started: {error}") from error
-        assert process.stdin and process.stdout
-
-        async def ended() -> None:
-            try:
-                await asyncio.wait_for(process.wait(), SHUTDOWN_SECONDS)
-            except asyncio.TimeoutError:
-                process.kill()
-                await process.wait()
-
-        return cls(Connection(process.stdout, process.stdin), ended)
+        server = await Server.start(program, words, env)
+        connection = Connection(server.reader, server.writer, server.reason)
+        return cls(connection, server.end)
 
     @classmethod
     async def connect(cls, path: StrPath) -> "Toolhost":

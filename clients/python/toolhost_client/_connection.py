@@ -2,20 +2,32 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ._errors import ConnectionLost, RpcError
+from ._line import to_line
 
 #: Longest line of the server, in bytes.
 LINE_BYTES_MAX = 1 << 30
 
 
+async def _closed() -> str:
+    return "the server has closed the connection"
+
+
 class Connection:
     """Sends requests and receives their answers and the notifications of the server."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        reason: Callable[[], Awaitable[str]] = _closed,
+    ) -> None:
+        """`reason` says why the server closed the connection."""
         self._writer = writer
+        self._reason = reason
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._last_id = 0
         self._ended: ConnectionLost | None = None
@@ -29,14 +41,16 @@ class Connection:
             raise self._ended
         self._last_id += 1
         request_id = self._last_id
+        line = to_line({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = answer
         try:
-            self._send({"id": request_id, "method": method, "params": params})
+            self._send(line)
             await self._drain()
             return await answer
         except asyncio.CancelledError:
-            self._send({"method": "$/cancel", "params": {"id": request_id}})
+            cancel = {"jsonrpc": "2.0", "method": "$/cancel", "params": {"id": request_id}}
+            self._send(to_line(cancel))
             raise
         finally:
             self._waiting.pop(request_id, None)
@@ -61,22 +75,21 @@ class Connection:
         except OSError:
             pass  # The server was faster.
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, line: bytes) -> None:
         if self._ended is None:
-            line = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":"))
-            self._writer.write(line.encode() + b"\n")
+            self._writer.write(line)
 
     async def _drain(self) -> None:
         try:
             await self._writer.drain()
-        except OSError as error:
-            self.end(str(error))
+        except OSError:
+            self.end(await self._reason())
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
             while line := await reader.readline():
                 self._handle(json.loads(line))
-            self.end("the server has closed the connection")
+            self.end(await self._reason())
         except (OSError, ValueError) as error:
             self.end(f"the server sent a line that cannot be read: {error}")
 

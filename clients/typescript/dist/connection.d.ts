@@ -7,7 +7,9 @@ export declare class Connection {
     onNotification: (method: string, params: unknown) => void;
     /** Is called once, when the connection has ended. */
     onEnd: () => void;
-    constructor(reader: Readable, writer: Writable);
+    constructor(reader: Readable, writer: Writable, 
+    /** Says why the server closed the connection. */
+    reason?: () => Promise<string>);
     /** Sends a request. When `signal` aborts, the server drops it, and the promise rejects with the reason. */
     request(method: string, params: object, signal?: AbortSignal): Promise<unknown>;
     /** Rejects the requests that are not answered, and those to come. */

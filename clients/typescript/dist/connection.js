@@ -1,4 +1,5 @@
 import { ConnectionError, RpcError } from './errors.js';
+import { fromLine, toLine } from './line.js';
 /** JSON-RPC over two streams, one message per line. */
 export class Connection {
     writer;
@@ -10,28 +11,32 @@ export class Connection {
     onNotification = () => { };
     /** Is called once, when the connection has ended. */
     onEnd = () => { };
-    constructor(reader, writer) {
+    constructor(reader, writer, 
+    /** Says why the server closed the connection. */
+    reason = async () => 'the server has closed the connection') {
         this.writer = writer;
+        const closed = async () => this.end(await reason());
         reader.on('data', (chunk) => this.#receive(chunk));
-        reader.on('close', () => this.end('the server has closed the connection'));
+        reader.on('close', closed);
         reader.on('error', (error) => this.end(error.message));
-        writer.on('error', (error) => this.end(error.message));
+        writer.on('error', closed);
     }
     /** Sends a request. When `signal` aborts, the server drops it, and the promise rejects with the reason. */
-    request(method, params, signal) {
+    async request(method, params, signal) {
         signal?.throwIfAborted();
         if (this.#ended)
-            return Promise.reject(this.#ended);
+            throw this.#ended;
         const id = ++this.#lastId;
+        const line = toLine({ jsonrpc: '2.0', id, method, params });
         return new Promise((resolve, reject) => {
-            const abort = () => this.#send({ method: '$/cancel', params: { id } });
+            const abort = () => this.#send(toLine({ jsonrpc: '2.0', method: '$/cancel', params: { id } }));
             const done = (settle) => (value) => {
                 signal?.removeEventListener('abort', abort);
                 settle(value);
             };
             signal?.addEventListener('abort', abort, { once: true });
             this.#waiting.set(id, { resolve: done(resolve), reject: done(reject), signal });
-            this.#send({ id, method, params });
+            this.#send(line);
         });
     }
     /** Rejects the requests that are not answered, and those to come. */
@@ -44,9 +49,9 @@ export class Connection {
         this.#waiting.clear();
         this.onEnd();
     }
-    #send(message) {
+    #send(line) {
         if (!this.#ended)
-            this.writer.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+            this.writer.write(`${line}\n`);
     }
     #receive(chunk) {
         let start = 0;
@@ -61,7 +66,7 @@ export class Connection {
     #handle(line) {
         let message;
         try {
-            message = JSON.parse(line);
+            message = fromLine(line);
         }
         catch {
             this.end(`the server sent a line that is not JSON: ${line.slice(0, 80)}`);

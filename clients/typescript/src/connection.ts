@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 
 import { ConnectionError, RpcError } from './errors.js';
+import { fromLine, toLine } from './line.js';
 
 interface Waiting {
   resolve: (result: unknown) => void;
@@ -30,27 +31,31 @@ export class Connection {
   constructor(
     reader: Readable,
     private readonly writer: Writable,
+    /** Says why the server closed the connection. */
+    reason: () => Promise<string> = async () => 'the server has closed the connection',
   ) {
+    const closed = async () => this.end(await reason());
     reader.on('data', (chunk: Buffer) => this.#receive(chunk));
-    reader.on('close', () => this.end('the server has closed the connection'));
+    reader.on('close', closed);
     reader.on('error', (error) => this.end(error.message));
-    writer.on('error', (error) => this.end(error.message));
+    writer.on('error', closed);
   }
 
   /** Sends a request. When `signal` aborts, the server drops it, and the promise rejects with the reason. */
-  request(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
+  async request(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
     signal?.throwIfAborted();
-    if (this.#ended) return Promise.reject(this.#ended);
+    if (this.#ended) throw this.#ended;
     const id = ++this.#lastId;
+    const line = toLine({ jsonrpc: '2.0', id, method, params });
     return new Promise((resolve, reject) => {
-      const abort = () => this.#send({ method: '$/cancel', params: { id } });
+      const abort = () => this.#send(toLine({ jsonrpc: '2.0', method: '$/cancel', params: { id } }));
       const done = <T>(settle: (value: T) => void) => (value: T) => {
         signal?.removeEventListener('abort', abort);
         settle(value);
       };
       signal?.addEventListener('abort', abort, { once: true });
       this.#waiting.set(id, { resolve: done(resolve), reject: done(reject), signal });
-      this.#send({ id, method, params });
+      this.#send(line);
     });
   }
 
@@ -63,8 +68,8 @@ export class Connection {
     this.onEnd();
   }
 
-  #send(message: object): void {
-    if (!this.#ended) this.writer.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  #send(line: string): void {
+    if (!this.#ended) this.writer.write(`${line}\n`);
   }
 
   #receive(chunk: Buffer): void {
@@ -81,7 +86,7 @@ export class Connection {
   #handle(line: string): void {
     let message: Message;
     try {
-      message = JSON.parse(line) as Message;
+      message = fromLine(line) as Message;
     } catch {
       this.end(`the server sent a line that is not JSON: ${line.slice(0, 80)}`);
       return;

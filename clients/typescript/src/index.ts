@@ -1,12 +1,12 @@
 /** Runs tools in toolhost: a client of `toolhost rpc`. */
 
-import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { resolve } from 'node:path';
 
 import { Connection } from './connection.js';
 import { ConnectionError } from './errors.js';
 import { EventQueue } from './events.js';
+import { spawnServer } from './server.js';
 import { type CallOptions, split, Turn } from './turn.js';
 import type {
   AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult,
@@ -16,9 +16,6 @@ import type {
 export * from './errors.js';
 export * from './types.js';
 export { Step, Turn, type CallOptions, type MessageOptions } from './turn.js';
-
-/** How long the server has to end before it is killed, in milliseconds. */
-const SHUTDOWN_MS = 5000;
 
 /** Options of a server that the client starts: those of `toolhost rpc`. */
 export interface SpawnOptions {
@@ -58,24 +55,8 @@ export class Toolhost {
     const words = Object.entries({ ...named, 'state-root': stateRoot })
       .flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
     const args = ['rpc', ...words, ...(bundle === undefined ? [] : ['--', bundle])];
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', stderr], ...(env && { env }) });
-    const connection = new Connection(child.stdout!, child.stdin!);
-    const ended = new Promise<void>((done) => {
-      child.on('error', (error) => {
-        connection.end(`${program} could not be started: ${error.message}`);
-        done();
-      });
-      child.on('exit', (code, signal) => {
-        connection.end(`${program} has ended with ${signal ?? `exit code ${code}`}`);
-        done();
-      });
-    });
-    return new Toolhost(connection, async () => {
-      child.stdin!.end();
-      const kill = setTimeout(() => child.kill('SIGKILL'), SHUTDOWN_MS);
-      await ended;
-      clearTimeout(kill);
-    });
+    const server = spawnServer(program, args, env, stderr);
+    return new Toolhost(new Connection(server.reader, server.writer, server.reason), server.end);
   }
 
   /** Connects to the socket of a server that was started with `toolhost rpc --socket PATH`. */

@@ -1,13 +1,17 @@
 /** The messages of `toolhost rpc`; docs/rpc.md describes them. */
 
+/** What the server sends. An integer beyond ±(2^53 - 1) arrives as the text of its digits. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** What the server gets. A BigInt is sent with all its digits. */
+export type Sendable = null | boolean | number | bigint | string | Sendable[] | { [key: string]: Sendable };
 
 /** A call of a tool, as a model makes it. */
 export interface ToolCall {
   id: string;
   /** Name of the tool, such as `text__upper`. */
   name: string;
-  args?: { [key: string]: Json };
+  args?: { [key: string]: Sendable };
 }
 
 /** The error of a failed call. */

@@ -76,6 +76,19 @@ withHost('a pending call is polled and cancelled', async (host, workdir) => {
   assert.equal((await turn.poll(pending.handle)).output, 7);
 });
 
+withHost('numbers keep their digits, and what JSON cannot hold is refused with its place', async (host) => {
+  const turn = await host.openTurn();
+  const step = await turn.openStep();
+  const { handle } = await step.execute({ id: 'p', name: 'pending__run', args: { handle: 'done:[725653563933458433, 7]' } });
+  assert.deepEqual((await turn.poll(handle)).output, ['725653563933458433', 7]);
+  const failed = await host.execute({ id: 'c', name: 'text__upper', args: { text: 725653563933458433n } });
+  assert.match(failed.error.message, /725653563933458433/);
+  for (const [text, place] of [[NaN, 'text is NaN'], [[0, -Infinity], 'text.1 is -Infinity'], ['\ud83d', 'text has half']]) {
+    await assert.rejects(host.execute(upper(text)), (error) => error.message.startsWith(`params.call.args.${place}`));
+  }
+  assert.equal((await host.execute(upper('a'))).output.text, 'A');
+});
+
 withHost('aborting a call stops its guest', async (host, workdir) => {
   const abort = new AbortController();
   const call = host.execute(endless, { signal: abort.signal });
@@ -130,7 +143,10 @@ test('a server that cannot start or ends is a ConnectionError', async () => {
   const missing = Toolhost.spawn({ ...options, program: '/does/not/exist' });
   await assert.rejects(missing.info(), ConnectionError);
   const wrong = Toolhost.spawn({ ...options, bundle: '/does/not/exist' });
-  await assert.rejects(wrong.info(), ConnectionError);
+  await assert.rejects(wrong.info(), (error) => {
+    assert.match(error.message, /has ended with exit code 2: .*\/does\/not\/exist/s);
+    return error instanceof ConnectionError;
+  });
   await assert.rejects(Toolhost.connect(join(await directory(), 'none')), ConnectionError);
   const closed = Toolhost.spawn({ ...options, bundle: tools, workdir: await directory(), stateRoot });
   const running = closed.execute(endless);

@@ -17,6 +17,9 @@ function toJson(value: unknown): string {
     throw notJson(findNotJson(value) ?? `its conversion failed: ${String(error)}`);
   }
   if (json === undefined) throw notJson(`output is a ${typeof value}`);
+  // JSON.stringify writes them as null.
+  const notANumber = json.includes('null') ? findNotJson(value) : undefined;
+  if (notANumber) throw notJson(notANumber);
   return withoutHalves(json);
 }
 
@@ -37,7 +40,8 @@ function notJson(why: string): Error {
 /** Says where the first value is that JSON cannot hold. */
 function findNotJson(value: unknown, at = 'output', above: object[] = []): string | undefined {
   if (typeof value === 'bigint') return `${at} is a BigInt`;
-  if (typeof value !== 'object' || value === null) return undefined;
+  if (typeof value === 'number' && !Number.isFinite(value)) return `${at} is ${value}`;
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return undefined;
   if (above.includes(value)) return `${at} refers to a value that contains it`;
   for (const [key, item] of Object.entries(value)) {
     const place = Array.isArray(value) ? `${at}[${key}]` : `${at}.${key}`;

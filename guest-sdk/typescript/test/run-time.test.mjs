@@ -75,9 +75,21 @@ for (const [engine, needs] of ENGINES) {
       assert.match(await message('cycle'), /output\.a\[0\]\.back refers to a value that contains it/);
       assert.match(await message('function'), /output is a function/);
       assert.match(await message('symbol'), /output is a symbol/);
+      assert.match(await message('nan'), /output\[1\]\.n is NaN/);
+      assert.match(await message('infinity'), /output\.list\[0\] is -Infinity/);
+      assert.deepStrictEqual(await tool.output('returns', { what: 'invalidDate' }), [null]);
       assert.strictEqual(await tool.output('returns', { what: 'nothing' }), null);
       assert.strictEqual(await tool.output('returns', { what: 'date' }), '1970-01-01T00:00:00.000Z');
       assert.strictEqual(await tool.output('returns', { what: 'lone' }), '\ufffd');
+    });
+
+    test('an integer that a number cannot hold exactly is refused with its place', async () => {
+      const call = (list) => tool.call('returns', `{"what": "input", "list": ${list}}`);
+      const { error } = await call('["725653563933458433", {"id": 725653563933458433}]');
+      assert.match(error.message, /^input\.list\[1\]\.id is 725653563933458433: /);
+      assert.strictEqual(error.code, 'INEXACT_NUMBER');
+      const { output } = await call('[9007199254740991, 1e18, 1.5]');
+      assert.deepStrictEqual(output.list, [9007199254740991, 1e18, 1.5]);
     });
 
     test('promises that come to nothing are errors', async () => {

@@ -85,7 +85,8 @@ spec:
   /** Calls a handler and returns the ToolResult; `log` is what the host says beside it. */
   async call(handler, args = {}, workdir, ...more) {
     const directory = workdir ?? (await temporary());
-    const command = ['call', this.folder, `t__${handler}`, '--args', JSON.stringify(args), '--workdir', directory, ...more];
+    const text = typeof args === 'string' ? args : JSON.stringify(args);
+    const command = ['call', this.folder, `t__${handler}`, '--args', text, '--workdir', directory, ...more];
     const { stdout, stderr } = await run(TOOLHOST, command, { HOME: this.home, RUST_LOG: 'trace' });
     if (stdout === '') throw new Error(stderr);
     return Object.defineProperty(JSON.parse(stdout), 'log', { value: stderr });

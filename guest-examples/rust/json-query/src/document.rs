@@ -37,6 +37,8 @@ pub(crate) const MAX_DEPTH: usize = 127;
 /// # Errors
 /// The text is not JSON (the message has line and column), or nested too deep.
 pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<Vec<Val>, ToolError> {
+    // jq skips it too.
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     if depth(bytes) > MAX_DEPTH {
         return Err(fault::too_deep(name, MAX_DEPTH));
     }
