@@ -1,6 +1,9 @@
 //! Tests, lints, benchmarks and the soak run.
 
+use std::panic::resume_unwind;
 use std::process::Command;
+use std::thread;
+use std::time::Instant;
 
 use anyhow::Result;
 
@@ -19,18 +22,22 @@ use crate::{
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     // The kits first, so that the last line is the number of the host's tests.
     if args.is_empty() {
-        sources::test(workspace)?;
-        any_language::test(workspace)?;
-        clients::test(workspace)?;
-        mcp_servers::install(workspace)?;
-        oauth::install(workspace)?;
-        npm_tools::install(workspace)?;
-        registry::install(workspace)?;
-        mcp_clients::test(workspace)?;
-        conformance::test(workspace)?;
-        dist::test(workspace)?;
-        instructions::run(workspace, &[])?;
-        child::run(api::cargo(workspace).args(["test", "--quiet"]))?;
+        thread::scope(|scope| {
+            // Downloads wait for the network, the kits for a processor.
+            let installs = scope.spawn(|| install(workspace));
+            timed("the kits", || sources::test(workspace))?;
+            let installed = installs.join();
+            installed.unwrap_or_else(|panic| resume_unwind(panic))
+        })?;
+        timed("other languages", || any_language::test(workspace))?;
+        timed("the clients", || clients::test(workspace))?;
+        timed("MCP clients", || mcp_clients::test(workspace))?;
+        timed("conformance", || conformance::test(workspace))?;
+        timed("packages of a release", || dist::test(workspace))?;
+        timed("instructions", || instructions::run(workspace, &[]))?;
+        timed("public-api", || {
+            child::run(api::cargo(workspace).args(["test", "--quiet"]))
+        })?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {
@@ -48,6 +55,22 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
             .args(["nextest", "run", "--workspace"])
             .args(args),
     )
+}
+
+/// Installs what others wrote and the tests use.
+fn install(workspace: &Workspace) -> Result<()> {
+    mcp_servers::install(workspace)?;
+    oauth::install(workspace)?;
+    npm_tools::install(workspace)?;
+    registry::install(workspace)
+}
+
+/// Runs a part of the tests, and prints how long it took.
+fn timed(part: &str, test: impl FnOnce() -> Result<()>) -> Result<()> {
+    let start = Instant::now();
+    test()?;
+    println!("test: {part}: {} s", start.elapsed().as_secs());
+    Ok(())
 }
 
 /// Checks the format of all crates, runs clippy on the workspace, the SDK and `public-api`, checks the documentation, the
