@@ -82,7 +82,7 @@ withHost('numbers keep their digits, and what JSON cannot hold is refused with i
   const { handle } = await step.execute({ id: 'p', name: 'pending__run', args: { handle: 'done:[725653563933458433, 7]' } });
   assert.deepEqual((await turn.poll(handle)).output, ['725653563933458433', 7]);
   const failed = await host.execute({ id: 'c', name: 'text__upper', args: { text: 725653563933458433n } });
-  assert.match(failed.error.message, /725653563933458433/);
+  assert.match(failed.error.message, /got integer/);
   for (const [text, place] of [[NaN, 'text is NaN'], [[0, -Infinity], 'text.1 is -Infinity'], ['\ud83d', 'text has half']]) {
     await assert.rejects(host.execute(upper(text)), (error) => error.message.startsWith(`params.call.args.${place}`));
   }
@@ -96,7 +96,7 @@ withHost('aborting a call stops its guest', async (host, workdir) => {
   abort.abort(new Error('enough'));
   await assert.rejects(call, /enough/);
   await assertStopped(workdir);
-  assert.throws(() => host.request('host/info', {}, abort.signal), /enough/);
+  await assert.rejects(host.request('host/info', {}, abort.signal), /enough/);
   await host.info();
 });
 
