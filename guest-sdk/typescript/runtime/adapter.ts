@@ -3,7 +3,7 @@ import { discard, leaveRoom, prepare, run } from 'toolhost:engine';
 import { console, logAs } from './console';
 import { toContext, type WitContext } from './context';
 import { toToolError } from './failure';
-import { toInput } from './input';
+import { toValue } from './input';
 import { describeModule, type ExportSpec, type ToolModule } from './module';
 import { toOutcome, type Outcome } from './output';
 import { evaluateAtBuild } from './snapshot';
@@ -39,7 +39,7 @@ export function component(load: Load, served: Record<string, unknown>, leftOut: 
           const { handlers } = tool();
           const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
           if (!handler) throw unknownHandler(name, described);
-          return handler.call(handlers, toContext(context), toInput(input));
+          return handler.call(handlers, toContext(context), toValue(input, 'input'));
         }),
     },
     polling: {
@@ -83,7 +83,7 @@ function sampleCall(): unknown {
   const texts = { agentName: '', instanceKey: '', turnId: '', toolCallId: '', traceId: 'trace', workdir: '/' };
   const context = toContext({ ...texts, message: '{"content":[{"text":"a"}]}' });
   console.info('text');
-  return { context, input: toInput('{"list":[1,"a",true,null]}') };
+  return { context, input: toValue('{"list":[1,"a",true,null]}', 'input') };
 }
 
 function unknownHandler(name: string, described: ExportSpec[]): Error {

@@ -1,5 +1,7 @@
 /** The module `toolhost/agents`: other agents, if the operator's policy grants them. */
 import * as wit from 'goondan:tool/agents';
+import { toValue } from './input';
+import { toJson } from './output';
 
 interface Options {
   target: string;
@@ -13,7 +15,7 @@ interface Options {
 
 /** Converts a request to the contract's record, with JSON as text. */
 function record({ input, metadata, ...rest }: Options): object {
-  return { ...rest, input: JSON.stringify(input ?? null), metadata: metadata && JSON.stringify(metadata) };
+  return { ...rest, input: toJson(input, 'input'), metadata: metadata && toJson(metadata, 'metadata') };
 }
 
 /** Converts an error of the contract to one that can be thrown. */
@@ -30,7 +32,7 @@ async function call<T>(act: () => T): Promise<T> {
 export function request(options: Options): Promise<object> {
   return call(() => {
     const { response, ...rest } = wit.request(record(options));
-    return { ...rest, response: response ? JSON.parse(response) : undefined };
+    return { ...rest, response: response ? toValue(response, 'response') : undefined };
   });
 }
 

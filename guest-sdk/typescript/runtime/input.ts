@@ -1,10 +1,10 @@
-/** Reads the arguments of a call. */
+/** Reads JSON of the host: the arguments of a call, the answer of an agent. */
 
-/** Parses the arguments. Throws where a number of JavaScript cannot hold an integer. */
-export function toInput(json: string): unknown {
-  const input: unknown = JSON.parse(json);
-  if (hasLargeInteger(input)) refuseInexact(json, input);
-  return input;
+/** Parses `what`. Throws where a number of JavaScript cannot hold an integer. */
+export function toValue(json: string, what: string): unknown {
+  const value: unknown = JSON.parse(json);
+  if (hasLargeInteger(value)) refuseInexact(json, value, what);
+  return value;
 }
 
 function hasLargeInteger(value: unknown): boolean {
@@ -15,11 +15,11 @@ function hasLargeInteger(value: unknown): boolean {
 /** Strings and numbers of a JSON text. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-function refuseInexact(json: string, input: unknown): void {
+function refuseInexact(json: string, value: unknown, what: string): void {
   // What the engine would write for the number that it reads.
   const inexact = json.match(TOKEN)?.find((token) => /^-?\d{16,}$/.test(token) && String(Number(token)) !== token);
   if (inexact === undefined) return;
-  throw Object.assign(new Error(`input${place(input, Number(inexact))} is ${inexact}: a number of JavaScript cannot hold it exactly`), {
+  throw Object.assign(new Error(`${what}${place(value, Number(inexact))} is ${inexact}: a number of JavaScript cannot hold it exactly`), {
     name: 'InexactNumberError',
     code: 'INEXACT_NUMBER',
     suggestion: 'pass an integer from -(2^53 - 1) to 2^53 - 1; the author can declare this parameter as a string to take more digits',

@@ -5,21 +5,22 @@ export type Outcome = { tag: 'output' | 'pending'; val: string };
 
 export function toOutcome(value: unknown): Outcome {
   if (value instanceof Pending) return { tag: 'pending', val: value.handle };
-  return { tag: 'output', val: toJson(value) };
+  return { tag: 'output', val: toJson(value, 'output') };
 }
 
-function toJson(value: unknown): string {
+/** Writes `what`. Throws where JSON cannot hold the value. */
+export function toJson(value: unknown, what: string): string {
   if (value === undefined) return 'null';
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
   } catch (error) {
-    throw notJson(findNotJson(value) ?? `its conversion failed: ${String(error)}`);
+    throw notJson(findNotJson(value, what) ?? `the conversion of ${what} failed: ${String(error)}`);
   }
-  if (json === undefined) throw notJson(`output is a ${typeof value}`);
+  if (json === undefined) throw notJson(`${what} is a ${typeof value}`);
   // JSON.stringify writes them as null.
-  const notANumber = json.includes('null') ? findNotJson(value) : undefined;
-  if (notANumber) throw notJson(notANumber);
+  const lost = json.includes('null') ? findNotJson(value, what) : undefined;
+  if (lost) throw notJson(lost);
   return withoutHalves(json);
 }
 
@@ -30,7 +31,7 @@ function withoutHalves(json: string): string {
 }
 
 function notJson(why: string): Error {
-  return Object.assign(new Error(`the handler's output is not JSON: ${why}`), {
+  return Object.assign(new Error(`a value is not JSON: ${why}`), {
     name: 'InvalidOutputError',
     code: 'NOT_JSON',
     suggestion: 'the author must correct the tool: it must return plain values, such as String(n) for a BigInt',
@@ -38,7 +39,7 @@ function notJson(why: string): Error {
 }
 
 /** Says where the first value is that JSON cannot hold. */
-function findNotJson(value: unknown, at = 'output', above: object[] = []): string | undefined {
+function findNotJson(value: unknown, at: string, above: object[] = []): string | undefined {
   if (typeof value === 'bigint') return `${at} is a BigInt`;
   if (typeof value === 'number' && !Number.isFinite(value)) return `${at} is ${value}`;
   if (typeof value !== 'object' || value === null || 'toJSON' in value) return undefined;
