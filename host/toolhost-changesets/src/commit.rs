@@ -10,8 +10,10 @@ use toolhost::{LoadError, LoadedBundle, ToolErrorCode};
 
 use crate::changesets::{Inner, OpenChangeset, folder_of};
 use crate::error::{ChangesetError, with_causes};
+use crate::host_source;
 use crate::outcome::{ChangedFile, CommitOutcome};
 use crate::owner::ChangesetOwner;
+use crate::path::{self, Access};
 use crate::records::{Ended, FileRow, FileVersion};
 
 /// Marks a changeset as being committed by this process, until it is dropped.
@@ -83,6 +85,7 @@ async fn apply(
     current: &LoadedBundle,
 ) -> Result<(LoadedBundle, Vec<ChangedFile>), CommitOutcome> {
     let failed = |error: ChangesetError| CommitOutcome::failed(with_causes(&error));
+    check_paths(found).map_err(failed)?;
     let merged = found.merged();
     let conflicts = merged.conflicts();
     if !conflicts.is_empty() {
@@ -110,6 +113,22 @@ async fn apply(
             Err(CommitOutcome::failed(error))
         }
     }
+}
+
+/// Checks again what was written: another version of the host may have written it, and the author may have added a
+/// build script since.
+fn check_paths(found: &OpenChangeset) -> Result<(), ChangesetError> {
+    for (path, row) in &found.rows {
+        match row.version {
+            FileVersion::Bundle => {}
+            FileVersion::Deleted => drop(path::parse(path, Access::Write)?),
+            FileVersion::Content(_) => {
+                path::parse(path, Access::Write)?;
+                host_source::refuse(path, &found.folder)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Puts the files of a changeset in the place of the bundle's.

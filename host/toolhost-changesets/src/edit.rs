@@ -3,6 +3,7 @@
 use crate::changesets::{Changesets, Inner, OpenChangeset, Version};
 use crate::error::ChangesetError;
 use crate::folder::{Entry, EntryKind, digest, unfit};
+use crate::host_source;
 use crate::limits::{BYTES_MAX, FILE_BYTES_MAX, FILES_MAX};
 use crate::owner::ChangesetOwner;
 use crate::path::{self, Access};
@@ -69,6 +70,7 @@ impl Changesets {
         let path = self.0.writable(owner, path)?;
         let found = self.0.find(id, owner).await?;
         found.merged().check_writable(&path)?;
+        host_source::refuse(&path, &found.folder)?;
         let others = found.rows.iter().filter(|(file, _)| **file != path);
         let others = others.filter_map(|(_, row)| match &row.version {
             FileVersion::Content(name) => Some(found.contents.bytes(name)),

@@ -166,7 +166,9 @@ impl ChangesetError {
             }
             Self::TooLargeToReturn { .. } => "Replace the whole file, or leave it as it is.",
             Self::NotBase64 { .. } => "Encode the bytes with the standard alphabet and padding.",
-            Self::Path(PathError::Reserved { .. }) => "Leave this file to the operator.",
+            Self::Path(PathError::Reserved { .. } | PathError::HostSource { .. }) => {
+                "Leave this file to the operator."
+            }
             Self::Path(_) => {
                 "Name a file by its path from the bundle's folder, such as goondan.yaml."
             }

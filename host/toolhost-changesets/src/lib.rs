@@ -41,6 +41,7 @@ mod edit;
 mod error;
 mod files;
 mod folder;
+mod host_source;
 mod limits;
 mod outcome;
 mod owner;

@@ -1,5 +1,8 @@
 //! Paths in a bundle's folder, as a model writes them.
 
+use toolhost::lock::LOCK;
+use toolhost::manifest::{folded, is_read_by_name};
+
 use crate::limits::PATH_BYTES_MAX;
 
 /// Longest name of a file or folder, in bytes.
@@ -7,26 +10,6 @@ const NAME_BYTES_MAX: usize = 255;
 
 /// Folders whose contents programs of the host run or read: they can be neither read nor written.
 const HIDDEN: [&str; 1] = [".git"];
-
-/// What compilers and bundlers look up by name, and the lock. `toolhost build` runs outside a sandbox, and would
-/// run code in some of them; an agent that could change the lock could accept its own changes.
-const RESERVED: [&str; 15] = [
-    toolhost::lock::LOCK,
-    ".cargo",
-    "rust-toolchain.toml",
-    "rust-toolchain",
-    "Cargo.toml",
-    "Cargo.lock",
-    "build.rs",
-    "package.json",
-    ".pnp.cjs",
-    ".pnp.js",
-    ".pnp.data.json",
-    ".pnp.loader.mjs",
-    "tsconfig.json",
-    "jsconfig.json",
-    "node_modules",
-];
 
 /// Why a path is no file of the bundle that a changeset can reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +49,15 @@ pub enum PathError {
         /// The reserved name.
         name: String,
     },
+    /// A build may run what it contains.
+    #[error(
+        "'{path}' is a Rust source outside a tool's package, or of one with a build script: \
+         `toolhost build` may run it outside the sandbox"
+    )]
+    HostSource {
+        /// The path.
+        path: String,
+    },
 }
 
 /// What is to be done with a path.
@@ -82,7 +74,7 @@ pub(crate) fn parse(text: &str, access: Access) -> Result<String, PathError> {
         return Err(PathError::Empty);
     }
     if access == Access::Write {
-        refuse(&path, &RESERVED)?;
+        refuse(&path, is_reserved)?;
     }
     Ok(path)
 }
@@ -110,21 +102,24 @@ pub(crate) fn parse_folder(text: &str) -> Result<String, PathError> {
         names.push(name);
     }
     let path = names.join("/");
-    refuse(&path, &HIDDEN)?;
+    refuse(&path, is_hidden)?;
     Ok(path)
 }
 
 /// Whether a file or folder of this name is reached by no path.
 pub(crate) fn is_hidden(name: &str) -> bool {
-    HIDDEN
-        .iter()
-        .any(|hidden| hidden.eq_ignore_ascii_case(name))
+    HIDDEN.contains(&folded(name).as_str())
 }
 
-/// Refuses a path with one of these names, in any case: file systems may ignore it.
-fn refuse(path: &str, reserved: &[&str]) -> Result<(), PathError> {
-    let is_reserved = |name: &&str| reserved.iter().any(|it| it.eq_ignore_ascii_case(name));
-    match path.split('/').find(is_reserved) {
+/// Whether no file or folder of this name is written. `toolhost build` runs outside a sandbox, and so do other programs
+/// that read files by name; an agent that could change the lock could accept its own changes.
+fn is_reserved(name: &str) -> bool {
+    folded(name) == LOCK || is_read_by_name(name)
+}
+
+/// Refuses a path with one of these names.
+fn refuse(path: &str, is_refused: fn(&str) -> bool) -> Result<(), PathError> {
+    match path.split('/').find(|name| is_refused(name)) {
         Some(name) => Err(PathError::Reserved {
             path: path.to_owned(),
             name: name.to_owned(),
@@ -186,6 +181,13 @@ mod tests {
             ".cargo/config.toml",
             "build.rs",
             "package.json",
+            "requirements.txt",
+            "tools/Requirements.TXT",
+            "a/.npmrc",
+            ".yarn/releases/yarn.cjs",
+            "pac\u{212a}age.json",
+            "x/.Cargo/config",
+            "toolho\u{17f}t.lock",
         ] {
             let refused = parse(text, Access::Write);
             assert!(matches!(refused, Err(PathError::Reserved { .. })), "{text}");

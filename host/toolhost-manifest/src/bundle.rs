@@ -9,6 +9,7 @@ mod cases;
 pub mod component_source;
 mod document;
 mod guarded;
+pub mod host_files;
 mod manifests;
 mod mcp_server;
 mod oauth_app;

@@ -7,6 +7,7 @@ pub use toolhost_manifest::bundle::BundleView;
 pub use toolhost_manifest::bundle::component_source::{
     BundleDirectory, ComponentSource, EntryFuture,
 };
+pub use toolhost_manifest::bundle::host_files::{folded, is_read_by_name};
 pub use toolhost_manifest::{
     Bundle, ChangesetGrant, Diagnostic, LimitInfo, Place, Severity, YamlSource,
 };

@@ -287,6 +287,7 @@ async fn of_source(top: &Path) -> Step {
             .iter()
             .map(|file| Source::new(*file, b"source"))
             .collect(),
+        absent: None,
         handlers: None,
     };
     let mut component = guest("climb_out_of_workdir");

@@ -40,6 +40,7 @@ impl Project {
             entry: "./src/index.ts".to_owned(),
             kit: "typescript".to_owned(),
             sources: vec![Source::new("src/index.ts", SOURCE.as_bytes())],
+            absent: None,
             handlers: None,
         }
     }
@@ -112,6 +113,18 @@ async fn a_source_entry_that_is_unbuilt_or_changed_is_refused_with_the_build_com
         .await;
     fs::write(project.path("src/index.ts"), SOURCE).unwrap();
     assert!(host().load(project.dir.path()).await.is_ok());
+
+    let alone = Stamp {
+        absent: Some(vec!["src/package.json".to_owned()]),
+        ..Project::stamp()
+    };
+    project.build(&alone);
+    assert!(host().load(project.dir.path()).await.is_ok());
+    fs::write(project.path("src/package.json"), "{}").unwrap();
+    project
+        .assert_refused_with("src/package.json is new since it was built")
+        .await;
+    fs::remove_file(project.path("src/package.json")).unwrap();
 
     let other = Stamp {
         entry: "./other.ts".to_owned(),

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::{ChangesetError, CommitOutcome, Version};
+use crate::{ChangesetError, CommitOutcome, PathError, Version};
 
 use super::{Fixture, call, code};
 
@@ -94,6 +94,11 @@ async fn what_builds_run_cannot_be_written() {
         "a/build.rs",
         "package.json",
         "node_modules/a/index.js",
+        "requirements.txt",
+        "sub/.npmrc",
+        "sub/pyproject.toml",
+        "__pycache__/tool.cpython-314.pyc",
+        ".cargo/config.toml",
     ] {
         let refused = fixture
             .changesets
@@ -104,6 +109,82 @@ async fn what_builds_run_cannot_be_written() {
             "{path}: {refused:?}"
         );
     }
+}
+
+/// Writes the manifest of a package, and an empty source.
+fn package(fixture: &Fixture, folder: &str, manifest: &str) {
+    let folder = fixture.path(folder);
+    fs::create_dir_all(folder.join("src")).unwrap();
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    fs::write(folder.join("src/lib.rs"), "").unwrap();
+}
+
+#[tokio::test]
+async fn rust_sources_that_a_build_runs_on_the_host_cannot_be_written() {
+    let fixture = Fixture::new().await;
+    let tool = "[lib]\ncrate-type = [\"cdylib\"]\n";
+    package(&fixture, "tool", tool);
+    package(&fixture, "tool/macros", "[lib]\nproc-macro = true\n");
+    package(&fixture, "shared", "[lib]\n");
+    package(
+        &fixture,
+        "named",
+        &format!("[package]\nbuild = 'src/make.rs'\n{tool}"),
+    );
+    package(&fixture, "beside", tool);
+    fs::write(fixture.path("beside/build.rs"), "").unwrap();
+    let before = fixture.disk();
+    let id = fixture.open().await;
+    for path in [
+        "tool/macros/src/lib.rs",
+        "tool/macros/src/new/mod.RS",
+        "shared/src/lib.rs",
+        "named/src/make.rs",
+        "beside/src/lib.rs",
+        "loose.rs",
+    ] {
+        let written = fixture
+            .changesets
+            .write(&id, &fixture.owner, path, b"fn main() {}");
+        let refused = written.await;
+        assert!(
+            matches!(
+                refused,
+                Err(ChangesetError::Path(PathError::HostSource { .. }))
+            ),
+            "{path}: {refused:?}"
+        );
+    }
+    let committed = fixture.commit(&id).await;
+    assert!(
+        matches!(committed, CommitOutcome::Ok { .. }),
+        "{committed:?}"
+    );
+    assert_eq!(fixture.disk(), before);
+    // Those of a tool are compiled for the sandbox alone.
+    let id = fixture.open().await;
+    fixture.write(&id, "tool/src/lib.rs", "// new").await;
+    let committed = fixture.commit(&id).await;
+    assert!(
+        matches!(committed, CommitOutcome::Ok { .. }),
+        "{committed:?}"
+    );
+    assert_eq!(fixture.text("tool/src/lib.rs"), "// new");
+}
+
+#[tokio::test]
+async fn a_build_script_that_was_added_before_the_commit_is_noticed() {
+    let fixture = Fixture::new().await;
+    package(&fixture, "tool", "[lib]\ncrate-type = [\"cdylib\"]\n");
+    let id = fixture.open().await;
+    fixture.write(&id, "tool/src/lib.rs", "// new").await;
+    fs::write(fixture.path("tool/build.rs"), "include!(\"src/lib.rs\");").unwrap();
+    let refused = fixture.commit(&id).await;
+    assert!(
+        matches!(refused, CommitOutcome::Failed { .. }),
+        "{refused:?}"
+    );
+    assert_eq!(fixture.text("tool/src/lib.rs"), "");
 }
 
 #[tokio::test]

@@ -95,9 +95,15 @@ impl Source {
     /// Returns whether the path leads beneath the bundle's directory, without following links.
     #[must_use]
     pub fn is_inside(&self) -> bool {
-        let path = Path::new(&self.path);
-        !path.is_absolute() && !path.starts_with("..")
+        is_inside(&self.path)
     }
+}
+
+/// Returns whether a path of a stamp leads beneath the bundle's directory.
+#[must_use]
+pub fn is_inside(path: &str) -> bool {
+    let path = Path::new(path);
+    !path.is_absolute() && !path.starts_with("..")
 }
 
 /// The entry, the kit and the sources that a component was built from.
@@ -109,6 +115,10 @@ pub struct Stamp {
     pub kit: String,
     /// The source files.
     pub sources: Vec<Source>,
+    /// The paths at which the build looked for a file by its name and found none, from the bundle's directory. A
+    /// file there would change the result. Absent in stamps of older kits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<Vec<String>>,
     /// The names of the handlers, if the build found them. The loader reads them from the component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Vec<String>>,
@@ -128,24 +138,32 @@ impl Stamp {
     #[must_use]
     pub fn read(component: &[u8]) -> Option<Self> {
         let stamp: Self = serde_json::from_slice(section::find(component)?).ok()?;
-        (stamp.sources.len() <= SOURCES_MAX).then_some(stamp)
+        let paths = stamp.sources.len() + stamp.absent.iter().flatten().count();
+        (paths <= SOURCES_MAX).then_some(stamp)
     }
 
     /// Returns whether the number and depth of the sources and folders are within the limits of loading.
     #[must_use]
     pub fn is_compared(&self) -> bool {
         let budget = Budget::default();
-        self.sources.len() <= SOURCES_MAX && self.look_for(&budget).is_ok() && budget.left() > 0
+        let paths = self.sources.len() + self.absent.iter().flatten().count();
+        paths <= SOURCES_MAX && self.look_for(&budget).is_ok() && budget.left() > 0
     }
 
     fn inside(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter().filter(|source| source.is_inside())
     }
 
+    fn absent_inside(&self) -> impl Iterator<Item = &str> {
+        let absent = self.absent.iter().flatten().map(String::as_str);
+        absent.filter(|path| is_inside(path))
+    }
+
     /// Takes the cost of looking up the sources from the budget.
     fn look_for(&self, budget: &Budget) -> Result<(), Stale> {
-        for source in self.inside() {
-            let path = Path::new(&source.path);
+        let sources = self.inside().map(|source| source.path.as_str());
+        for path in sources.chain(self.absent_inside()) {
+            let path = Path::new(path);
             if path.components().count() > SOURCE_DEPTH_MAX {
                 return Err(Stale::TooMuch);
             }
@@ -154,9 +172,13 @@ impl Stamp {
         Ok(())
     }
 
-    /// Compares the sources beneath the bundle's directory with their digests.
+    /// Compares the sources beneath the bundle's directory with their digests, and looks for new ones.
     pub(super) fn check(&self, folder: &BundleFolder, budget: &Budget) -> Result<(), Stale> {
         self.look_for(budget)?;
+        let mut absent = self.absent_inside();
+        if let Some(path) = absent.find(|path| folder.has(Path::new(path))) {
+            return Err(Stale::New { path: path.into() });
+        }
         self.inside()
             .try_for_each(|source| check_source(source, folder, budget))
     }
@@ -251,6 +273,12 @@ pub enum Stale {
     #[error("{path} has changed since it was built")]
     Changed {
         /// The source.
+        path: String,
+    },
+    /// A file exists that would change the result.
+    #[error("{path} is new since it was built")]
+    New {
+        /// The file.
         path: String,
     },
     /// The component or a source cannot be read.

@@ -10,27 +10,10 @@ use toolhost_contract::{FileId, Protected};
 use toolhost_system::cap::MetadataExt;
 
 use super::cases;
+use super::host_files::near_sources;
 use super::manifests::MANIFEST;
 use super::read::{Folder, ReadError, name_beneath, resolve};
 use crate::lock::LOCK;
-
-/// Files and folders that compilers and bundlers search by name, in the folder of a source and in all
-/// folders above it. Some contain code that they run.
-const NOTICED: [&str; 13] = [
-    ".cargo/config.toml",
-    ".cargo/config",
-    "rust-toolchain.toml",
-    "rust-toolchain",
-    "Cargo.toml",
-    "Cargo.lock",
-    "package.json",
-    ".pnp.cjs",
-    ".pnp.js",
-    ".pnp.data.json",
-    "tsconfig.json",
-    "jsconfig.json",
-    "node_modules",
-];
 
 /// The files of a bundle, by path in its directory, and their folders.
 ///
@@ -41,7 +24,7 @@ pub struct WriteGuard {
     dir: Arc<Dir>,
     /// The bundle's directory, all folders above it, and the links on its path.
     folders: Protected,
-    /// The manifest, all entries and their sources, and the paths of [`NOTICED`] near the sources.
+    /// The manifest, all entries and their sources, and what builds look up by name near the sources.
     files: Vec<(PathBuf, Lookup)>,
     /// The folders of sources. No file may be created there: a build could compile or run it.
     closed: BTreeSet<PathBuf>,
@@ -89,7 +72,7 @@ const STEPS_MAX: usize = 200_000;
 impl WriteGuard {
     /// Protects `files` of the directory at `path`. `folders` are the directory and all above it. Also
     /// protects the folders of sources, where no file may be created; there and in every folder above, the
-    /// names of [`NOTICED`]; and, beside each manifest, the case files and the names [`MANIFEST`] and
+    /// names of [`near_sources`]; and, beside each manifest, the case files and the names [`MANIFEST`] and
     /// [`LOCK`]. Looks them up once, for the times when a lookup fails.
     pub(super) fn new(
         dir: Arc<Dir>,
@@ -108,23 +91,21 @@ impl WriteGuard {
         let closed = closed.map(Path::to_owned).collect();
         let above = sources.iter().flat_map(|file| file.ancestors().skip(1));
         let above: BTreeSet<&Path> = above.filter(|folder| !is_package(folder)).collect();
-        let noticed = |folder: &&Path| NOTICED.map(|name| folder.join(name));
-        let noticed = above.iter().flat_map(noticed);
-        let noticed: Vec<PathBuf> = noticed.collect();
+        let looked_up = above.iter().flat_map(|folder| near_sources(folder));
+        let looked_up: Vec<PathBuf> = looked_up.collect();
         if !sources.is_empty() {
             // If the path no longer exists, there are no folders above to protect.
             let path = path.canonicalize().unwrap_or_default();
             let above = path.ancestors().skip(1);
             // Where a file is missing, its name is protected.
-            let noticed = above.flat_map(|folder| NOTICED.map(|name| folder.join(name)));
-            folders.add_path_chains(noticed);
+            folders.add_path_chains(above.flat_map(near_sources));
         }
         // Commands read the manifest of this name if they are passed the directory. A tool that could change the
         // lock could accept its own changes.
         let named = |folder: &PathBuf| [MANIFEST, LOCK].map(|name| folder.join(name));
         let others = bundles.iter().flat_map(named);
         let others: Vec<PathBuf> = others.filter(|path| !manifests.contains(path)).collect();
-        let others = others.into_iter().chain(noticed);
+        let others = others.into_iter().chain(looked_up);
         let others = others.map(|path| (path, Lookup::MayFail));
         let files = manifests.into_iter().chain(entries).chain(sources);
         let files = files.map(|path| (path, Lookup::MustSucceed)).chain(others);

@@ -100,6 +100,21 @@ impl BundleFolder {
         }
     }
 
+    /// Returns whether there is anything at a path without links; also if that cannot be found out.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        match self.view.files.get(path) {
+            Some(content) => content.is_some(),
+            None if self.is_new_folder(path) => true,
+            None => match self.dir.symlink_metadata(path) {
+                Ok(_) => true,
+                Err(error) => !matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ),
+            },
+        }
+    }
+
     fn replaces(&self, path: &Path) -> bool {
         matches!(self.view.files.get(path), Some(Some(_)))
     }

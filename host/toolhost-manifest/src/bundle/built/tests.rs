@@ -12,6 +12,7 @@ fn stamp(entry: &str) -> Stamp {
         entry: entry.to_owned(),
         kit: "typescript-1".to_owned(),
         sources: vec![Source::new("index.ts", b"export const handlers = {}")],
+        absent: None,
         handlers: None,
     }
 }
@@ -94,4 +95,50 @@ fn sources_are_read_up_to_the_budget() {
     check(|n| format!("{n}.ts"), 40_000);
     check(|n| format!("{n}/index.ts"), 3_000);
     check(|_| format!("{}index.ts", "a/".repeat(SOURCE_DEPTH_MAX)), 1);
+}
+
+#[test]
+fn a_file_where_the_build_found_none_makes_a_component_out_of_date() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("index.ts"), "export const handlers = {}").unwrap();
+    std::fs::create_dir(dir.path().join("contents")).unwrap();
+    std::fs::write(dir.path().join("contents/1"), "{}").unwrap();
+    let check = |stamp: &Stamp, view: BundleView| {
+        let opened = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
+        let folder = BundleFolder::new(Arc::new(opened), view);
+        stamp.check(&folder, &Budget::default())
+    };
+    let view = |content: Option<&str>| {
+        let files = [("sub/package.json".into(), content.map(Into::into))];
+        BundleView::new(&dir.path().join("contents"), files.into()).unwrap()
+    };
+    let mut stamp = stamp("./index.ts");
+    let absent = [
+        "sub/package.json",
+        "package.json/x",
+        "../package.json",
+        "node_modules",
+    ];
+    stamp.absent = Some(absent.map(str::to_owned).to_vec());
+    assert!(check(&stamp, BundleView::default()).is_ok());
+    assert!(check(&stamp, view(None)).is_ok());
+    // A changeset writes it.
+    let new = check(&stamp, view(Some("1")));
+    assert!(matches!(new, Err(Stale::New { .. })), "{new:?}");
+    for path in ["node_modules", "sub/package.json"] {
+        std::fs::create_dir_all(dir.path().join(path)).unwrap();
+        let new = check(&stamp, BundleView::default());
+        assert!(
+            matches!(&new, Err(Stale::New { path: it }) if it == path),
+            "{new:?}"
+        );
+        std::fs::remove_dir(dir.path().join(path)).unwrap();
+    }
+    // The stamp of an older kit has no such paths.
+    let json = serde_json::to_string(&stamp).unwrap();
+    let older = json.replace("\"absent\"", "\"other\"");
+    let older: Stamp = serde_json::from_str(&older).unwrap();
+    assert_eq!(older.absent, None);
+    stamp.absent = Some(vec![String::new(); SOURCES_MAX + 1]);
+    assert!(!stamp.is_compared());
 }
