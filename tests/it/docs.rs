@@ -337,6 +337,9 @@ fn is_held(row: &Row<'_>, rows: &[Row<'_>]) -> bool {
 fn is_test(quoted: &str) -> bool {
     let (of, path) = quoted.trim_matches('`').split_once(' ').unwrap_or_default();
     let (module, name) = path.rsplit_once("::").unwrap_or_default();
+    if let Some(language) = of.strip_prefix("kit-") {
+        return is_test_of_kit(language, module, name);
+    }
     let Some((_, source)) = SOURCES.iter().find(|(known, _)| *known == of) else {
         return false;
     };
@@ -355,6 +358,20 @@ fn is_test(quoted: &str) -> bool {
     let above: Vec<_> = lines[..before].iter().rev().take_while(is_above).collect();
     let has = |beginning: &str| above.iter().any(|line| line.starts_with(beginning));
     (has("#[test]") || has("#[tokio::test")) && !has("#[ignore")
+}
+
+/// Whether `guest-sdk` has a test that its own runner runs. Names in TypeScript have spaces.
+fn is_test_of_kit(language: &str, module: &str, name: &str) -> bool {
+    let (file, test) = match language {
+        "python" => (format!("{module}.py"), format!("    def test_{name}(self)")),
+        "typescript" => {
+            let name = name.replace('_', " ");
+            (format!("{module}.test.mjs"), format!("test('{name}', "))
+        }
+        _ => return false,
+    };
+    let text = std::fs::read_to_string(root(&format!("guest-sdk/{language}/test/{file}")));
+    text.is_ok_and(|text| text.lines().any(|line| line.starts_with(&test)))
 }
 
 /// Number of groups of attacks in `docs/hostile.md`.

@@ -9,7 +9,7 @@ mod watch;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use serde::Serialize;
 use serde_json::json;
 use toolhost::manifest::{Bundle, Diagnostic, Severity};
@@ -152,7 +152,10 @@ async fn build_all(
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME.")
     })?;
     let progress = Progress::start(settings.verbosity);
+    let cannot = || format!("{} cannot be found", open.dir().display());
+    let dir = open.dir().canonicalize().with_context(cannot)?;
     let options = BuildOptions {
+        bundle: &dir,
         kit_cache: &kit_cache,
         engine: args.engine,
         target_dir: settings.target_dir,

@@ -1,6 +1,6 @@
 //! A build: what it takes, and what it makes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::ValueEnum;
@@ -12,6 +12,8 @@ use crate::terminal::progress::Progress;
 /// How to build the tools of a bundle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BuildOptions<'a> {
+    /// The bundle's directory, without links.
+    pub(crate) bundle: &'a Path,
     /// The cache of kits.
     pub(crate) kit_cache: &'a KitCache,
     /// The JavaScript engine, if the user chose one.

@@ -55,9 +55,9 @@ pub(crate) async fn rust() -> Vec<Toolchain> {
     let rustc = rustc.to_string_lossy();
     let target_words = ["--print", "target-libdir", "--target", rust::TARGET];
     let (cargo, version, target) = tokio::join!(
-        printed("cargo", &["--version"]),
-        printed(&rustc, &["--version"]),
-        printed(&rustc, &target_words),
+        printed(Command::new("cargo"), &["--version"]),
+        printed(Command::new(&*rustc), &["--version"]),
+        printed(Command::new(&*rustc), &target_words),
     );
     let after = |text: Result<String, String>, name: &str| {
         text.map(|text| text.strip_prefix(name).unwrap_or(&text).trim().to_owned())
@@ -83,8 +83,8 @@ pub(crate) async fn rust() -> Vec<Toolchain> {
 /// Node and npm.
 pub(crate) async fn typescript() -> Vec<Toolchain> {
     let (node, npm) = tokio::join!(
-        printed("node", &["--version"]),
-        printed("npm", &["--version"])
+        printed(process::program("node"), &["--version"]),
+        printed(process::program("npm"), &["--version"])
     );
     let wrong = format!("tools are built with Node {} or newer", typescript::NODE);
     vec![
@@ -99,7 +99,8 @@ pub(crate) async fn typescript() -> Vec<Toolchain> {
 
 /// Python, with the modules that make a virtual environment.
 pub(crate) async fn python() -> Vec<Toolchain> {
-    let run = async |program: &str| printed("python3", &["-I", "-c", program]).await;
+    let run =
+        async |program: &str| printed(process::program("python3"), &["-I", "-c", program]).await;
     let (version, is_supported, has_venv) = tokio::join!(
         run("import sys; print('%d.%d.%d' % sys.version_info[:3])"),
         run(python::CHECK),
@@ -122,8 +123,12 @@ pub(crate) async fn python() -> Vec<Toolchain> {
 ///
 /// # Errors
 /// What is wrong: it is not installed, fails, or does not end in time.
-async fn printed(program: &str, args: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(program);
+async fn printed(mut command: Command, args: &[&str]) -> Result<String, String> {
+    let program = command
+        .as_std()
+        .get_program()
+        .to_string_lossy()
+        .into_owned();
     command.args(args).envs(VARIABLES);
     let temporary = match needs_rustup_home() {
         true => tempfile::tempdir().ok(),

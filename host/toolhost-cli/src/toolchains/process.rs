@@ -1,5 +1,6 @@
 //! Runs build programs.
 
+use std::ffi::OsStr;
 use std::io;
 use std::process::Stdio;
 
@@ -25,6 +26,18 @@ impl ProcessOutput {
         let skip = text.chars().count().saturating_sub(STDERR_MAX);
         text.chars().skip(skip).collect()
     }
+}
+
+/// A folder that only the administrator writes.
+const ROOT: &str = "/";
+
+/// Returns a program that is started in the root folder. Python imports modules of the folder in which it is
+/// started, and version managers obey files there; the user may have started the build in the folder of a bundle,
+/// where an agent writes.
+pub(super) fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(ROOT);
+    command
 }
 
 /// Runs a program to its end. `install` says how to install it if it is missing. Dropping the future

@@ -24,6 +24,9 @@ pub(super) const GET_VENV: &str = "On Debian and Ubuntu: apt install python3-ven
 /// A program that fails in a Python that is too old.
 pub(super) const CHECK: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
 
+/// Python imports neither what lies in its folder nor what `PYTHONPATH` names.
+const ISOLATED: [&str; 1] = ["-I"];
+
 /// Folder of the virtual environments in the cache of kits.
 pub(super) const VENVS: &str = "python-venvs";
 
@@ -80,8 +83,11 @@ async fn build_py(
     out: &Path,
     options: BuildOptions<'_>,
 ) -> Result<Command, BuildError> {
-    let mut build = Command::new(interpreter(kit, options).await?);
+    let mut build = process::program(interpreter(kit, options).await?);
     build
+        .args(ISOLATED)
+        // Python would write into the folder of the kit.
+        .arg("-B")
         .arg(kit.join("build.py"))
         .arg("--entry")
         .arg(entry)
@@ -91,16 +97,15 @@ async fn build_py(
         .arg(contract_dir(kit))
         .arg("--work")
         .arg(options.kit_cache.folder(PACKAGES)?)
-        .arg("--json")
-        // Python would write into the folder of the kit.
-        .env("PYTHONDONTWRITEBYTECODE", "1");
+        .arg("--json");
     Ok(build)
 }
 
 /// Returns a Python in a virtual environment with the packages of the kit.
 async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
-    let mut python = Command::new("python3");
-    let output = process::run(python.args(["-c", CHECK]), GET_PYTHON).await?;
+    let mut python = process::program("python3");
+    python.args(ISOLATED).args(["-c", CHECK]);
+    let output = process::run(&mut python, GET_PYTHON).await?;
     if !output.is_ok {
         let what = "python3 is older than 3.10";
         return Err(BuildError::machine(Fault::new(what).next(GET_PYTHON)));
@@ -109,8 +114,8 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
     let fill = async |folder: &Path| {
         let what = "the kit for Python";
         let _phase = options.progress.downloading(what, folder, Some(VENV_BYTES));
-        let mut venv = Command::new("python3");
-        venv.args(["-m", "venv"]).arg(folder);
+        let mut venv = process::program("python3");
+        venv.args(ISOLATED).args(["-m", "venv"]).arg(folder);
         let output = process::run(&mut venv, GET_PYTHON).await?;
         if !output.is_ok {
             let fault = Fault::new("python3 cannot make a virtual environment");
@@ -120,8 +125,9 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
         let downloads = folder.join("downloads");
         let cannot = || format!("{} cannot be created", downloads.display());
         fs::create_dir(&downloads).with_context(cannot)?;
-        let mut pip = Command::new(folder.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
+        let mut pip = process::program(folder.join("bin/python"));
+        pip.args(ISOLATED)
+            .args(["-m", "pip", "install", "--disable-pip-version-check"])
             .args(["--quiet", "--require-hashes", "--only-binary=:all:", "-r"])
             .arg(&requirements)
             // Where pip downloads, so that the folder grows meanwhile.
@@ -179,15 +185,14 @@ pub(crate) fn write_editor_types(project: &Path) -> Result<()> {
     kit::write_files(types, project, ".toolhost/sdk/python")
 }
 
-/// Lists the source files: the modules and packages beside the entry, and `requirements.txt`.
+/// Lists the source files: the modules and packages beside the entry.
 fn inputs(entry: &Path) -> Result<Vec<PathBuf>> {
     let mut inputs = vec![entry.to_owned()];
     for path in listed(entry.parent().unwrap_or(Path::new("/")))? {
         let is_module = path.extension().is_some_and(|it| it == "py") && path.is_file();
-        let is_requirements = path.ends_with("requirements.txt");
         if path.join("__init__.py").is_file() {
             collect(&path, DEPTH_MAX, &mut inputs)?;
-        } else if (is_module || is_requirements) && path != entry {
+        } else if is_module && path != entry {
             inputs.push(path);
         }
     }

@@ -45,9 +45,11 @@ pub(super) async fn build(
         let next = "Write `crate-type = [\"cdylib\"]` under `[lib]`.";
         return Err(BuildError::source(fault.file("Cargo.toml").next(next)));
     };
+    let inputs = inputs(&component, &messages)?;
+    refuse_outside_data(&inputs, &messages, options.bundle)?;
     let made = BuiltComponent {
         component: fs::read(&component).context("cargo wrote no component")?,
-        inputs: inputs(manifest, &component, &messages)?,
+        inputs,
         started,
         notes: messages.warnings(),
     };
@@ -109,9 +111,9 @@ fn build_error(messages: &Messages, output: &ProcessOutput) -> BuildError {
     BuildError::source(fault.next("Correct Cargo.toml; see that cargo reaches its registry."))
 }
 
-/// Lists the source files: those of the package and of packages it names by path, their manifests, and the
-/// lock file, but not files that the build wrote.
-fn inputs(manifest: &Path, component: &Path, messages: &Messages) -> Result<Vec<PathBuf>> {
+/// Lists the source files: those of the package and of packages it names by path, and their manifests, but not files
+/// that the build wrote.
+fn inputs(component: &Path, messages: &Messages) -> Result<Vec<PathBuf>> {
     let list = component.with_extension("d");
     let list =
         fs::read_to_string(&list).with_context(|| format!("cargo wrote no {}", list.display()))?;
@@ -121,10 +123,105 @@ fn inputs(manifest: &Path, component: &Path, messages: &Messages) -> Result<Vec<
         inputs.retain(|input| !input.starts_with(target_dir));
     }
     inputs.extend(messages.local_manifests());
-    let above = manifest.ancestors().skip(1);
-    let mut locks = above.map(|dir| dir.join("Cargo.lock"));
-    inputs.extend(locks.find(|lock| lock.is_file()));
     inputs.sort();
     inputs.dedup();
     Ok(inputs)
+}
+
+/// Refuses data that a source includes from outside the bundle's directory and the packages named by their paths:
+/// it could be any file that the user may read. A build script, which only the author writes, may list such files
+/// for cargo.
+fn refuse_outside_data(
+    inputs: &[PathBuf],
+    messages: &Messages,
+    bundle: &Path,
+) -> Result<(), BuildError> {
+    if messages.has_local_script() {
+        return Ok(());
+    }
+    let packages = messages.local_manifests();
+    let packages = packages.filter_map(|manifest| manifest.parent()?.canonicalize().ok());
+    let folders: Vec<PathBuf> = packages.chain([bundle.to_owned()]).collect();
+    let is_code = |input: &Path| {
+        let extension = input.extension().and_then(|extension| extension.to_str());
+        matches!(extension, Some("rs" | "wit"))
+    };
+    for input in inputs {
+        // A source may name it through a link or `..`.
+        let real = input.canonicalize().unwrap_or_else(|_| input.clone());
+        if !is_code(&real) && !folders.iter().any(|folder| real.starts_with(folder)) {
+            let what = format!(
+                "{} is outside the folder of the bundle, and a source includes it",
+                real.display()
+            );
+            let next = "Copy the file into the folder of the bundle, and include it from there.";
+            return Err(BuildError::source(Fault::new(what).next(next)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_outside_the_bundle_and_its_packages_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        let at = |path: &str| top.join(path);
+        for path in [
+            "bundle/src/lib.rs",
+            "bundle/data.txt",
+            "shared/src/lib.rs",
+            "shared/words.txt",
+            "elsewhere/code.rs",
+            "elsewhere/tool.wit",
+            "elsewhere/id_rsa",
+        ] {
+            fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+            fs::write(at(path), "").unwrap();
+        }
+        std::os::unix::fs::symlink(at("elsewhere/id_rsa"), at("bundle/link.txt")).unwrap();
+        let artifact = |folder: &str| {
+            let (id, manifest) = (
+                format!("path+file:///{folder}#1"),
+                at(folder).join("Cargo.toml"),
+            );
+            serde_json::json!({"reason": "compiler-artifact", "package_id": id, "manifest_path": manifest,
+                "target": {"crate_types": ["lib"]}, "filenames": []})
+        };
+        let local = format!("{}\n{}\n", artifact("bundle"), artifact("shared"));
+        let script = |id: &str| {
+            format!("{local}{{\"reason\":\"build-script-executed\",\"package_id\":\"{id}\"}}\n")
+        };
+        let is_refused = |stdout: &str, path: &str| {
+            let inputs = [at("bundle/src/lib.rs"), at(path)];
+            refuse_outside_data(&inputs, &Messages::parse(stdout), &at("bundle")).is_err()
+        };
+        for path in [
+            "elsewhere/id_rsa",
+            "bundle/../elsewhere/id_rsa",
+            "bundle/link.txt",
+        ] {
+            assert!(is_refused(&local, path), "{path}");
+            assert!(
+                is_refused(&script("registry+https://x#y@1"), path),
+                "{path}"
+            );
+            assert!(
+                !is_refused(&script("path+file:///bundle#1"), path),
+                "{path}"
+            );
+        }
+        assert!(is_refused(&local, "/proc/self/environ"));
+        for path in [
+            "bundle/data.txt",
+            "shared/words.txt",
+            "elsewhere/code.rs",
+            "elsewhere/tool.wit",
+        ] {
+            assert!(!is_refused(&local, path), "{path}");
+        }
+    }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context;
-use tokio::process::Command;
 use toolhost_manifest::bundle::built::Language;
 
 use super::build_error::{BuildError, Fault};
@@ -43,10 +42,10 @@ pub(super) async fn build(
     let out = tempfile::tempdir_in(out).context("the cache cannot hold the component")?;
     let out = out.path().join("tool.wasm");
     let started = SystemTime::now();
-    match run_kit(&kit, entry, options.engine, Action::Build(&out)).await? {
+    match run_kit(&kit, entry, options, Action::Build(&out)).await? {
         KitReply::Refused { kind, errors } if needs_starlingmonkey(&kind, &errors) => {
             starlingmonkey(&kit, options).await?;
-            run_kit(&kit, entry, options.engine, Action::Build(&out))
+            run_kit(&kit, entry, options, Action::Build(&out))
                 .await?
                 .component(&out, started)
         }
@@ -63,7 +62,7 @@ pub(super) async fn check(
     options: BuildOptions<'_>,
 ) -> Result<Option<Vec<String>>, BuildError> {
     let kit = kit(options).await?;
-    let reply = run_kit(&kit, entry, options.engine, Action::Check).await?;
+    let reply = run_kit(&kit, entry, options, Action::Check).await?;
     reply.handlers()
 }
 
@@ -84,13 +83,15 @@ fn needs_starlingmonkey(kind: &str, errors: &[Fault]) -> bool {
 async fn run_kit(
     kit: &Path,
     entry: &Path,
-    engine: Option<Engine>,
+    options: BuildOptions<'_>,
     action: Action<'_>,
 ) -> Result<KitReply, BuildError> {
-    let mut node = Command::new("node");
+    let mut node = process::program("node");
     node.arg(kit.join("build.mjs"))
         .arg("--entry")
         .arg(entry)
+        .arg("--root")
+        .arg(options.bundle)
         .arg("--wit")
         .arg(contract_dir(kit))
         .arg("--json");
@@ -98,7 +99,7 @@ async fn run_kit(
         Action::Check => node.args(["--check", "--out", "unused.wasm"]),
         Action::Build(out) => node.arg("--out").arg(out),
     };
-    if let Some(engine) = engine {
+    if let Some(engine) = options.engine {
         node.args(["--engine", engine.name()]);
     }
     let output = process::run(&mut node, GET_NODE).await?;
@@ -136,7 +137,7 @@ async fn starlingmonkey(kit: &Path, options: BuildOptions<'_>) -> Result<(), Bui
 
 /// Installs the packages of a folder's lock file. Runs no scripts of the packages.
 async fn npm_ci(folder: &Path) -> Result<(), BuildError> {
-    let mut npm = Command::new("npm");
+    let mut npm = process::program("npm");
     npm.args(["ci", "--omit=dev", "--ignore-scripts"])
         .args(["--no-audit", "--no-fund", "--loglevel=error"])
         .current_dir(folder);
@@ -150,7 +151,7 @@ async fn npm_ci(folder: &Path) -> Result<(), BuildError> {
 }
 
 async fn check_node() -> Result<(), BuildError> {
-    let mut node = Command::new("node");
+    let mut node = process::program("node");
     let output = process::run(node.arg("--version"), GET_NODE).await?;
     let version = output.stdout.trim();
     if is_supported(version) {

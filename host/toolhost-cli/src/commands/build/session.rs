@@ -6,7 +6,10 @@ use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use toolhost_manifest::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp};
+use toolhost_manifest::bundle::built::{
+    FOLDER, Language, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp,
+};
+use toolhost_manifest::bundle::host_files::looked_up;
 use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
 use toolhost_manifest::did_you_mean;
 
@@ -24,8 +27,6 @@ const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 #[derive(Debug)]
 pub(super) struct BuildSession<'a> {
     open: &'a OpenBundle,
-    /// The bundle's directory, without links.
-    dir: PathBuf,
     options: BuildOptions<'a>,
     is_forced: bool,
     settings: &'a Settings,
@@ -41,16 +42,13 @@ impl<'a> BuildSession<'a> {
         options: BuildOptions<'a>,
         settings: &'a Settings,
     ) -> Result<Self> {
-        let cannot = || format!("{} cannot be found", open.dir().display());
-        let dir = open.dir().canonicalize().with_context(cannot)?;
-        let folder = make_folder(&dir)?;
+        let folder = make_folder(options.bundle)?;
         let lock = {
             let _phase = options.progress.waiting("waiting for another build");
             files::lock(&folder.join("build.lock")).await?
         };
         Ok(Self {
             open,
-            dir,
             options,
             is_forced: args.force,
             settings,
@@ -67,10 +65,13 @@ impl<'a> BuildSession<'a> {
         let (component, stamp) = self.open.built(source, u64::MAX).ok()?;
         let outside = stamp.sources.iter().filter(|source| !source.is_inside());
         let mut changed = outside.filter(|known| {
-            let bytes = fs::read(self.dir.join(&known.path));
+            let bytes = fs::read(self.options.bundle.join(&known.path));
             bytes.map_or(true, |bytes| Source::new(&known.path, &bytes) != **known)
         });
-        if stamp.kit != self.kit(source) || changed.next().is_some() {
+        // The component of an older kit does not tell what would be new.
+        let mut absent = stamp.absent.as_ref()?.iter();
+        let is_new = |path: &String| fs::symlink_metadata(self.options.bundle.join(path)).is_ok();
+        if stamp.kit != self.kit(source) || changed.next().is_some() || absent.any(is_new) {
             return None;
         }
         let handlers = stamp.handlers.as_deref();
@@ -113,10 +114,12 @@ impl<'a> BuildSession<'a> {
         };
         let (handlers, notes) = found.unzip();
         made.notes.extend(notes.unwrap_or_default());
+        let absent = self.add_named(source.language, &entry, &mut made.inputs)?;
         let stamp = Stamp {
             entry: source.tool.spec.entry.clone(),
             kit: self.kit(source),
             sources: self.sources(&made)?,
+            absent: Some(absent),
             handlers,
         };
         if !stamp.is_compared() {
@@ -129,7 +132,7 @@ impl<'a> BuildSession<'a> {
         }
         let stamped = stamp.put_on(&mut made.component);
         stamped.context("the component cannot be stamped")?;
-        let path = self.dir.join(&source.component);
+        let path = self.options.bundle.join(&source.component);
         replace(&path, &made.component)
             .with_context(|| format!("{} cannot be written", path.display()))?;
         Ok((made.component.len() as u64, made.notes))
@@ -170,12 +173,12 @@ impl<'a> BuildSession<'a> {
             let fault = Fault::new(what).file(named.as_str());
             BuildError::source(fault.next("Correct spec.entry in the manifest."))
         };
-        let entry = self.dir.join(named).canonicalize();
+        let entry = self.options.bundle.join(named).canonicalize();
         let entry = entry.map_err(|error| match error.kind() == ErrorKind::NotFound {
             true => self.missing(named),
             false => refuse(format!("the entry cannot be opened: {error}")),
         })?;
-        if !entry.starts_with(&self.dir) {
+        if !entry.starts_with(self.options.bundle) {
             let what = "the entry resolves outside the bundle's directory";
             return Err(refuse(what.to_owned()));
         }
@@ -187,7 +190,7 @@ impl<'a> BuildSession<'a> {
 
     /// Returns the error for an entry that does not exist, with the file that was probably meant.
     fn missing(&self, named: &str) -> BuildError {
-        let path = self.dir.join(named);
+        let path = self.options.bundle.join(named);
         let beside = path.parent().and_then(|folder| fs::read_dir(folder).ok());
         let names = beside.into_iter().flatten().flatten();
         let names: Vec<_> = names.map(|it| it.file_name()).collect();
@@ -201,6 +204,27 @@ impl<'a> BuildSession<'a> {
         };
         let fault = Fault::new("the entry does not exist").file(named);
         BuildError::source(fault.next(next))
+    }
+
+    /// Adds the files that the build has looked up by name to its inputs. Returns the paths at which there was none,
+    /// from the bundle's directory.
+    fn add_named(
+        &self,
+        language: Language,
+        entry: &Path,
+        inputs: &mut Vec<PathBuf>,
+    ) -> Result<Vec<String>> {
+        let mut absent = Vec::new();
+        for path in looked_up(language, entry) {
+            if path.is_file() {
+                inputs.push(path);
+            } else if fs::symlink_metadata(&path).is_err() {
+                absent.push(self.from_dir(&path)?);
+            }
+        }
+        inputs.sort();
+        inputs.dedup();
+        Ok(absent)
     }
 
     /// Reads the source files of a build.
@@ -225,11 +249,16 @@ impl<'a> BuildSession<'a> {
     /// Returns the path from the bundle's directory to a file.
     fn relative(&self, input: &Path) -> Result<String> {
         let input = input.canonicalize();
-        let input = input.context("a source file was removed during the build")?;
+        self.from_dir(&input.context("a source file was removed during the build")?)
+    }
+
+    /// Returns the path from the bundle's directory to an absolute path without links.
+    fn from_dir(&self, input: &Path) -> Result<String> {
+        let dir = self.options.bundle;
         let same = |(a, b): &(Component<'_>, Component<'_>)| a == b;
-        let shared = input.components().zip(self.dir.components());
+        let shared = input.components().zip(dir.components());
         let shared = shared.take_while(same).count();
-        let above = self.dir.components().skip(shared);
+        let above = dir.components().skip(shared);
         let up = above.map(|_| Component::ParentDir);
         let path: PathBuf = up.chain(input.components().skip(shared)).collect();
         let path = path.into_os_string().into_string();

@@ -21,7 +21,7 @@ const NO_SOURCES: [&str; 3] = ["target", "node_modules", "__pycache__"];
 /// Which files are sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sources {
-    /// The entries, and the files that components were built from.
+    /// The entries, the files that components were built from, and those that would have been if they existed.
     Built,
     /// Also all others in the folders of the entries.
     All,
@@ -37,6 +37,8 @@ pub(crate) fn sources(open: &OpenBundle, which: Sources) -> BTreeSet<PathBuf> {
         let stamp = component.ok().and_then(|bytes| Stamp::read(&bytes));
         let known = stamp.iter().flat_map(|stamp| &stamp.sources);
         found.extend(known.map(|known| open.dir().join(&known.path)));
+        let absent = stamp.iter().flat_map(|stamp| &stamp.absent).flatten();
+        found.extend(absent.map(|path| open.dir().join(path)));
         if which == Sources::All {
             let folder = entry.parent().unwrap_or(open.dir());
             add_folder(folder, SOURCE_DEPTH_MAX, &mut found);

@@ -14,6 +14,8 @@ const RENDERED_MAX: usize = 4_000;
 pub(super) struct Messages {
     artifacts: Vec<Artifact>,
     compiler: Vec<CompilerMessage>,
+    /// The ids of packages whose build script ran.
+    scripts: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -23,6 +25,8 @@ enum Message {
     Artifact(Artifact),
     #[serde(rename = "compiler-message")]
     Compiler { message: CompilerMessage },
+    #[serde(rename = "build-script-executed")]
+    Script { package_id: String },
     #[serde(other)]
     Other,
 }
@@ -72,6 +76,7 @@ impl Messages {
             match serde_json::from_str(line) {
                 Ok(Message::Artifact(artifact)) => messages.artifacts.push(artifact),
                 Ok(Message::Compiler { message }) => messages.compiler.push(message),
+                Ok(Message::Script { package_id }) => messages.scripts.push(package_id),
                 Ok(Message::Other) | Err(_) => (),
             }
         }
@@ -120,12 +125,21 @@ impl Messages {
         components.next().cloned()
     }
 
+    /// Returns whether a package that is named by path has a build script.
+    pub(super) fn has_local_script(&self) -> bool {
+        self.scripts.iter().any(|package| is_local(package))
+    }
+
     /// Returns the manifests of packages that are named by path.
     pub(super) fn local_manifests(&self) -> impl Iterator<Item = PathBuf> {
         let artifacts = self.artifacts.iter();
-        let local = artifacts.filter(|artifact| artifact.package_id.starts_with("path+"));
+        let local = artifacts.filter(|artifact| is_local(&artifact.package_id));
         local.map(|artifact| artifact.manifest_path.clone())
     }
+}
+
+fn is_local(package_id: &str) -> bool {
+    package_id.starts_with("path+")
 }
 
 fn fault(message: &CompilerMessage) -> Fault {

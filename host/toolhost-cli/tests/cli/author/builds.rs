@@ -138,6 +138,47 @@ fn misspell_export(desk: &Desk, lang: &str) {
     assert_eq!(answer["tools"][0]["state"], "current", "{answer}");
 }
 
+/// Adds a `requirements.txt` after the build, with a package that runs code in an encoding that pip would follow.
+fn add_a_hidden_backend(desk: &Desk) {
+    let canary = desk.path("canary");
+    let backend = format!("open({canary:?}, 'w')\ndef build_wheel(*a): raise SystemExit(1)\n");
+    desk.write("python/lib/evil.py", &backend);
+    desk.write(
+        "python/lib/pyproject.toml",
+        "[build-system]\nrequires = []\nbuild-backend = \"evil\"\nbackend-path = [\".\"]\n",
+    );
+    let lib = desk.path("python/lib");
+    let hidden = format!("# -*- coding: utf-7 -*-\nsix # +AAo-{}\n", lib.display());
+    desk.write("python/requirements.txt", &hidden);
+    let ran = desk.run(&["check", "python"]).exits(1);
+    assert!(
+        ran.stderr
+            .contains("requirements.txt is new since it was built"),
+        "{ran:?}"
+    );
+    // From its folder, where it also has modules with the names of those that the kit uses.
+    for name in ["venv", "pip", "json", "componentize_py"] {
+        desk.write(&format!("python/{name}.py"), &backend);
+    }
+    let mut build = desk.toolhost(&["build"]);
+    let ran = Ran::of(build.current_dir(desk.path("python"))).exits(1);
+    assert!(
+        ran.stderr.contains("declares the encoding `utf-7`"),
+        "{ran:?}"
+    );
+    assert!(!canary.exists());
+    for name in [
+        "venv.py",
+        "pip.py",
+        "json.py",
+        "componentize_py.py",
+        "requirements.txt",
+    ] {
+        fs::remove_file(desk.path("python").join(name)).unwrap();
+    }
+    desk.run(&["check", "python"]).exits(0);
+}
+
 #[test]
 fn a_rust_tool_is_built_and_called() {
     let desk = Desk::new();
@@ -206,6 +247,7 @@ fn a_python_tool_is_built_and_called() {
     let desk = Desk::new();
     new_and_call(&desk, "python");
     misspell_export(&desk, "python");
+    add_a_hidden_backend(&desk);
     // Found by parsing, and by running the module.
     for (good, bad) in [
         ("def count(", "def count(("),

@@ -79,7 +79,7 @@ fn a_program_that_is_too_old_or_incomplete_is_reported() {
         "python3 is older than 3.10",
         "Install Python 3.10 or newer",
     );
-    let no_venv = "[ $1 = -c ] && exit 0; echo 'ensurepip is not available'; exit 1";
+    let no_venv = "[ $2 = -c ] && exit 0; echo 'ensurepip is not available'; exit 1";
     let python = [("python3", no_venv)];
     says_at(
         build("python", &python),
@@ -95,6 +95,20 @@ fn a_program_that_is_too_old_or_incomplete_is_reported() {
         "`npm ci --omit=dev` failed",
         "See that npm reaches its registry",
     );
+}
+
+#[test]
+fn compilers_are_not_started_in_a_folder_where_an_agent_may_write() {
+    // Python imports modules of that folder, and version managers obey files there.
+    for (lang, program) in [("python", "python3"), ("typescript", "node")] {
+        let desk = Desk::new();
+        let record = desk.path("record");
+        let script = format!("echo \"$(pwd) $1\" >> {}; exit 1", record.display());
+        build_at(&desk, lang, &[(program, &script)]).fails(2, program);
+        let record = fs::read_to_string(record).unwrap();
+        let started = record.lines().next().unwrap();
+        assert!(["/ -I", "/ --version"].contains(&started), "{record}");
+    }
 }
 
 /// A cargo that writes its arguments to a file, prints a message and fails.
