@@ -250,7 +250,8 @@ impl Stager<'_> {
     fn copy_permissions(&self, path: &str, staged: &str) -> io::Result<()> {
         let mode = self.dir.symlink_metadata(path)?.mode();
         let file = self.staging.dir().open(staged)?.into_std();
-        let permissions = permissions_of(mode & 0o7777);
+        // Not to run as the owner or the group: that was granted to the former content.
+        let permissions = permissions_of(mode & 0o777);
         let set = permissions.map(|permissions| file.set_permissions(permissions));
         set.transpose().map(drop)
     }

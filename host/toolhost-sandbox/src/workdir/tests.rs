@@ -143,3 +143,33 @@ fn refuses_directories_with_a_symlink_to_a_protected_path() {
         Err(WorkdirError::Within { .. })
     ));
 }
+
+#[test]
+fn a_file_that_replaces_one_that_runs_as_its_owner_does_not() {
+    use std::os::unix::fs::PermissionsExt;
+    let top = tempfile::tempdir().unwrap();
+    let at = |path: &str| top.path().join(path);
+    for dir in ["state", "contents", "work"] {
+        fs::create_dir(at(dir)).unwrap();
+    }
+    fs::write(at("work/run"), "old").unwrap();
+    fs::set_permissions(at("work/run"), fs::Permissions::from_mode(0o6755)).unwrap();
+    fs::write(at("contents/new"), "new").unwrap();
+    let expected = {
+        use sha2::{Digest, Sha256};
+        Sha256::digest("old").into()
+    };
+    let replacement = FileReplacement {
+        path: "run".to_owned(),
+        content: Some("new".to_owned()),
+        expected: Some(expected),
+    };
+    let workdir = open(&at("work"), &WorkdirRules::default()).unwrap();
+    let root = StagingRoot::open(&at("state")).unwrap();
+    let contents = at("contents");
+    let replaced = workdir.replace_files(&root, &contents, &[replacement], "");
+    replaced.unwrap();
+    assert_eq!(fs::read_to_string(at("work/run")).unwrap(), "new");
+    let mode = fs::metadata(at("work/run")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o755);
+}

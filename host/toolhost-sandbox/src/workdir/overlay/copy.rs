@@ -159,6 +159,7 @@ impl Overlay {
         let (copied, kind) = match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => {
                 let target = read_link_of(&lower)?;
+                charge(0)?;
                 toolhost_system::fs::symlinkat(target, &*staging, &*flat)?;
                 let flags = PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let made = toolhost_system::fs::openat(&*staging, &*flat, flags, Mode::empty())?;
@@ -224,17 +225,22 @@ fn fill(lower: impl AsFd, made: &File, keep: u64, found: &Stat) -> Result<(), Er
             copy_data(&source, made, keep)?;
         }
     }
-    let owner = fstat(made)?;
-    if (owner.st_uid, owner.st_gid) != (found.st_uid, found.st_gid) {
+    let has_owner = |made: &Stat| (made.st_uid, made.st_gid) == (found.st_uid, found.st_gid);
+    let mut owner = fstat(made)?;
+    if !has_owner(&owner) {
         // Only root can give a file away.
         let (uid, gid) = (Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid));
         let _ = toolhost_system::fs::fchown(made, Some(uid), Some(gid));
+        owner = fstat(made)?;
     }
-    toolhost_system::fs::fchmod(
-        made,
-        Mode::from_raw_mode(found.st_mode) & Mode::from_bits_truncate(0o7777),
-    )?;
+    toolhost_system::fs::fchmod(made, copied_mode(found, has_owner(&owner)))?;
     toolhost_system::fs::futimens(made, &times(found))
+}
+
+/// Returns the mode of a copy. A program that runs as its owner or its group must not run as another one.
+fn copied_mode(found: &Stat, has_owner: bool) -> Mode {
+    let bits = if has_owner { 0o7777 } else { 0o1777 };
+    Mode::from_raw_mode(found.st_mode) & Mode::from_bits_truncate(bits)
 }
 
 /// Copies the first bytes of a file. Holes stay holes.
@@ -299,4 +305,29 @@ fn copy_by_reading(source: &File, made: &File, start: u64, end: u64) -> Result<(
 fn id_of(file: &File) -> Result<FileId, Errno> {
     let metadata = cap_std::fs::Metadata::from_file(file).map_err(|_| Errno::IO)?;
     Ok(file_id(&metadata))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_that_belongs_to_somebody_else_runs_as_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = File::create(dir.path().join("f")).unwrap();
+        for (mode, other) in [
+            (0o4755, 0o755),
+            (0o2755, 0o755),
+            (0o6711, 0o711),
+            (0o644, 0o644),
+        ] {
+            file.set_permissions(std::fs::Permissions::from_mode(mode))
+                .unwrap();
+            let found = fstat(&file).unwrap();
+            assert_eq!(copied_mode(&found, false), Mode::from_raw_mode(other));
+            assert_eq!(copied_mode(&found, true), Mode::from_raw_mode(mode));
+        }
+    }
 }
