@@ -26,6 +26,8 @@ mod noted;
 mod open;
 mod stream;
 #[cfg(test)]
+mod transaction_limits;
+#[cfg(test)]
 mod transaction_tests;
 mod view;
 

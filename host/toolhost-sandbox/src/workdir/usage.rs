@@ -1,7 +1,7 @@
 //! Counts the bytes by which guests have grown each workdir.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use cap_std::fs::Dir;
@@ -45,7 +45,7 @@ fn forget_half(usages: &mut HashMap<DirIdentity, WorkdirUsage>) {
     let mut unused: Vec<(i64, DirIdentity)> = usages
         .iter()
         .filter(|(_, usage)| Arc::strong_count(&usage.0) == 1)
-        .map(|(identity, usage)| (usage.0.bytes.load(Relaxed), *identity))
+        .map(|(identity, usage)| (lock(&usage.0.growth).bytes, *identity))
         .collect();
     unused.sort_unstable_by_key(|(bytes, _)| *bytes);
     for (_, identity) in unused.iter().take(unused.len().div_ceil(2)) {
@@ -68,11 +68,29 @@ pub(crate) struct WorkdirUsage(Arc<Count>);
 
 #[derive(Debug, Default)]
 struct Count {
-    /// The growth of the workdir; of a transaction, its part of that.
-    bytes: AtomicI64,
+    /// That of the workdir; of a transaction, its part of that.
+    growth: Mutex<Growth>,
     changes: ChangeLocks,
     open: OpenFiles,
     transaction: Option<Transaction>,
+}
+
+/// What guests have added to a workdir.
+#[derive(Debug, Default)]
+struct Growth {
+    /// Bytes by which it has grown.
+    bytes: i64,
+    /// Bytes of copies of its files that transactions have staged. None of a copy remains once its transaction has
+    /// ended: a commit puts it in the place of the file.
+    staged: i64,
+}
+
+impl Growth {
+    /// Whether there is room for more bytes.
+    fn has_room(&self, bytes: i64, limit: u64) -> bool {
+        let sum = self.bytes.saturating_add(self.staged);
+        sum.saturating_add(bytes) <= signed(limit)
+    }
 }
 
 /// What the count of a transaction adds to.
@@ -84,11 +102,13 @@ struct Transaction {
 
 impl Drop for Count {
     fn drop(&mut self) {
-        if let Some(transaction) = &self.transaction
-            && !transaction.is_committed.load(Relaxed)
-        {
-            let grown = self.bytes.load(Relaxed);
-            transaction.workdir.0.bytes.fetch_sub(grown, Relaxed);
+        if let Some(transaction) = &self.transaction {
+            let own = lock(&self.growth);
+            let mut growth = lock(&transaction.workdir.0.growth);
+            growth.staged -= own.staged;
+            if !transaction.is_committed.load(Relaxed) {
+                growth.bytes -= own.bytes;
+            }
         }
     }
 }
@@ -110,17 +130,37 @@ impl WorkdirUsage {
         };
         Self(Arc::new(Count {
             transaction: Some(transaction),
-            bytes: AtomicI64::default(),
+            growth: Mutex::default(),
             changes: ChangeLocks::default(),
             open: OpenFiles::default(),
         }))
     }
 
-    /// Keeps what the transaction has added.
+    /// Keeps what the transaction has added, and gives back what it had staged.
     pub(crate) fn committed(&self) {
         if let Some(transaction) = &self.0.transaction {
             transaction.is_committed.store(true, Relaxed);
+            let staged = std::mem::take(&mut lock(&self.0.growth).staged);
+            lock(&transaction.workdir.0.growth).staged -= staged;
         }
+    }
+
+    /// Counts `bytes` of a copy that a transaction stages, until the transaction has ended. Returns true if the
+    /// workdir then has grown by `limit` or less.
+    pub(crate) fn stage(&self, bytes: u64, limit: u64) -> bool {
+        if let Some(transaction) = &self.0.transaction {
+            let has_room = transaction.workdir.stage(bytes, limit);
+            if has_room {
+                lock(&self.0.growth).staged += signed(bytes);
+            }
+            return has_room;
+        }
+        let mut growth = lock(&self.0.growth);
+        let has_room = growth.has_room(signed(bytes), limit);
+        if has_room {
+            growth.staged += signed(bytes);
+        }
+        has_room
     }
 
     /// Notes that a call has opened a file.
@@ -152,15 +192,19 @@ impl WorkdirUsage {
         if let Some(transaction) = &self.0.transaction {
             let has_room = transaction.workdir.grow(bytes, limit);
             if has_room {
-                self.0.bytes.fetch_add(signed(bytes), Relaxed);
+                lock(&self.0.growth).bytes += signed(bytes);
             }
             return has_room;
         }
-        let add = |grown: i64| {
-            let grown = grown.saturating_add(signed(bytes));
-            (grown <= signed(limit)).then_some(grown)
-        };
-        bytes == 0 || self.0.bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
+        if bytes == 0 {
+            return true;
+        }
+        let mut growth = lock(&self.0.growth);
+        let has_room = growth.has_room(signed(bytes), limit);
+        if has_room {
+            growth.bytes += signed(bytes);
+        }
+        has_room
     }
 
     /// Counts freed space. Of bytes that guests had not added, only those on the disk count: cutting
@@ -173,19 +217,15 @@ impl WorkdirUsage {
     fn shrink_by(&self, freed: FreedSpace) -> i64 {
         if let Some(transaction) = &self.0.transaction {
             let shrunk = transaction.workdir.shrink_by(freed);
-            self.0.bytes.fetch_sub(shrunk, Relaxed);
+            lock(&self.0.growth).bytes -= shrunk;
             return shrunk;
         }
         let (bytes, on_disk) = (signed(freed.bytes), signed(freed.on_disk));
-        let mut shrunk = 0;
-        let subtract = |grown: i64| {
-            let of_guests = bytes.min(grown.max(0));
-            let of_others = (bytes - of_guests).min((on_disk - of_guests).max(0));
-            let left = grown.saturating_sub(of_guests).saturating_sub(of_others);
-            shrunk = grown.saturating_sub(left);
-            Some(left)
-        };
-        let _ = self.0.bytes.fetch_update(Relaxed, Relaxed, subtract);
+        let mut growth = lock(&self.0.growth);
+        let of_guests = bytes.min(growth.bytes.max(0));
+        let of_others = (bytes - of_guests).min((on_disk - of_guests).max(0));
+        let shrunk = of_guests + of_others;
+        growth.bytes = growth.bytes.saturating_sub(shrunk);
         shrunk
     }
 }
@@ -213,6 +253,28 @@ mod tests {
         left.sort_unstable();
         assert_eq!(left, [0, 5, 6, 7, 8]);
         drop(used);
+    }
+
+    #[test]
+    fn what_transactions_stage_counts_until_they_end() {
+        let usage = WorkdirUsage::default();
+        let [one, other] = [(); 2].map(|()| usage.transaction());
+        assert!(usage.grow(10, 100) && one.stage(60, 100));
+        assert!(!other.stage(31, 100) && !other.grow(31, 100) && !usage.grow(31, 100));
+        assert!(other.grow(10, 100) && other.stage(20, 100));
+        assert!(!usage.grow(1, 100));
+        // Cutting a copy frees bytes of the file that it replaces, not of the copy.
+        one.shrink(FreedSpace {
+            bytes: 5,
+            on_disk: 5,
+        });
+        one.committed();
+        assert!(usage.grow(65, 100) && !usage.grow(1, 100));
+        assert!(!one.stage(1, 100), "the last handle of a commit may outlive it");
+        drop(one);
+        assert!(!usage.grow(1, 100));
+        drop(other);
+        assert!(usage.grow(30, 100) && !usage.grow(1, 100));
     }
 
     #[test]

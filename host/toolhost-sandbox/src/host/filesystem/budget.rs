@@ -79,18 +79,34 @@ impl Budget {
         self.usage.shrink(freed);
     }
 
+    /// Takes the bytes of a copy that a transaction makes of a file, and of its name, from the call's budget, and
+    /// from the workdir's until the transaction has ended.
+    ///
+    /// # Errors
+    /// `ENOSPC` if either is spent; then nothing is taken.
+    pub(super) fn stage(&self, bytes: u64) -> Result<(), Errno> {
+        self.take(bytes.saturating_add(NAME_BYTES), |bytes, limit| {
+            self.usage.stage(bytes, limit)
+        })
+    }
+
     /// Takes `bytes` from the call's budget and `growth` from the workdir's.
     ///
     /// # Errors
     /// `ENOSPC` if either is spent; then nothing is taken.
     pub(super) fn charge(&self, bytes: u64, growth: u64) -> Result<(), Errno> {
+        self.take(bytes, |_, limit| self.usage.grow(growth, limit))
+    }
+
+    /// Takes `bytes` from the call's budget, and from the workdir's what `of_workdir` takes.
+    fn take(&self, bytes: u64, of_workdir: impl FnOnce(u64, u64) -> bool) -> Result<(), Errno> {
         let limits = &self.meter.limits;
         let charged = self.meter.disk_charged.load(Relaxed).saturating_add(bytes);
         if charged > limits.disk_bytes {
             self.meter.meet(DiskLimit::CallBytes);
             return Err(Errno::NOSPC);
         }
-        if !self.usage.grow(growth, limits.workdir_bytes) {
+        if !of_workdir(bytes, limits.workdir_bytes) {
             self.meter.meet(DiskLimit::WorkdirBytes);
             return Err(Errno::NOSPC);
         }

@@ -90,7 +90,7 @@ impl Filesystem {
             return Ok(found.handle);
         };
         let found = place.of(found.handle, found.metadata);
-        let copied = overlay.copy_found(&found, &|bytes| self.budget.charge(bytes, 0))?;
+        let copied = overlay.copy_found(&found, &|bytes| self.budget.stage(bytes))?;
         Ok(copied.unwrap_or(found.handle))
     }
 

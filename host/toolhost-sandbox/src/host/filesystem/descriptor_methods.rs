@@ -304,7 +304,7 @@ impl HostDescriptor for FilesystemView<'_> {
                 return Err(Errno::PERM.into());
             }
             self.create_name(&to, brings(&linked), || {
-                from.hard_link(&to, &|bytes| self.fs.budget.charge(bytes, 0))
+                from.hard_link(&to, &|bytes| self.fs.budget.stage(bytes))
             })
         };
         run().map_err(|error| error.of_path(format!("{path} -> {new_path}")))

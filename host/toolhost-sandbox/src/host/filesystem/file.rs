@@ -98,8 +98,7 @@ impl OpenFile {
     /// Makes sure that a change reaches no file of the workdir in a transaction: copies the first `keep` bytes
     /// of it, once. They count for the call.
     pub(super) fn copy_up(&self, keep: u64) -> Result<(), Errno> {
-        self.file
-            .copy_up(keep, &|bytes| self.budget.charge(bytes, 0))
+        self.file.copy_up(keep, &|bytes| self.budget.stage(bytes))
     }
 
     fn extent(&self) -> io::Result<Extent> {
