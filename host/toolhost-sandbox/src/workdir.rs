@@ -10,6 +10,7 @@ mod overlay;
 mod protected;
 mod replace;
 pub(crate) mod staging;
+mod tree_path;
 mod usage;
 
 use std::io;

@@ -30,6 +30,10 @@ pub(crate) struct Meter {
     pub(crate) limits: Limits,
     pub(crate) component: ComponentId,
     pub(crate) memory_peak: AtomicU64,
+    /// Bytes of the instance's memories, and of its HTTP handles.
+    pub(crate) guest_memory: AtomicU64,
+    /// Bytes of what its transaction holds.
+    pub(crate) host_memory: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) bytes_read: AtomicU64,
     pub(crate) files_made: AtomicU64,
@@ -75,6 +79,8 @@ impl Meter {
         Self {
             component,
             memory_peak: AtomicU64::new(0),
+            guest_memory: AtomicU64::new(0),
+            host_memory: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
             files_made: AtomicU64::new(0),

@@ -1,5 +1,5 @@
 //! Limits the memory of one call, and counts it against the memory of all calls. It is the sum of the
-//! guest's linear memories and of what the host holds for its HTTP handles.
+//! guest's linear memories, of what the host holds for its HTTP handles, and of what its transaction holds.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -63,6 +63,7 @@ impl MemoryLimiter {
         if taken {
             self.held = held;
             self.table_elements = instance.table_elements;
+            self.meter.guest_memory.fetch_add(held, Relaxed);
             self.meter.memory_peak.fetch_max(held, Relaxed);
         }
         taken
@@ -87,7 +88,11 @@ impl MemoryLimiter {
     }
 
     fn take(&mut self, more: u64) -> bool {
-        let sum = self.held.saturating_add(more);
+        let of_transaction = self.meter.host_memory.load(Relaxed);
+        let sum = self
+            .held
+            .saturating_add(more)
+            .saturating_add(of_transaction);
         if sum > self.meter.limits.memory_bytes {
             self.meter.refuse_memory();
             return false;
@@ -96,19 +101,22 @@ impl MemoryLimiter {
             self.meter.refuse_memory_of_pool();
             return false;
         }
-        self.held = sum;
+        self.held += more;
+        self.meter.guest_memory.fetch_add(more, Relaxed);
         self.meter.memory_peak.fetch_max(sum, Relaxed);
         true
     }
 
     fn give_back(&mut self, bytes: u64) {
         self.held -= bytes;
+        self.meter.guest_memory.fetch_sub(bytes, Relaxed);
         self.all_calls.give_back(self.meter.component, bytes);
     }
 }
 
 impl Drop for MemoryLimiter {
     fn drop(&mut self) {
+        self.meter.guest_memory.fetch_sub(self.held, Relaxed);
         // Waiting calls are woken when the call slot is dropped, which comes later.
         self.all_calls.give_back(self.meter.component, self.held);
     }
@@ -189,6 +197,7 @@ mod tests {
     use std::io;
 
     use super::*;
+    use crate::accounting::call_memory::CallMemory;
     use crate::component_id::ComponentId;
 
     fn limiter(memory_bytes: u64) -> (MemoryLimiter, Arc<Quota>) {
@@ -220,5 +229,25 @@ mod tests {
         assert_eq!(all.held(), 800);
         drop(limiter);
         assert_eq!(all.held(), 0);
+    }
+
+    #[test]
+    fn what_a_transaction_holds_and_what_its_guest_holds_have_one_limit() {
+        let (mut limiter, all) = limiter(1_000);
+        let memory = CallMemory::new(Arc::clone(&limiter.meter), Arc::clone(&all));
+        let mut held = memory.hold();
+        assert!(held.grow(400));
+        assert!(!limiter.memory_growing(0, 601, None).unwrap());
+        assert!(limiter.memory_growing(0, 600, None).unwrap());
+        assert!(!held.grow(1));
+        assert_eq!(all.held(), 1_000);
+        assert_eq!(limiter.meter.memory_peak.load(Relaxed), 1_000);
+        // The transaction outlives the instance until it is committed.
+        let meter = Arc::clone(&limiter.meter);
+        drop(limiter);
+        assert_eq!((all.held(), meter.guest_memory.load(Relaxed)), (400, 0));
+        assert!(held.grow(600));
+        drop(held);
+        assert_eq!((all.held(), meter.host_memory.load(Relaxed)), (0, 0));
     }
 }

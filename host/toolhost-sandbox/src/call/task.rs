@@ -65,6 +65,7 @@ impl CallTask {
             self.grants.workdir,
             self.protected,
             Arc::clone(&meter),
+            &sandbox.memory,
             sandbox.executor.blocking.clone(),
         );
         let agents = Agents {

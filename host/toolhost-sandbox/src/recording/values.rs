@@ -11,13 +11,17 @@ use data_encoding::BASE64;
 use serde_json::{Map, Number, Value, json};
 use sha2::{Digest, Sha256};
 use toolhost_contract::Redactor;
+use toolhost_contract::text::needs_escape;
 use wasmtime::component::{ResourceAny, ResourceType, Type, Val};
 
 /// Shortest list of bytes that is kept by its digest, in bytes.
 const BLOB_MIN: usize = 256;
 
 /// Bytes that a value counts beside its text.
-const VALUE_BYTES: u64 = 16;
+const VALUE_BYTES: u64 = 32;
+
+/// Bytes that the name of a field or a case counts beside its text.
+const NAME_BYTES: u64 = 8;
 
 /// Writes values as JSON.
 pub(super) struct Encoder<'a> {
@@ -26,7 +30,7 @@ pub(super) struct Encoder<'a> {
     pub(super) blobs: BTreeMap<String, String>,
     /// Numbers of the handles in the values, in order.
     pub(super) handles: std::vec::IntoIter<u32>,
-    /// About how many bytes the JSON takes, without the blobs.
+    /// At least as many bytes as the JSON takes in a file, without the blobs.
     pub(super) bytes: u64,
 }
 
@@ -55,18 +59,24 @@ impl<'a> Encoder<'a> {
             Val::U64(value) => json!(value),
             Val::Float32(value) => json!({"bits": format!("{:08x}", value.to_bits())}),
             Val::Float64(value) => json!({"bits": format!("{:016x}", value.to_bits())}),
-            Val::Char(value) => json!(value.to_string()),
+            Val::Char(value) => self.text(&value.to_string()),
             Val::String(text) => self.text(&self.redactor.same_length(text)),
             Val::Enum(name) => self.text(name),
             Val::List(items) => self.list(items),
             Val::Tuple(items) => items.iter().map(|item| self.value(item)).collect(),
             Val::Record(fields) => {
-                let field = |(name, value): &(String, Val)| (name.clone(), self.value(value));
+                let field = |(name, value): &(String, Val)| {
+                    self.bytes += NAME_BYTES + name.len() as u64;
+                    (name.clone(), self.value(value))
+                };
                 Value::Object(fields.iter().map(field).collect())
             }
             Val::Flags(names) => names.iter().map(|name| self.text(name)).collect(),
             Val::Variant(name, None) => self.text(name),
-            Val::Variant(name, Some(payload)) => one(name, self.value(payload)),
+            Val::Variant(name, Some(payload)) => {
+                self.bytes += NAME_BYTES + name.len() as u64;
+                one(name, self.value(payload))
+            }
             Val::Option(None) => Value::Null,
             Val::Option(Some(value)) => one("some", self.value(value)),
             Val::Result(Ok(value)) => one("ok", self.optional(value.as_deref())),
@@ -82,7 +92,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn text(&mut self, text: &str) -> Value {
-        self.bytes += text.len() as u64;
+        self.bytes += text.chars().map(written_bytes).sum::<u64>();
         text.into()
     }
 
@@ -107,6 +117,15 @@ impl<'a> Encoder<'a> {
         self.bytes += digest.len() as u64;
         self.blobs.insert(digest.clone(), text);
         one("blob", digest.into())
+    }
+}
+
+/// Returns how many bytes a character takes in a file, where some are escaped.
+fn written_bytes(char: char) -> u64 {
+    match char {
+        '"' | '\\' => 2,
+        char if needs_escape(char) => 6 * char.len_utf16() as u64,
+        char => char.len_utf8() as u64,
     }
 }
 
@@ -418,5 +437,38 @@ pub(super) fn handle_types(value: &Val, ty: &Type, types: &mut Vec<ResourceType>
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolhost_contract::text::escape_json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_takes_no_more_bytes_in_a_file_than_are_counted() {
+        let named = |value: Val| (String::from("\u{e000}long name"), value);
+        let values = [
+            Val::String("\0\u{1b}\u{200e}\u{e0001}\"\\\n".repeat(100)),
+            Val::String("\u{4e00}a".repeat(100)),
+            Val::List(vec![Val::S64(i64::MIN); 100]),
+            Val::List(vec![Val::Float64(f64::NAN); 100]),
+            Val::List(vec![Val::Char('\u{e0001}'); 100]),
+            Val::List(vec![Val::U8(255); 100]),
+            Val::List(vec![Val::U8(255); 1_000]),
+            Val::List(vec![Val::Option(Some(Box::new(Val::Option(None)))); 100]),
+            Val::List(vec![Val::Result(Err(None)); 100]),
+            Val::Record(vec![named(Val::Bool(false)); 100]),
+            Val::Variant("case".repeat(100), Some(Box::new(Val::Bool(true)))),
+            Val::Flags(vec!["flag".to_owned(); 100]),
+        ];
+        let redactor = Redactor::default();
+        for value in values {
+            let mut encoder = Encoder::new(&redactor, Vec::new());
+            let json = encoder.value(&value).to_string();
+            let written = escape_json(&json).len() as u64;
+            assert!(written <= encoder.bytes, "{} {json}", encoder.bytes);
+        }
     }
 }

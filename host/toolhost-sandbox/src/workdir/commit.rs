@@ -1,12 +1,9 @@
 //! Ends the transaction of a workdir handle.
 
-use std::io;
-
 use toolhost_contract::FileChanges;
-use toolhost_system::io::Errno;
 
 use super::Workdir;
-use super::staging::{CommitError, CommitOptions, CommitTurn, StagingError};
+use super::staging::{CommitClock, CommitError, CommitOptions, CommitTurn, StagingError};
 
 /// What a transaction changed in its workdir.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +19,8 @@ pub struct WorkdirCommit {
 impl Workdir {
     /// Makes the changes of a [transaction](Self::transactional) in the directory: all of them, or none. Calls
     /// that have a handle of it can change nothing afterwards. Does nothing for other handles. Blocks for as
-    /// long as reading the changed files and the renames take.
+    /// long as reading the changed files and the renames take, until the first rename for [`CommitOptions::time`]
+    /// at most.
     ///
     /// A transaction that changed nothing conflicts with nothing, whatever it read.
     ///
@@ -32,14 +30,11 @@ impl Workdir {
         let Some(overlay) = &self.overlay else {
             return Ok(WorkdirCommit::default());
         };
-        let failed = |errno: Errno| CommitError::Failed {
-            step: "reading the changes".to_owned(),
-            source: io::Error::from(errno),
-        };
-        let set = overlay.change_set().map_err(failed)?;
+        let clock = CommitClock::start(options.time);
+        let set = overlay.change_set(&clock)?;
         let changes = match set.ops.is_empty() {
             true => FileChanges::default(),
-            false => overlay.changes().map_err(failed)?,
+            false => overlay.changes(&clock)?,
         };
         let Some(staging) = overlay.take_staging() else {
             return Ok(WorkdirCommit::default());
@@ -47,7 +42,7 @@ impl Workdir {
         if set.ops.is_empty() {
             return Ok(WorkdirCommit::default());
         }
-        let committed = staging.commit(self, &set, options)?;
+        let committed = staging.commit(self, &set, options, clock)?;
         overlay.usage().committed();
         Ok(WorkdirCommit {
             changes,

@@ -12,8 +12,8 @@ use toolhost_system::fs::{AtFlags, OFlags, linkat, permissions_of};
 
 use super::Workdir;
 use super::staging::{
-    ChangeSet, CommitError, CommitOptions, RenameOp, Staging, StagingError, StagingRoot, Stamp,
-    UndoError,
+    ChangeSet, CommitClock, CommitError, CommitOptions, RenameOp, Staging, StagingError,
+    StagingRoot, Stamp, UndoError,
 };
 
 /// A file of a directory that is to be created, replaced or deleted.
@@ -97,7 +97,8 @@ impl Workdir {
             label: label.to_owned(),
             ..CommitOptions::default()
         };
-        let committed = staging.commit(self, &changes, &options)?;
+        let committed =
+            staging.commit(self, &changes, &options, CommitClock::start(options.time))?;
         Ok(ReplacedFiles {
             workdir: self.clone(),
             root: root.clone(),
@@ -146,7 +147,7 @@ impl Stager<'_> {
         for file in files.iter().filter(|file| file.content.is_none()) {
             if let Some(expected) = stamps.get(file.path.as_str()) {
                 ops.push(RenameOp::Take {
-                    path: file.path.clone(),
+                    path: file.path.as_str().into(),
                     staged: self.staging.new_name(),
                     expected: *expected,
                 });
@@ -166,7 +167,7 @@ impl Stager<'_> {
                 self.copy_permissions(path, &staged)?;
                 ops.push(RenameOp::Exchange {
                     staged,
-                    path: path.to_owned(),
+                    path: path.into(),
                     expected: *expected,
                 });
                 continue;
@@ -174,7 +175,7 @@ impl Stager<'_> {
             let Some(folder) = self.missing_folder(path, &deleted)? else {
                 let staged = self.staging.new_name();
                 self.link(content, &staged)?;
-                let path = path.to_owned();
+                let path = path.into();
                 ops.push(RenameOp::Put { staged, path });
                 continue;
             };
@@ -190,7 +191,7 @@ impl Stager<'_> {
         }
         let put = |(path, staged): (&str, String)| RenameOp::Put {
             staged,
-            path: path.to_owned(),
+            path: path.into(),
         };
         ops.extend(folders.into_iter().map(put));
         Ok(Ok(ops))

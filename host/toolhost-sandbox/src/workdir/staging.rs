@@ -5,10 +5,12 @@
 //! list is written to a journal before the first of them. Rollback and undo are the same list backwards.
 
 mod change_set;
+mod clock;
 mod commit;
 mod error;
 mod journal;
 mod namespace;
+mod plan_text;
 mod private;
 mod records;
 mod recovery;
@@ -23,6 +25,7 @@ mod turns;
 mod undo;
 
 pub(crate) use change_set::{ChangeSet, RenameOp};
+pub(crate) use clock::CommitClock;
 #[cfg_attr(not(test), expect(unused_imports, reason = "tests use it"))]
 pub(crate) use commit::Committed;
 pub use commit::{CommitOptions, Durability};

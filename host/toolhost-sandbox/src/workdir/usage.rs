@@ -270,7 +270,10 @@ mod tests {
         });
         one.committed();
         assert!(usage.grow(65, 100) && !usage.grow(1, 100));
-        assert!(!one.stage(1, 100), "the last handle of a commit may outlive it");
+        assert!(
+            !one.stage(1, 100),
+            "the last handle of a commit may outlive it"
+        );
         drop(one);
         assert!(!usage.grow(1, 100));
         drop(other);

@@ -79,15 +79,13 @@ impl Budget {
         self.usage.shrink(freed);
     }
 
-    /// Takes the bytes of a copy that a transaction makes of a file, and of its name, from the call's budget, and
-    /// from the workdir's until the transaction has ended.
+    /// Takes the bytes of a copy that a transaction makes of a file from the call's budget, and from the workdir's
+    /// until the transaction has ended.
     ///
     /// # Errors
     /// `ENOSPC` if either is spent; then nothing is taken.
     pub(super) fn stage(&self, bytes: u64) -> Result<(), Errno> {
-        self.take(bytes.saturating_add(NAME_BYTES), |bytes, limit| {
-            self.usage.stage(bytes, limit)
-        })
+        self.take(bytes, |bytes, limit| self.usage.stage(bytes, limit))
     }
 
     /// Takes `bytes` from the call's budget and `growth` from the workdir's.

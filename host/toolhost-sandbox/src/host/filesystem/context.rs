@@ -15,8 +15,10 @@ use super::budget::Budget;
 use super::dir_entry::{DirEntryRef, OpenEntry, last_name};
 use super::error::{FsError, FsResult};
 use super::found::{Found, find};
+use crate::accounting::call_memory::CallMemory;
 use crate::accounting::file_changes::FileChangeBook;
 use crate::accounting::meter::Meter;
+use crate::accounting::quota::Quota;
 use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::{Overlay, Workdir, WriteProtected, file_id};
 
@@ -30,14 +32,19 @@ pub(crate) struct Filesystem {
 }
 
 impl Filesystem {
-    /// The filesystem whose `/` is `root`; without one, a guest gets no directory.
+    /// The filesystem whose `/` is `root`; without one, a guest gets no directory. What a transaction holds counts
+    /// against `memory`, that of all calls.
     pub(crate) fn new(
         root: Option<Workdir>,
         access: WorkdirAccess,
         protected: WriteProtected,
         meter: Arc<Meter>,
+        memory: &Arc<Quota>,
         blocking: BlockingPool,
     ) -> Self {
+        if let Some(overlay) = root.as_ref().and_then(|root| root.overlay.as_ref()) {
+            overlay.charge_to(CallMemory::new(Arc::clone(&meter), Arc::clone(memory)));
+        }
         let usage = root.as_ref().map(|root| root.usage.clone());
         let usage = usage.unwrap_or_default();
         Self {

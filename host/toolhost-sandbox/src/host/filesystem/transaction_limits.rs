@@ -1,9 +1,10 @@
-//! What transactions use up: room of the workdir.
+//! What transactions use up: room of the workdir, and memory of the host.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cap_std::fs::Dir;
 use tempfile::TempDir;
 use toolhost_contract::{DiskLimit, WorkdirAccess};
 use toolhost_system::io::Errno;
@@ -11,6 +12,7 @@ use toolhost_system::io::Errno;
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
 use super::error::FsResult;
+use super::listing::Listing;
 use crate::Limits;
 use crate::accounting::meter::Meter;
 use crate::accounting::quota::Quota;
@@ -25,6 +27,7 @@ struct Site {
     top: TempDir,
     direct: Workdir,
     staging: StagingRoot,
+    memory: Arc<Quota>,
     threads: tokio::runtime::Runtime,
 }
 
@@ -36,6 +39,7 @@ impl Site {
         Self {
             direct: Workdir::open_own(&top.path().join("work"), &usages).unwrap(),
             staging: StagingRoot::open(top.path()).unwrap(),
+            memory: Arc::new(Quota::new(1 << 30, 3)),
             threads: tokio::runtime::Builder::new_current_thread()
                 .build()
                 .unwrap(),
@@ -54,6 +58,7 @@ impl Site {
             WorkdirAccess::ReadWrite,
             WriteProtected::default(),
             Arc::new(Meter::new(limits, ComponentId(1), files)),
+            &self.memory,
             BlockingPool::new(self.threads.handle().clone()),
         )
     }
@@ -88,9 +93,9 @@ fn what_calls_stage_counts_for_their_workdir_until_they_end() {
     for name in ["a", "b"] {
         fs::write(site.path(name), vec![1; SIZE]).unwrap();
     }
-    // Room for one copy, with its name, and nothing more.
+    // Room for one copy, and little more.
     let limits = || Limits {
-        workdir_bytes: (SIZE + (6 << 10)) as u64,
+        workdir_bytes: (SIZE + 1_000) as u64,
         ..Limits::default()
     };
     let [first, second] = [site.call(limits()), site.call(limits())];
@@ -113,20 +118,161 @@ fn what_calls_stage_counts_for_their_workdir_until_they_end() {
     assert_eq!(fs::read(site.path("a")).unwrap()[0], 1);
 }
 
-#[test]
-fn copies_of_empty_files_count_as_names() {
+/// A workdir with empty files of these numbers, and a call that may use this memory.
+fn with_files(files: usize, memory_bytes: u64) -> (Site, Filesystem) {
     let site = Site::new();
-    for number in 0..8 {
+    for number in 0..files {
         fs::write(site.path(&number.to_string()), "").unwrap();
     }
-    let call = site.call(Limits {
-        disk_bytes: 5 * (4 << 10),
+    let limits = Limits {
+        memory_bytes,
         ..Limits::default()
+    };
+    let call = site.call(limits);
+    (site, call)
+}
+
+fn remove(call: &Filesystem, name: usize) -> Result<(), Errno> {
+    let dir = Arc::clone(&call.root.as_ref().unwrap().dir);
+    let name = name.to_string();
+    call.entry_to_change(&dir, &name).unwrap().remove_file()
+}
+
+#[test]
+fn what_a_transaction_holds_counts_as_memory_of_its_call() {
+    const MEMORY: u64 = 1 << 20;
+    let (site, call) = with_files(1_000, MEMORY);
+    let removed = (0..1_000).take_while(|name| remove(&call, *name).is_ok());
+    let removed = removed.count();
+    assert!((500..999).contains(&removed), "{removed}");
+    assert_eq!(remove(&call, 999), Err(Errno::NOMEM));
+    let held = site.memory.held();
+    assert!((MEMORY / 2..=MEMORY).contains(&held), "{held}");
+    assert!(call.budget.meter.was_just_refused_memory());
+    // What fits is committed, and then nothing is held.
+    let root = call.root.as_ref().unwrap();
+    root.commit(&CommitOptions::default()).unwrap();
+    drop(call);
+    assert_eq!(site.memory.held(), 0);
+    let left = fs::read_dir(site.path(".")).unwrap().count();
+    assert_eq!(left, 1_000 - removed);
+}
+
+#[test]
+fn files_that_a_transaction_has_read_count_as_memory_of_its_call() {
+    let (site, call) = with_files(1_000, 256 << 10);
+    let read = (0..1_000).take_while(|name| {
+        let opened = open(&call, &name.to_string(), DescriptorFlags::READ);
+        match opened {
+            Ok(_) => true,
+            Err(error) => {
+                assert_eq!(error.errno(), Some(Errno::NOMEM));
+                false
+            }
+        }
     });
-    let copied = (0..8).filter(|number| {
-        let opened = open(&call, &number.to_string(), DescriptorFlags::WRITE);
-        opened.unwrap().file_to_write().unwrap().copy_up(0).is_ok()
+    let read = read.count();
+    assert!((100..999).contains(&read), "{read}");
+    drop(call);
+    assert_eq!(site.memory.held(), 0);
+}
+
+#[test]
+fn listings_between_two_changes_share_what_they_hold() {
+    let (site, call) = with_files(1_000, 64 << 20);
+    for name in 0..900 {
+        remove(&call, name).unwrap();
+    }
+    let dir = Arc::clone(&call.root.as_ref().unwrap().dir);
+    let overlay = call.merged().map(|overlay| &**overlay);
+    let list = || Listing::new(&dir, overlay, &call.budget).unwrap();
+    let before = site.memory.held();
+    let first = list();
+    let of_one = site.memory.held() - before;
+    assert!(of_one > 900 * 24);
+    let listings: Vec<_> = (0..20).map(|_| list()).collect();
+    assert_eq!(site.memory.held(), before + of_one);
+    remove(&call, 900).unwrap();
+    let mut later = list();
+    assert!(site.memory.held() >= before + 2 * of_one);
+    let mut names = 0;
+    while later.next().unwrap().is_some() {
+        names += 1;
+    }
+    assert_eq!(names, 99);
+    drop((first, listings, later));
+    assert!(site.memory.held() < before + of_one);
+}
+
+/// The most memory that this process has had, in bytes.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line.unwrap().split_whitespace().nth(1).unwrap();
+    kib.parse::<u64>().unwrap() << 10
+}
+
+/// Changes thousands of files at long paths and commits that. The process may need what was counted, and little
+/// more. Each test has a process of its own.
+fn check_memory(change: impl Fn(&Filesystem, &Dir, &str)) {
+    const FILES: u64 = 4_000;
+    const REST: u64 = 2 << 20;
+    let site = Site::new();
+    let call = site.call(Limits::default());
+    let deep = vec!["d".repeat(220); 16].join("/");
+    let folder = call.root.as_ref().unwrap().dir.try_clone().unwrap();
+    folder.create_dir_all(&deep).unwrap();
+    let folder = folder.open_dir(&deep).unwrap();
+    for file in 0..FILES {
+        folder.create(file.to_string()).unwrap();
+    }
+    let before = peak();
+    let dir = Arc::clone(&call.root.as_ref().unwrap().dir);
+    for file in 0..FILES {
+        change(&call, &dir, &format!("{deep}/{file}"));
+    }
+    let root = call.root.as_ref().unwrap();
+    root.commit(&CommitOptions::default()).unwrap();
+    let (counted, needed) = (site.memory.held(), peak() - before);
+    println!("{needed} bytes were needed, and {counted} counted");
+    assert!(counted > FILES * 512, "{counted}");
+    assert!(needed < counted + REST, "{needed} of {counted}");
+}
+
+#[test]
+fn removing_thousands_of_files_needs_no_more_memory_than_is_counted() {
+    check_memory(|call, dir, path| {
+        call.entry_to_change(dir, path)
+            .unwrap()
+            .remove_file()
+            .unwrap();
     });
-    assert_eq!(copied.count(), 5);
-    assert_eq!(site.staged(), 5);
+}
+
+#[test]
+fn renaming_thousands_of_files_needs_no_more_memory_than_is_counted() {
+    check_memory(|call, dir, path| {
+        let to = format!("{path}-moved");
+        let to = call.entry_to_change(dir, &to).unwrap();
+        call.entry_to_change(dir, path)
+            .unwrap()
+            .rename(&to)
+            .unwrap();
+    });
+}
+
+#[test]
+fn reading_thousands_of_files_needs_no_more_memory_than_is_counted() {
+    check_memory(|call, dir, path| {
+        let (follow, how) = (PathFlags::empty(), OpenFlags::empty());
+        let opened = call.open(dir, follow, path, how, DescriptorFlags::READ);
+        drop(opened.unwrap());
+        if path.ends_with("/0") {
+            // So that there is something to commit.
+            call.entry_to_change(dir, "new")
+                .unwrap()
+                .create_dir()
+                .unwrap();
+        }
+    });
 }

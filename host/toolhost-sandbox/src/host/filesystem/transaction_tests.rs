@@ -27,7 +27,7 @@ use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
 use crate::scheduler::blocking::BlockingPool;
-use crate::workdir::staging::{ChangeSet, RenameOp, StagingRoot};
+use crate::workdir::staging::{ChangeSet, CommitClock, RenameOp, StagingRoot};
 use crate::workdir::{
     FileKind, FreedSpace, Workdir, WorkdirUsage, WorkdirUsages, WriteProtected, file_id,
 };
@@ -104,6 +104,7 @@ fn filesystem(
         WorkdirAccess::ReadWrite,
         protected,
         meter,
+        &Arc::new(Quota::new(1 << 30, 3)),
         BlockingPool::new(threads.handle().clone()),
     )
 }
@@ -477,7 +478,8 @@ impl Session {
     }
 
     fn change_set(&self) -> ChangeSet {
-        self.fs.overlay().unwrap().change_set().unwrap()
+        let clock = CommitClock::start(std::time::Duration::MAX);
+        self.fs.overlay().unwrap().change_set(&clock).unwrap()
     }
 }
 
@@ -492,11 +494,11 @@ fn apply(workdir: &Path, changes: &ChangeSet, staging: &Dir) {
             }
             RenameOp::Take { path, staged, .. } => {
                 let free = RenameFlags::NOREPLACE;
-                renameat_with(&workdir, &**path, staging, &**staged, free).unwrap();
+                renameat_with(&workdir, path.to_string(), staging, &**staged, free).unwrap();
                 continue;
             }
         };
-        renameat_with(one.0, &**one.1, &workdir, &**other, flags)
+        renameat_with(one.0, &**one.1, &workdir, other.to_string(), flags)
             .unwrap_or_else(|error| panic!("{error} of {op:?} in {changes:#?}"));
     }
 }
@@ -585,15 +587,15 @@ fn has_grown(all: &Session, bytes: u64) -> bool {
 #[test]
 fn what_a_transaction_cuts_and_writes_counts_as_in_a_direct_call() {
     let mut all = Session::new();
-    // The file has 5 bytes.
+    // The file has 5 bytes, which are copied.
     all.run(&Op::Write("a", OFlags::empty(), true, 16)).unwrap();
-    assert!(has_grown(&all, 15));
+    assert!(has_grown(&all, 15 + 5));
     all.run(&Op::Cut("a", 5)).unwrap();
     all.run(&Op::Write("b", OFlags::CREATE, true, 96)).unwrap();
-    assert!(has_grown(&all, 4_096 + 100));
-    // This file has 39 bytes. It is cut as its first change.
+    assert!(has_grown(&all, 4_096 + 100 + 5));
+    // This file has 39 bytes. It is cut as its first change, and the rest is copied.
     all.run(&Op::Cut("d/a", 9)).unwrap();
-    assert!(has_grown(&all, 4_096 + 100 - 30));
+    assert!(has_grown(&all, 4_096 + 100 - 30 + 5 + 9));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a transaction changes: as renames for its commit, and as a list for receipts.
 
-use std::collections::HashMap;
-use std::io::Read;
+use std::collections::{BinaryHeap, HashMap};
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
@@ -14,13 +14,14 @@ use super::state::{Entry, ReadPath, Shown, State, join};
 use super::view::Overlay;
 use crate::accounting::file_changes::{DIGESTED_MAX, FILES_MAX, PATH_BYTES_MAX};
 use crate::platform::KEEP_ACCESS_TIME;
-use crate::workdir::staging::{ChangeSet, FileKind, RenameOp, Stamp};
+use crate::workdir::staging::{ChangeSet, CommitClock, CommitError, FileKind, RenameOp, Stamp};
+use crate::workdir::tree_path::TreePath;
 
 /// A changed name, with its paths in the lower layer and in the merged view.
 struct ChangedName<'a> {
     /// What the lower layer has there.
-    hides: Option<(String, Stamp)>,
-    shows: Option<(String, &'a Shown)>,
+    hides: Option<(TreePath, Stamp)>,
+    shows: Option<(TreePath, &'a Shown)>,
 }
 
 impl ChangedName<'_> {
@@ -31,44 +32,52 @@ impl ChangedName<'_> {
         };
         let is_staged = matches!(shown, Shown::Staged { .. });
         let no_dir = stamp.kind != FileKind::Dir && shown.kind() != FileKind::Dir;
-        is_staged && no_dir && lower == merged && !state.moved.contains_key(lower)
+        is_staged && no_dir && lower == merged && !state.moved.contains(lower)
     }
 }
 
 /// The changed names of all directories.
 fn changed_names(state: &State) -> impl Iterator<Item = ChangedName<'_>> {
     state.dirs.iter().flat_map(|(id, node)| {
-        let lower = state.lower_path(*id).unwrap_or_default();
-        let merged = match node.entries.is_empty() {
+        let lower = state.lower_path(*id).cloned().unwrap_or_default();
+        let merged: Option<Arc<str>> = match node.entries.is_empty() {
             true => None,
-            false => state.merged_path(*id),
+            false => state.merged_path(*id).map(|path| match *path == *lower {
+                true => Arc::clone(&lower),
+                false => path.into(),
+            }),
         };
-        let changed = move |(name, entry): (&String, &'_ Entry)| {
-            let hides = entry.hides.map(|stamp| (join(lower, name), stamp));
-            let merged = merged.as_deref().map(|above| join(above, name));
-            (hides, merged)
-        };
-        node.entries.iter().map(move |(name, entry)| {
-            let (hides, merged) = changed((name, entry));
-            let shows = merged.zip(entry.shows.as_ref());
+        node.entries.iter().map(move |(name, entry): (_, &Entry)| {
+            let at = |above: &Arc<str>| TreePath::new(Arc::clone(above), Arc::clone(name));
+            let hides = entry.hides.map(|stamp| (at(&lower), stamp));
+            let shows = entry.shows.as_ref();
+            let shows = merged.as_ref().zip(shows);
+            let shows = shows.map(|(merged, shown)| (at(merged), shown));
             ChangedName { hides, shows }
         })
     })
 }
 
-fn depth(path: &str) -> usize {
-    path.matches('/').count()
+fn failed(errno: Errno) -> CommitError {
+    CommitError::Failed {
+        step: "reading the changes".to_owned(),
+        source: io::Error::from(errno),
+    }
 }
 
 impl Overlay {
     /// Returns the path in the lower layer of a file that was opened, and its first stamp.
-    fn read_path(&self, (path, stamp): &(ReadPath, Stamp)) -> (String, Stamp) {
+    fn read_path(&self, (path, stamp): &(ReadPath, Stamp)) -> (TreePath, Stamp) {
         let path = match path {
             ReadPath::Real(path) => path.clone(),
             // It may lead through symlinks. If it leads to another file by now, that is a conflict.
             ReadPath::Opened(path) => {
-                let real = self.resolved(path, stamp.id).ok();
-                real.unwrap_or_else(|| path.clone())
+                let given = path.to_string();
+                let real = self.resolved(&given, stamp.id).ok();
+                match real.filter(|real| *real != given) {
+                    Some(real) => real.as_str().into(),
+                    None => path.clone(),
+                }
             }
         };
         (path, *stamp)
@@ -76,20 +85,23 @@ impl Overlay {
 
     /// Returns the renames that a commit applies, and the files that were opened. What is taken out of the
     /// workdir comes first, the deepest at first; then what is put there, folders before what lies in them.
-    pub(crate) fn change_set(&self) -> Result<ChangeSet, Errno> {
+    ///
+    /// # Errors
+    /// [`CommitError::Late`], [`CommitError::Failed`].
+    pub(crate) fn change_set(&self, clock: &CommitClock) -> Result<ChangeSet, CommitError> {
         let state = self.lock();
-        let mut read: Vec<_> = state
-            .opened
-            .values()
-            .map(|read| self.read_path(read))
-            .collect();
-        read.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let Some(staging) = &state.staging else {
-            let ops = Vec::new();
-            return Ok(ChangeSet { ops, read });
+            return Ok(ChangeSet::default());
         };
+        let mut read = Vec::with_capacity(state.opened.len());
+        for opened in state.opened.values() {
+            clock.check()?;
+            read.push(self.read_path(opened));
+        }
+        read.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let (mut takes, mut puts) = (Vec::new(), Vec::new());
         for changed in changed_names(&state) {
+            clock.check()?;
             let is_exchange = changed.is_exchange(&state);
             let mut replaces = None;
             if let Some(hides) = changed.hides {
@@ -101,16 +113,20 @@ impl Overlay {
             puts.extend(changed.shows.map(|(path, shown)| (path, shown, replaces)));
         }
         takes.sort_unstable_by(|(one, _), (other, _)| {
-            depth(other).cmp(&depth(one)).then_with(|| one.cmp(other))
+            let deepest = other.depth().cmp(&one.depth());
+            deepest.then_with(|| one.cmp(other))
         });
         puts.sort_unstable_by(|(one, ..), (other, ..)| {
-            depth(one).cmp(&depth(other)).then_with(|| one.cmp(other))
+            let highest = one.depth().cmp(&other.depth());
+            highest.then_with(|| one.cmp(other))
         });
         let mut ops = Vec::with_capacity(takes.len() + puts.len());
         let mut taken = HashMap::new();
         for (path, expected) in takes {
             let staged = staging.new_name();
-            taken.insert(path.clone(), staged.clone());
+            if state.moved.contains(&path) {
+                taken.insert(path.clone(), staged.clone());
+            }
             ops.push(RenameOp::Take {
                 path,
                 staged,
@@ -120,7 +136,9 @@ impl Overlay {
         for (path, shown, replaces) in puts {
             let staged = match shown {
                 Shown::Staged { flat, .. } => flat.clone(),
-                Shown::Moved { path, .. } => taken.get(path).cloned().ok_or(Errno::IO)?,
+                Shown::Moved { path, .. } => {
+                    taken.get(path).cloned().ok_or_else(|| failed(Errno::IO))?
+                }
             };
             ops.push(match replaces {
                 None => RenameOp::Put { staged, path },
@@ -136,24 +154,25 @@ impl Overlay {
 
     /// Returns what the transaction changes, sorted by path, with the digests of created and changed files. The
     /// limits are those of direct calls.
-    pub(crate) fn changes(&self) -> Result<FileChanges, Errno> {
+    ///
+    /// # Errors
+    /// [`CommitError::Late`], [`CommitError::Failed`].
+    pub(crate) fn changes(&self, clock: &CommitClock) -> Result<FileChanges, CommitError> {
         let mut changes = Changes::default();
-        let Some(staging) = self.add_changes(&mut changes)? else {
+        let Some(staging) = self.add_changes(&mut changes, clock)? else {
             return Ok(FileChanges::default());
         };
-        changes
-            .list
-            .sort_unstable_by(|one, other| one.0.cmp(&other.0));
         let mut listed = FileChanges::default();
         let (mut bytes, mut left) = (0_usize, DIGESTED_MAX);
-        let all = changes.list.len();
-        for (mut change, staged) in changes.list.into_iter().take(FILES_MAX) {
+        let all = changes.first.len();
+        for (mut change, staged) in changes.first.into_sorted_vec() {
             bytes = bytes.saturating_add(change.path.len());
             if bytes > PATH_BYTES_MAX {
                 break;
             }
+            clock.check()?;
             if let Some(staged) = staged
-                && let Some(digest) = digest(&staging, &staged, &mut left)?
+                && let Some(digest) = digest(&staging, &staged, &mut left).map_err(failed)?
             {
                 change = change.with_digest(digest);
             }
@@ -164,31 +183,40 @@ impl Overlay {
     }
 
     /// Adds what the transaction changes, and returns its staging directory. None if it changed nothing.
-    fn add_changes(&self, changes: &mut Changes) -> Result<Option<Arc<Dir>>, Errno> {
+    fn add_changes(
+        &self,
+        changes: &mut Changes,
+        clock: &CommitClock,
+    ) -> Result<Option<Arc<Dir>>, CommitError> {
         let state = self.lock();
         let Some(staging) = &state.staging else {
             return Ok(None);
         };
         for ChangedName { hides, shows } in changed_names(&state) {
-            let hides = hides.filter(|(path, _)| !state.moved.contains_key(path));
+            clock.check()?;
+            let hides = hides.filter(|(path, _)| !state.moved.contains(path));
             match (hides, shows) {
                 (None, None) => {}
-                (Some((path, _)), None) => changes.add(path, FileChangeKind::Deleted),
+                (Some((path, _)), None) => {
+                    changes.add(path.to_string(), FileChangeKind::Deleted);
+                }
                 (hides, Some((path, Shown::Moved { path: from, .. }))) => {
                     if let Some((replaced, _)) = hides
                         && replaced != path
                     {
-                        changes.add(replaced, FileChangeKind::Deleted);
+                        changes.add(replaced.to_string(), FileChangeKind::Deleted);
                     }
-                    let from = from.clone();
-                    changes.add(path, FileChangeKind::Renamed { from });
+                    let from = from.to_string();
+                    changes.add(path.to_string(), FileChangeKind::Renamed { from });
                 }
                 (hides, Some((path, Shown::Staged { flat, .. }))) => {
                     let kind = match hides {
                         Some(_) => FileChangeKind::Changed,
                         None => FileChangeKind::Created,
                     };
-                    changes.add_staged(staging.dir(), flat, path, kind)?;
+                    let path = path.to_string();
+                    let added = changes.add_staged(staging.dir(), flat, path, kind);
+                    added.map_err(failed)?;
                 }
             }
         }
@@ -199,14 +227,23 @@ impl Overlay {
 /// Changes, each with the path in the staging directory of the file whose digest is added to it.
 #[derive(Default)]
 struct Changes {
-    list: Vec<(FileChange, Option<String>)>,
-    /// Whether there are more, at paths longer than the system takes.
+    /// The first ones by their paths, the last of them on top.
+    first: BinaryHeap<(FileChange, Option<String>)>,
+    /// Whether there are more, or some at paths longer than the system takes.
     is_cut: bool,
 }
 
 impl Changes {
     fn add(&mut self, path: String, kind: FileChangeKind) {
-        self.list.push((FileChange::new(path, kind), None));
+        self.push(FileChange::new(path, kind), None);
+    }
+
+    fn push(&mut self, change: FileChange, staged: Option<String>) {
+        self.first.push((change, staged));
+        if self.first.len() > FILES_MAX {
+            self.first.pop();
+            self.is_cut = true;
+        }
     }
 
     /// Adds what lies in the staging directory at `flat`, with all that is beneath it.
@@ -238,7 +275,7 @@ impl Changes {
             } else if found.is_file() {
                 digested = Some(at);
             }
-            self.list.push((FileChange::new(path, kind), digested));
+            self.push(FileChange::new(path, kind), digested);
         }
         Ok(())
     }

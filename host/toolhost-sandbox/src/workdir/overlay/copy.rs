@@ -75,11 +75,10 @@ impl Overlay {
         let path = self.path_in_lower(file)?;
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let place = DirPlace::Lower {
-            path: above.to_owned(),
+            path: above.into(),
             moved: None,
         };
-        let node = DirNode::new(place);
-        state.dirs.insert(home.dir, node);
+        state.insert_dir(home.dir, DirNode::new(place));
         Ok(())
     }
 
@@ -159,7 +158,6 @@ impl Overlay {
         let (copied, kind) = match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => {
                 let target = read_link_of(&lower)?;
-                charge(0)?;
                 toolhost_system::fs::symlinkat(target, &*staging, &*flat)?;
                 let flags = PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let made = toolhost_system::fs::openat(&*staging, &*flat, flags, Mode::empty())?;

@@ -84,16 +84,20 @@ impl Overlay {
             return Ok(WorkdirFile::Own(file));
         }
         let id = file_id(metadata);
-        let path = match self.lock().opened.contains_key(&id) {
-            true => None,
-            false => Some(match given.filter(|path| is_plain(path)) {
-                Some(path) => ReadPath::Opened(path.to_owned()),
-                None => ReadPath::Real(self.path_in_lower(&file)?),
-            }),
+        let given = given.filter(|path| is_plain(path));
+        let is_noted = self.lock().opened.contains_key(&id);
+        let real = match (is_noted, given) {
+            (false, None) => Some(self.path_in_lower(&file)?),
+            (true, _) | (_, Some(_)) => None,
         };
         let mut state = self.lock();
-        if let Some(path) = path {
-            state.opened.insert(id, (path, Stamp::of(metadata)));
+        if !is_noted {
+            state.take_memory()?;
+            let path = match (&real, given) {
+                (None, Some(path)) => ReadPath::Opened(state.path(path)),
+                (path, _) => ReadPath::Real(state.path(path.as_deref().unwrap_or_default())),
+            };
+            state.note_opened(id, path, Stamp::of(metadata));
         }
         let opened = Arc::new(OpenLower::new(file, id, writes));
         let known = state.files.entry(id).or_default();

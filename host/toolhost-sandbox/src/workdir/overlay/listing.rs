@@ -1,35 +1,55 @@
 //! Merged listings of directories.
 
-use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 use cap_std::fs::Dir;
 use toolhost_system::io::Errno;
 
 use super::error::errno_of;
 use super::view::Overlay;
+use crate::accounting::call_memory::HeldMemory;
 use crate::workdir::file_id;
 use crate::workdir::staging::FileKind;
 
+/// The changed entries of a directory, as they were when a listing began. Listings between two changes share it.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    /// Sorted by name. Without a kind where the name is removed.
+    entries: Vec<(Arc<str>, Option<FileKind>)>,
+    _memory: Option<HeldMemory>,
+}
+
+/// Bytes of memory for an entry of a snapshot, beside its name.
+const ENTRY_BYTES: u64 = 48;
+
 /// How a listing of a directory's own entries becomes that of the merged view. It shows the directory as it was
 /// when the listing began.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ListingChanges {
-    /// Names of the directory's own entries that are not listed.
-    hidden: HashSet<String>,
-    /// What is listed beside them.
-    added: VecDeque<(FileKind, String)>,
+    snapshot: Arc<Snapshot>,
+    next: usize,
 }
 
 impl ListingChanges {
     /// Whether an own entry of the directory is not listed.
     pub(crate) fn hides(&self, name: &OsStr) -> bool {
-        name.to_str().is_some_and(|name| self.hidden.contains(name))
+        let entries = &self.snapshot.entries;
+        name.to_str().is_some_and(|name| {
+            let of_name = |entry: &(Arc<str>, Option<FileKind>)| (*entry.0).cmp(name);
+            entries.binary_search_by(of_name).is_ok()
+        })
     }
 
     /// Returns the next of the entries that are listed beside the directory's own.
     pub(crate) fn next(&mut self) -> Option<(FileKind, String)> {
-        self.added.pop_front()
+        while let Some((name, kind)) = self.snapshot.entries.get(self.next) {
+            self.next += 1;
+            if let Some(kind) = kind {
+                return Some((*kind, String::from(&**name)));
+            }
+        }
+        None
     }
 }
 
@@ -40,16 +60,30 @@ impl Overlay {
             return Ok(None);
         }
         let id = file_id(&dir.dir_metadata().map_err(|error| errno_of(&error))?);
-        let state = self.lock();
+        let mut state = self.lock();
         let node = state.dirs.get(&id).filter(|node| !node.entries.is_empty());
-        Ok(node.map(|node| {
-            let shown = |(name, entry): (&String, &super::state::Entry)| {
-                Some((entry.shows.as_ref()?.kind(), name.clone()))
-            };
-            ListingChanges {
-                hidden: node.entries.keys().cloned().collect(),
-                added: node.entries.iter().filter_map(shown).collect(),
-            }
-        }))
+        let Some(node) = node else {
+            return Ok(None);
+        };
+        if let Some(snapshot) = node.snapshot.upgrade() {
+            return Ok(Some(ListingChanges { snapshot, next: 0 }));
+        }
+        let bytes = node
+            .entries
+            .keys()
+            .map(|name| ENTRY_BYTES + name.len() as u64);
+        let memory = state.hold(bytes.sum())?;
+        let shown = |(name, entry): (&Arc<str>, &super::state::Entry)| {
+            let kind = entry.shows.as_ref().map(super::state::Shown::kind);
+            (Arc::clone(name), kind)
+        };
+        let snapshot = Arc::new(Snapshot {
+            entries: node.entries.iter().map(shown).collect(),
+            _memory: memory,
+        });
+        if let Some(node) = state.dirs.get_mut(&id) {
+            node.snapshot = Arc::downgrade(&snapshot);
+        }
+        Ok(Some(ListingChanges { snapshot, next: 0 }))
     }
 }

@@ -1,6 +1,5 @@
 //! Opens single names of either layer, without following links.
 
-use std::collections::hash_map::Entry;
 use std::fs::File;
 
 use cap_std::fs::{Dir, Metadata, OpenOptions};
@@ -15,6 +14,7 @@ use super::error::OverlayError;
 use super::state::{DirNode, DirPlace, Shown, State};
 use super::view::Overlay;
 use crate::platform::{PATH_ONLY, path_of};
+use crate::workdir::tree_path::TreePath;
 use crate::workdir::{file_id, kernel_file_system};
 
 /// An entry of the merged view, opened with `O_PATH`.
@@ -67,9 +67,10 @@ impl Overlay {
     }
 
     /// Opens a path of the lower layer, on which there are no links.
-    fn lower_entry(&self, path: &str) -> Result<Child, OverlayError> {
+    fn lower_entry(&self, path: &TreePath) -> Result<Child, OverlayError> {
         let mut here: Option<Child> = None;
-        for name in path.split('/') {
+        let above = path.above().split('/').filter(|name| !name.is_empty());
+        for name in above.chain([path.name()]) {
             let found = match &here {
                 None => self.plain(&*self.lower, name.as_bytes(), false, true),
                 Some(above) => self.plain(&above.handle, name.as_bytes(), false, true),
@@ -144,9 +145,9 @@ impl Overlay {
         dir: &Dir,
         id: FileId,
     ) -> Result<(), Errno> {
-        if let Entry::Vacant(node) = state.dirs.entry(id) {
-            let path = self.path_in_lower(dir)?;
-            node.insert(DirNode::new(DirPlace::Lower { path, moved: None }));
+        if !state.dirs.contains_key(&id) {
+            let path = self.path_in_lower(dir)?.into();
+            state.insert_dir(id, DirNode::new(DirPlace::Lower { path, moved: None }));
         }
         Ok(())
     }

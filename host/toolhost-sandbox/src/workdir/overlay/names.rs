@@ -115,7 +115,10 @@ impl Overlay {
         make: impl FnOnce(&Dir, &str) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         match Self::spot(state, name)? {
-            Spot::Inside => make(name.dir, name.name),
+            Spot::Inside => {
+                state.note_made(name.name);
+                make(name.dir, name.name)
+            }
             Spot::Flat(flat) => {
                 // The name itself may be one that the file system refuses.
                 if name.name.len() > 255 {
@@ -158,7 +161,7 @@ impl Overlay {
             Ok(file_id(&found))
         })?;
         let place = DirPlace::Staged(name.at());
-        state.dirs.insert(made, DirNode::new(place));
+        state.insert_dir(made, DirNode::new(place));
         Ok(())
     }
 
@@ -303,19 +306,23 @@ impl Overlay {
             }
             state.hide(name.id, name.name, None);
             if child.metadata.is_dir() {
-                state.dirs.remove(&id);
+                state.remove_dir(id);
             } else if child.metadata.nlink() == 1 {
                 state.origins.remove(&id);
             }
             return Ok(());
         }
         if child.metadata.is_dir() {
-            let path = join(state.lower_path(name.id).unwrap_or_default(), name.name);
-            let new = || DirNode::new(DirPlace::Lower { path, moved: None });
-            let node = state.dirs.entry(id).or_insert_with(new);
-            node.is_removed = true;
-            if let DirPlace::Lower { moved, .. } = &mut node.place {
-                *moved = None;
+            if !state.dirs.contains_key(&id) {
+                let above = state.lower_path(name.id).map_or("", |path| &**path);
+                let path = join(above, name.name).into();
+                state.insert_dir(id, DirNode::new(DirPlace::Lower { path, moved: None }));
+            }
+            if let Some(node) = state.dirs.get_mut(&id) {
+                node.is_removed = true;
+                if let DirPlace::Lower { moved, .. } = &mut node.place {
+                    *moved = None;
+                }
             }
         } else {
             *state.unlinked.entry(id).or_default() += 1;

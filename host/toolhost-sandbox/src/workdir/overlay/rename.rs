@@ -11,6 +11,7 @@ use super::state::{DirNode, DirPlace, Shown, State, join};
 use super::view::{Changing, Overlay};
 use crate::workdir::file_id;
 use crate::workdir::staging::Stamp;
+use crate::workdir::tree_path::TreePath;
 
 impl Overlay {
     /// Renames what a name shows, and replaces what the other one shows.
@@ -128,19 +129,17 @@ fn redirect(state: &mut State, from: &Name<'_>, to: &Name<'_>, moved: &Child) {
     let (path, stamp) = match shown.and_then(|entry| entry.shows.as_ref()) {
         Some(Shown::Moved { path, stamp }) => (path.clone(), *stamp),
         _ => {
-            let above = state.lower_path(from.id).unwrap_or_default();
-            (join(above, from.name), Stamp::of(&moved.metadata))
+            let above = state.lower_path(from.id).cloned().unwrap_or_default();
+            let path = TreePath::new(above, from.name.into());
+            (path, Stamp::of(&moved.metadata))
         }
     };
     state.hide(from.id, from.name, from.hidden(moved));
     let hidden = state.entry(to.id, to.name).and_then(|entry| entry.hides);
     // It gets back the name that it has in the lower layer.
     let is_back = hidden.is_some_and(|hidden| hidden.id == id)
-        && state
-            .lower_path(to.id)
-            .map(|above| join(above, to.name))
-            .as_ref()
-            == Some(&path);
+        && state.lower_path(to.id) == Some(path.above())
+        && to.name == path.name();
     if is_back {
         state.reset(to.id, to.name);
     } else {
@@ -148,9 +147,13 @@ fn redirect(state: &mut State, from: &Name<'_>, to: &Name<'_>, moved: &Child) {
         state.show(&to.at(), None, Shown::Moved { path, stamp });
     }
     if moved.metadata.is_dir() {
-        let place = DirPlace::Lower { path, moved: None };
-        let node = state.dirs.entry(id).or_insert_with(|| DirNode::new(place));
-        if let DirPlace::Lower { moved, .. } = &mut node.place {
+        if !state.dirs.contains_key(&id) {
+            let path = path.to_string().into();
+            state.insert_dir(id, DirNode::new(DirPlace::Lower { path, moved: None }));
+        }
+        if let Some(DirPlace::Lower { moved, .. }) =
+            state.dirs.get_mut(&id).map(|node| &mut node.place)
+        {
             *moved = (!is_back).then(|| to.at());
         }
     }

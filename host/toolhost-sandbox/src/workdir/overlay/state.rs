@@ -1,14 +1,17 @@
 //! What a transaction has changed so far: entries of directories, keyed by the directory's identity.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use toolhost_contract::FileId;
 use toolhost_system::io::Errno;
 
+use super::listing::Snapshot;
 use super::open_lower::OpenLower;
+use crate::accounting::call_memory::{CallMemory, HeldMemory};
 use crate::workdir::staging::{FileKind, Staging, Stamp};
+use crate::workdir::tree_path::{ByPath, TreePath};
 
 /// A name in a directory, which may be of either layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +26,7 @@ pub(super) enum Shown {
     /// What has this name in the staging directory.
     Staged { flat: String, kind: FileKind },
     /// What the lower layer has at this path.
-    Moved { path: String, stamp: Stamp },
+    Moved { path: TreePath, stamp: Stamp },
 }
 
 impl Shown {
@@ -48,7 +51,10 @@ pub(super) struct Entry {
 #[derive(Debug, Clone)]
 pub(super) enum DirPlace {
     /// In the lower layer at this path; the call may have given it another name.
-    Lower { path: String, moved: Option<NameIn> },
+    Lower {
+        path: Arc<str>,
+        moved: Option<NameIn>,
+    },
     /// It was made by the call.
     Staged(NameIn),
 }
@@ -57,7 +63,9 @@ pub(super) enum DirPlace {
 #[derive(Debug, Clone)]
 pub(super) struct DirNode {
     pub(super) place: DirPlace,
-    pub(super) entries: BTreeMap<String, Entry>,
+    pub(super) entries: BTreeMap<Arc<str>, Entry>,
+    /// The entries as open listings show them, until the next change.
+    pub(super) snapshot: Weak<Snapshot>,
     /// Whether it is a directory of the lower layer that the call removed.
     pub(super) is_removed: bool,
 }
@@ -67,6 +75,7 @@ impl DirNode {
         Self {
             place,
             entries: BTreeMap::new(),
+            snapshot: Weak::new(),
             is_removed: false,
         }
     }
@@ -99,10 +108,10 @@ impl LowerFile {
 #[derive(Debug)]
 pub(super) enum ReadPath {
     /// Its path in the lower layer.
-    Real(String),
+    Real(TreePath),
     /// The path from the workdir by which it was opened: plain names, of which some may be symlinks. Its path in
     /// the lower layer is found for the commit only, which most calls that read do not have.
-    Opened(String),
+    Opened(TreePath),
 }
 
 /// What a transaction has changed so far.
@@ -114,7 +123,7 @@ pub(super) struct State {
     pub(super) is_closed: bool,
     pub(super) dirs: HashMap<FileId, DirNode>,
     /// Moved entries of the lower layer, by their path there.
-    pub(super) moved: HashMap<String, FileId>,
+    pub(super) moved: ByPath,
     pub(super) files: HashMap<FileId, LowerFile>,
     /// The lower file of each staged copy.
     pub(super) origins: HashMap<FileId, FileId>,
@@ -122,7 +131,35 @@ pub(super) struct State {
     pub(super) unlinked: HashMap<FileId, u64>,
     /// Lower files that were opened, by their paths in the lower layer, as they were at first.
     pub(super) opened: HashMap<FileId, (ReadPath, Stamp)>,
+    /// The paths of directories, each once.
+    paths: HashSet<Arc<str>>,
+    /// Bytes of memory for all this, and for its commit.
+    bytes: u64,
+    /// What was taken from the memory of the calls: at least `bytes` before the last change.
+    held: Vec<HeldMemory>,
+    held_bytes: u64,
+    /// The memory of the call that began last.
+    memory: Option<CallMemory>,
 }
+
+/// Bytes of memory for a changed name, beside its own: here, in the list of renames, in the check of the list and
+/// in the journal.
+const NAME_BYTES: u64 = 1_280;
+
+/// Bytes of memory for a name in a directory that the transaction has made: the commit reads it.
+const MADE_NAME_BYTES: u64 = 512;
+
+/// Bytes of memory for a directory that was changed, beside its path.
+const DIR_BYTES: u64 = 768;
+
+/// Bytes of memory for a file that was opened.
+const OPENED_BYTES: u64 = 768;
+
+/// How often the path of a directory is held: of the lower layer, of the merged view, and in the journal.
+const PATH_COPIES: u64 = 4;
+
+/// Bytes of memory that are taken at once.
+const STEP_BYTES: u64 = 32 << 10;
 
 /// Joins a path of the workdir, which is empty for the workdir itself, and a name.
 pub(super) fn join(path: &str, name: &str) -> String {
@@ -132,7 +169,98 @@ pub(super) fn join(path: &str, name: &str) -> String {
     }
 }
 
+fn of_name(name: &str) -> u64 {
+    NAME_BYTES + name.len() as u64
+}
+
+fn of_dir(node: &DirNode) -> u64 {
+    let path = match &node.place {
+        DirPlace::Lower { path, .. } => path.len(),
+        // It may get other names.
+        DirPlace::Staged(_) => 64,
+    };
+    DIR_BYTES + PATH_COPIES * path as u64
+}
+
 impl State {
+    /// Counts what the transaction holds from now on for a call.
+    pub(super) fn charge_to(&mut self, memory: CallMemory) {
+        self.memory = Some(memory);
+    }
+
+    /// Takes the memory for the changes so far. What the next change adds is bounded: a name, and paths.
+    ///
+    /// # Errors
+    /// `ENOMEM` where it exceeds a limit.
+    pub(super) fn take_memory(&mut self) -> Result<(), Errno> {
+        let more = self.bytes.saturating_sub(self.held_bytes);
+        let Some(memory) = self.memory.as_ref().filter(|_| more > 0) else {
+            return Ok(());
+        };
+        let mut held = memory.hold();
+        let more = more.next_multiple_of(STEP_BYTES);
+        if !held.grow(more) {
+            return Err(Errno::NOMEM);
+        }
+        self.held_bytes += more;
+        self.held.push(held);
+        Ok(())
+    }
+
+    /// Takes memory for something that lives longer than a change.
+    pub(super) fn hold(&self, bytes: u64) -> Result<Option<HeldMemory>, Errno> {
+        let Some(memory) = &self.memory else {
+            return Ok(None);
+        };
+        let mut held = memory.hold();
+        match held.grow(bytes) {
+            true => Ok(Some(held)),
+            false => Err(Errno::NOMEM),
+        }
+    }
+
+    /// Returns a path of the lower layer, whose directory is shared.
+    pub(super) fn path(&mut self, path: &str) -> TreePath {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        TreePath::new(self.share(above), name.into())
+    }
+
+    fn share(&mut self, path: &str) -> Arc<str> {
+        if let Some(shared) = self.paths.get(path) {
+            return Arc::clone(shared);
+        }
+        let shared: Arc<str> = path.into();
+        self.bytes += PATH_COPIES * path.len() as u64;
+        self.paths.insert(Arc::clone(&shared));
+        shared
+    }
+
+    pub(super) fn insert_dir(&mut self, id: FileId, node: DirNode) {
+        self.bytes += of_dir(&node);
+        if let Some(former) = self.dirs.insert(id, node) {
+            self.bytes -= of_dir(&former);
+        }
+    }
+
+    pub(super) fn remove_dir(&mut self, id: FileId) {
+        if let Some(former) = self.dirs.remove(&id) {
+            let names = former.entries.keys().map(|name| of_name(name));
+            self.bytes -= of_dir(&former) + names.sum::<u64>();
+        }
+    }
+
+    /// Notes a file that was opened, as it was at first.
+    pub(super) fn note_opened(&mut self, id: FileId, path: ReadPath, stamp: Stamp) {
+        let (ReadPath::Real(at) | ReadPath::Opened(at)) = &path;
+        self.bytes += OPENED_BYTES + at.name().len() as u64;
+        self.opened.insert(id, (path, stamp));
+    }
+
+    /// Notes a name in a directory that the transaction has made.
+    pub(super) fn note_made(&mut self, name: &str) {
+        self.bytes += MADE_NAME_BYTES + name.len() as u64;
+    }
+
     pub(super) fn staging(&self) -> Result<&Staging, Errno> {
         self.staging.as_ref().ok_or(Errno::IO)
     }
@@ -150,7 +278,7 @@ impl State {
     }
 
     /// Returns a directory's path in the lower layer. None of a staged one.
-    pub(super) fn lower_path(&self, dir: FileId) -> Option<&str> {
+    pub(super) fn lower_path(&self, dir: FileId) -> Option<&Arc<str>> {
         match &self.dirs.get(&dir)?.place {
             DirPlace::Lower { path, .. } => Some(path),
             DirPlace::Staged(_) => None,
@@ -165,14 +293,11 @@ impl State {
     /// Shows something at a name. `hides` is the entry of the lower layer there, if it is shown until now.
     pub(super) fn show(&mut self, at: &NameIn, hides: Option<Stamp>, shown: Shown) {
         if let Shown::Moved { path, stamp } = &shown {
-            self.moved.insert(path.clone(), stamp.id);
+            self.moved.insert(path, stamp.id);
         }
-        let entries = self.dirs.get_mut(&at.dir).map(|node| &mut node.entries);
-        let Some(entries) = entries else {
+        let Some(entry) = self.entry_mut(at.dir, &at.name, hides) else {
             return;
         };
-        let new = || Entry { hides, shows: None };
-        let entry = entries.entry(at.name.clone()).or_insert_with(new);
         if let Some(Shown::Moved { path, .. }) = entry.shows.replace(shown) {
             self.moved.remove(&path);
         }
@@ -180,24 +305,37 @@ impl State {
 
     /// Shows nothing at a name. `hides` is the entry of the lower layer there, if it is shown until now.
     pub(super) fn hide(&mut self, dir: FileId, name: &str, hides: Option<Stamp>) {
-        let entries = self.dirs.get_mut(&dir).map(|node| &mut node.entries);
-        let Some(entries) = entries else {
+        let Some(entry) = self.entry_mut(dir, name, hides) else {
             return;
         };
-        let new = || Entry { hides, shows: None };
-        let entry = entries.entry(name.to_owned()).or_insert_with(new);
+        let is_new = entry.hides.is_none();
         if let Some(Shown::Moved { path, .. }) = entry.shows.take() {
             self.moved.remove(&path);
         }
-        if entry.hides.is_none() {
-            entries.remove(name);
+        if is_new {
+            self.reset(dir, name);
         }
+    }
+
+    /// Returns the entry of a name that is about to change.
+    fn entry_mut(&mut self, dir: FileId, name: &str, hides: Option<Stamp>) -> Option<&mut Entry> {
+        let node = self.dirs.get_mut(&dir)?;
+        node.snapshot = Weak::new();
+        if !node.entries.contains_key(name) {
+            self.bytes += of_name(name);
+            let entry = Entry { hides, shows: None };
+            node.entries.insert(name.into(), entry);
+        }
+        node.entries.get_mut(name)
     }
 
     /// Shows the lower layer's own entry at a name again.
     pub(super) fn reset(&mut self, dir: FileId, name: &str) {
-        if let Some(node) = self.dirs.get_mut(&dir) {
-            node.entries.remove(name);
+        if let Some(node) = self.dirs.get_mut(&dir)
+            && node.entries.remove(name).is_some()
+        {
+            node.snapshot = Weak::new();
+            self.bytes -= of_name(name);
         }
     }
 
@@ -239,8 +377,9 @@ impl State {
         }
         path.rmatch_indices('/').find_map(|(slash, _)| {
             let (above, rest) = path.split_at_checked(slash)?;
-            let id = self.moved.get(above)?;
-            Some((*id, rest.strip_prefix('/')?))
+            let (in_dir, name) = above.rsplit_once('/').unwrap_or(("", above));
+            let id = self.moved.get(in_dir, name)?;
+            Some((id, rest.strip_prefix('/')?))
         })
     }
 }

@@ -10,6 +10,7 @@ use toolhost_contract::FileId;
 use toolhost_system::io::Errno;
 
 use super::state::State;
+use crate::accounting::call_memory::CallMemory;
 use crate::sync::lock;
 use crate::workdir::staging::{CommitTurn, Staging, StagingError, StagingRoot};
 use crate::workdir::{WorkdirHandle, WorkdirUsage, file_id};
@@ -62,6 +63,11 @@ impl Overlay {
         })
     }
 
+    /// Counts the memory of what the transaction holds from now on for a call.
+    pub(crate) fn charge_to(&self, memory: CallMemory) {
+        self.lock().charge_to(memory);
+    }
+
     /// The counters of the calls of the transaction.
     pub(crate) fn usage(&self) -> &WorkdirUsage {
         &self.usage
@@ -101,11 +107,15 @@ impl Overlay {
     }
 
     /// Locks the state for a change, and makes the staging directory for the first one.
+    ///
+    /// # Errors
+    /// `ENOMEM` where the transaction holds more memory than its call may use.
     pub(super) fn change(&self) -> Result<Changing<'_>, Errno> {
         let mut state = self.lock();
         if state.is_closed {
             return Err(Errno::ROFS);
         }
+        state.take_memory()?;
         if state.staging.is_none() {
             match Staging::create(&self.staging, &self.workdir) {
                 Ok(staging) => state.staging = Some(staging),

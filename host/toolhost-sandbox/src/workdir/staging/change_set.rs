@@ -1,6 +1,7 @@
 //! What a transaction changes, as its commit applies it.
 
 use super::stamp::Stamp;
+use crate::workdir::tree_path::TreePath;
 
 /// One rename of a commit.
 ///
@@ -14,13 +15,13 @@ pub(crate) enum RenameOp {
         /// Where it is.
         staged: String,
         /// Where it is to be.
-        path: String,
+        path: TreePath,
     },
     /// Takes a file, directory or link out of the workdir: it is deleted, or a later `Put` or `Exchange` gives
     /// it another name. A directory that is deleted must be empty by then: what was in it is taken before it.
     Take {
         /// Where it is.
-        path: String,
+        path: TreePath,
         /// A free name in the staging directory.
         staged: String,
         /// What the transaction saw there.
@@ -31,7 +32,7 @@ pub(crate) enum RenameOp {
         /// What is to be at the path.
         staged: String,
         /// Where it is to be.
-        path: String,
+        path: TreePath,
         /// What the transaction saw there.
         expected: Stamp,
     },
@@ -44,5 +45,5 @@ pub(crate) struct ChangeSet {
     pub(crate) ops: Vec<RenameOp>,
     /// The files of the workdir that the transaction opened, by their paths before the commit, and as they
     /// were when they were opened first. The commit conflicts with any change of them.
-    pub(crate) read: Vec<(String, Stamp)>,
+    pub(crate) read: Vec<(TreePath, Stamp)>,
 }

@@ -2,14 +2,18 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
 use toolhost_system::fs::{AtFlags, statat};
 use toolhost_system::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
-use super::error::CommitError;
-use super::journal::{self, Committed as EndMark, Mark, Plan, Progress, WorkdirPlace};
+use super::clock::CommitClock;
+use super::error::{CommitError, LISTED_MAX};
+use super::journal::{
+    self, BYTES_MAX, Committed as EndMark, JournalOp, Mark, Plan, Progress, WorkdirPlace,
+};
 use super::namespace::{Checked, Placed, check, staged_dir};
 use super::private::is_empty;
 use super::records::{UndoLimits, prune};
@@ -22,13 +26,14 @@ use super::step::{Step, reach};
 use super::transaction::Staging;
 use super::tree::{Left, read_tree};
 use crate::platform::sync_file_system;
+use crate::workdir::tree_path::TreePath;
 use crate::workdir::{WorkdirHandle, WriteProtected};
 
 /// Bytes of a block, as the system counts them.
 const BLOCK_BYTES: u64 = 512;
 
 /// How a transaction is committed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CommitOptions {
     /// What may not be changed, looked up again at the commit.
@@ -39,6 +44,20 @@ pub struct CommitOptions {
     pub undo: UndoLimits,
     /// Names the call in the undo record.
     pub label: String,
+    /// Longest time until the first rename, without that for which it waits for other commits. Default 30 s.
+    pub time: Duration,
+}
+
+impl Default for CommitOptions {
+    fn default() -> Self {
+        Self {
+            protected: WriteProtected::default(),
+            durability: Durability::default(),
+            undo: UndoLimits::default(),
+            label: String::new(),
+            time: Duration::from_secs(30),
+        }
+    }
 }
 
 /// What a commit survives.
@@ -74,6 +93,7 @@ impl Staging {
         workdir: &WorkdirHandle,
         set: &ChangeSet,
         options: &CommitOptions,
+        mut clock: CommitClock,
     ) -> Result<Committed, CommitError> {
         if set.ops.is_empty() && set.read.is_empty() {
             return Ok(Committed::default());
@@ -84,6 +104,7 @@ impl Staging {
         };
         let inode = inode_of(&workdir.dir);
         let inode = inode.map_err(|errno| before("opening the workdir", errno.into()))?;
+        let waits = Instant::now();
         let _lock = self
             .root()
             .lock_workdir(inode)
@@ -104,25 +125,38 @@ impl Staging {
             workdir: &workdir.dir,
             staging: &dir,
         };
-        let checked = check(&renames, set, &options.protected)?;
+        clock.leave_out(waits.elapsed());
+        let Checked {
+            ops,
+            placed,
+            staged,
+        } = check(&renames, set, &options.protected, Some(&clock))?;
         reach(Step::Checked).map_err(|error| before("checking the files", error))?;
-        if checked.ops.is_empty() {
+        if ops.is_empty() {
             return Ok(Committed::default());
         }
         let last = records.first().map_or(0, |(_, last)| last.sequence);
-        let left = to_leave(&dir, &checked).map_err(|e| before("reading the changes", e))?;
+        let left = to_leave(&dir, placed, &clock)?;
+        let left = left.map_err(|error| before("reading the changes", error))?;
 
-        let plan = Plan::new(place, options.label.clone(), checked.ops.clone(), left);
-        plan.write(&dir)
-            .and_then(|()| match options.durability {
-                Durability::Process => Ok(()),
-                Durability::Power => Ok(sync_file_system(&*dir)?),
-            })
-            .map_err(|error| before("writing the journal", error))?;
+        let plan = Plan::new(place, options.label.clone(), ops, left);
+        plan.write(&dir).map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => CommitError::TooLarge {
+                bytes_max: BYTES_MAX,
+            },
+            _ => before("writing the journal", error),
+        })?;
+        clock.check()?;
+        let synced = Ok(()).and_then(|()| match options.durability {
+            Durability::Process => Ok(()),
+            Durability::Power => Ok(sync_file_system(&*dir)?),
+        });
+        synced.map_err(|error| before("writing the journal", error))?;
         let commit = Commit {
             renames,
             set,
-            checked: &checked,
+            ops: &plan.ops,
+            staged: &staged,
         };
         let end = EndMark {
             sequence: last.saturating_add(1),
@@ -159,7 +193,7 @@ impl Staging {
         };
         let stuck = match unmarked.and_then(|()| take_back(renames, plan)) {
             Ok(stuck) => paths(&stuck),
-            Err(_) => plan.ops.iter().map(|op| op.path().to_owned()).collect(),
+            Err(_) => plan.files(LISTED_MAX),
         };
         if stuck.is_empty() && !broken.is_astray {
             // A kept transaction goes on; another one is removed when it is dropped.
@@ -197,14 +231,14 @@ impl Broken {
         Self { error, is_astray }
     }
 
-    fn conflict(path: &str) -> Self {
-        let files = vec![path.to_owned()];
+    fn conflict(path: &TreePath) -> Self {
+        let files = vec![path.to_string()];
         let error = CommitError::Conflict { files };
         let is_astray = false;
         Self { error, is_astray }
     }
 
-    fn of(path: &str, fault: Fault) -> Self {
+    fn of(path: &TreePath, fault: Fault) -> Self {
         match fault {
             Fault::Gone | Fault::Taken => Self::conflict(path),
             Fault::Astray => Self {
@@ -230,14 +264,16 @@ fn expects_dir(op: &RenameOp) -> bool {
 struct Commit<'a> {
     renames: Renames<'a>,
     set: &'a ChangeSet,
-    checked: &'a Checked,
+    ops: &'a [JournalOp],
+    /// The names in the staging directory of what will be there after the last rename.
+    staged: &'a [String],
 }
 
 impl Commit<'_> {
     fn make_renames(&self) -> Result<(), Broken> {
         // A directory that goes nowhere else is deleted with what is in it.
-        let deleted: HashSet<&str> = self.checked.staged.iter().map(String::as_str).collect();
-        for (op, rename) in self.set.ops.iter().zip(&self.checked.ops) {
+        let deleted: HashSet<&str> = self.staged.iter().map(String::as_str).collect();
+        for (op, rename) in self.set.ops.iter().zip(self.ops) {
             let path = rename.path();
             let io = |error: io::Error| Broken::failed(format!("renaming `{path}`"), error);
             reach(Step::Renaming).map_err(io)?;
@@ -260,7 +296,7 @@ impl Commit<'_> {
     }
 
     /// Refuses to delete a directory in which another program has made a file.
-    fn check_empty(&self, staged: &str, path: &str) -> Result<(), Broken> {
+    fn check_empty(&self, staged: &str, path: &TreePath) -> Result<(), Broken> {
         let found = staged_dir(self.renames.staging, staged).and_then(|dir| is_empty(&dir));
         match found {
             Ok(true) => Ok(()),
@@ -271,7 +307,8 @@ impl Commit<'_> {
 
     fn mark_end(&self, end: EndMark, durability: Durability) -> io::Result<EndMark> {
         let dir: &Dir = self.renames.staging;
-        let bytes = self.checked.staged.iter().map(|name| {
+        let names = self.staged.iter().map(String::as_str);
+        let bytes = names.chain([journal::NAME]).map(|name| {
             let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
             Ok(u64::try_from(found.st_blocks).unwrap_or_default())
         });
@@ -294,18 +331,30 @@ impl Commit<'_> {
 
 /// Returns what the commit will leave in the workdir. What gets a name of its own in a new directory is left
 /// out of that one's tree: it has its own stamp.
-fn to_leave(dir: &Dir, checked: &Checked) -> io::Result<Vec<Left>> {
-    let placed: HashSet<u64> = checked.placed.iter().map(|one| one.stamp.inode()).collect();
-    let left = |one: &Placed| {
+fn to_leave(
+    dir: &Dir,
+    placed: Vec<Placed>,
+    clock: &CommitClock,
+) -> Result<io::Result<Vec<Left>>, CommitError> {
+    let inodes: HashSet<u64> = placed.iter().map(|one| one.stamp.inode()).collect();
+    let leave = |one: Placed| {
         let tree = match &one.new_dir {
-            Some(name) => Some(read_tree(staged_dir(dir, name)?, &placed)?),
+            Some(name) => Some(read_tree(staged_dir(dir, name)?, &inodes)?),
             None => None,
         };
         Ok(Left {
-            path: one.path.clone(),
+            path: one.path,
             stamp: one.stamp,
             tree,
         })
     };
-    checked.placed.iter().map(left).collect()
+    let mut left = Vec::with_capacity(placed.len());
+    for one in placed {
+        clock.check()?;
+        match leave(one) {
+            Ok(one) => left.push(one),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(left))
 }

@@ -2,6 +2,10 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// Most paths in an error, a record or a result: each may have 4,096 bytes, and a journal names each directory once.
+pub(super) const LISTED_MAX: usize = 1_000;
 
 /// Paths that a message names.
 const NAMED_MAX: usize = 8;
@@ -67,7 +71,7 @@ pub enum CommitError {
         named(.files)
     )]
     Conflict {
-        /// Their paths in the workdir.
+        /// Their paths in the workdir, at most 1,000.
         files: Vec<String>,
     },
     /// Something that is write-protected by now would be changed.
@@ -84,6 +88,26 @@ pub enum CommitError {
     Busy {
         /// How long this one waited.
         seconds: u64,
+    },
+    /// The list of its renames is longer than one that can be taken back.
+    #[error(
+        "it changes more files than one commit can, {} MiB of paths, so none of its changes were kept: change \
+         fewer files in one call",
+        .bytes_max >> 20
+    )]
+    TooLarge {
+        /// Maximum bytes of the list.
+        bytes_max: u64,
+    },
+    /// The files that it changes could not be checked in time.
+    #[error(
+        "the files that it changes could not be checked within {} ms, so none of its changes were kept: change \
+         fewer files in one call",
+        .limit.as_millis()
+    )]
+    Late {
+        /// [`CommitOptions::time`](super::CommitOptions::time).
+        limit: Duration,
     },
     /// The file system refused a step. The steps before it were taken back.
     #[error("the changes could not be committed: {step} failed, and none of them were kept")]

@@ -1,15 +1,16 @@
 //! The journal of a commit: the renames, written before the first of them, and what became of them.
 //!
-//! It is a file of lines of JSON, in the staging directory. The first is the plan. It is written under another
-//! name first, so that a journal is never cut within it. After it come marks. The last whole one counts:
+//! It is a file of lines of JSON, in the staging directory. The first is the plan, which has each directory once. It
+//! is written under another name first, so that a journal is never cut within it. After it come marks. The last whole one counts:
 //!
 //! - none: the commit has not ended, and its renames are taken back;
 //! - `committed`: the staging directory is an undo record;
 //! - `undoing`: an undo has begun, and its renames are taken back.
 
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -19,14 +20,13 @@ use toolhost_system::ffi::{OsStrExt, OsStringExt};
 use toolhost_system::fs::{AtFlags, Mode, OFlags, fstat, openat, renameat, unlinkat};
 use toolhost_system::io::Errno;
 
+use super::plan_text::{read_plan, write_plan};
 use super::private::open_file;
 use super::step::{Step, reach};
 use super::tree::Left;
 use crate::platform::birth_time;
 use crate::workdir::WorkdirHandle;
-
-/// The version of the form of journals.
-const VERSION: u32 = 1;
+use crate::workdir::tree_path::TreePath;
 
 /// Name of the journal, which no staged file has.
 pub(super) const NAME: &str = "journal";
@@ -34,17 +34,18 @@ pub(super) const NAME: &str = "journal";
 /// Its name until the plan is written.
 const NEW_NAME: &str = "journal.new";
 
-/// Maximum bytes of a journal that is read.
-const BYTES_MAX: u64 = 256 << 20;
+/// Maximum bytes of a journal: more are neither written nor read. 100,000 removed files take some 8 MiB.
+pub(super) const BYTES_MAX: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+
+/// Bytes of these for the marks behind the plan.
+const MARKS_BYTES: u64 = 64 << 10;
 
 /// Bytes at the end of a journal in which its last mark is looked for, unless that is a long one.
 const TAIL_BYTES: u64 = 256;
 
 /// The first line of a journal.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub(super) struct Plan {
-    version: u32,
     pub(super) workdir: WorkdirPlace,
     /// Which call it was, for whoever undoes it.
     pub(super) label: String,
@@ -67,25 +68,24 @@ pub(super) struct WorkdirPlace {
 }
 
 /// A rename, with the inodes of what is renamed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JournalOp {
     /// From the staging directory to a free path.
     Put {
         staged: String,
-        path: String,
+        path: TreePath,
         inode: u64,
     },
     /// From a path to the staging directory.
     Take {
-        path: String,
+        path: TreePath,
         staged: String,
         inode: u64,
     },
     /// The staged `inode` for `replaced`, which is at the path.
     Exchange {
         staged: String,
-        path: String,
+        path: TreePath,
         inode: u64,
         replaced: u64,
     },
@@ -179,7 +179,6 @@ impl Plan {
         left: Vec<Left>,
     ) -> Self {
         Self {
-            version: VERSION,
             workdir,
             label,
             ops,
@@ -187,33 +186,36 @@ impl Plan {
         }
     }
 
-    /// Returns why it is no plan of this program, if so. No name of a valid plan leads out of the staging
-    /// directory or the workdir.
-    fn fault(&self) -> Option<String> {
-        if self.version != VERSION {
-            return Some(format!("version {} is unknown", self.version));
-        }
-        let invalid = |op: &&JournalOp| !is_staged_name(op.staged()) || !is_path(op.path());
-        if let Some(op) = self.ops.iter().find(invalid) {
-            return Some(format!(
-                "`{}` or `{}` is not a valid name",
-                op.staged().escape_debug(),
-                op.path().escape_debug()
-            ));
-        }
-        let left = self.left.iter().find(|left| !is_path(&left.path))?;
-        Some(format!(
-            "`{}` is not a valid name",
-            left.path.escape_debug()
-        ))
+    /// Returns the first paths that it changes, sorted.
+    pub(super) fn files(&self, most: usize) -> Vec<String> {
+        let paths: BTreeSet<_> = self.ops.iter().map(JournalOp::path).collect();
+        let paths = paths.into_iter().take(most);
+        let mut paths: Vec<_> = paths.map(TreePath::to_string).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    /// Returns how many paths it changes.
+    pub(super) fn count(&self) -> usize {
+        let paths: HashSet<_> = self.ops.iter().map(JournalOp::path).collect();
+        paths.len()
     }
 
     /// Writes a new journal.
+    ///
+    /// # Errors
+    /// Of the kind `FileTooLarge` if it has more than [`BYTES_MAX`].
     pub(super) fn write(&self, dir: &Dir) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        let mut file = File::from(openat(dir, NEW_NAME, flags, mode)?);
-        file.write_all(&line(self)?)?;
+        let file = File::from(openat(dir, NEW_NAME, flags, mode)?);
+        let mut file = BufWriter::new(Bounded {
+            to: file,
+            left: BYTES_MAX - MARKS_BYTES,
+        });
+        write_plan(self, &mut file)?;
+        file.write_all(b"\n")?;
+        file.flush()?;
         reach(Step::JournalWritten)?;
         renameat(dir, NEW_NAME, dir, NAME)?;
         reach(Step::JournalNamed)
@@ -229,10 +231,29 @@ impl JournalOp {
         }
     }
 
-    pub(super) fn path(&self) -> &str {
+    pub(super) fn path(&self) -> &TreePath {
         match self {
             Self::Put { path, .. } | Self::Take { path, .. } | Self::Exchange { path, .. } => path,
         }
+    }
+}
+
+/// Writes a number of bytes at most.
+struct Bounded<W> {
+    to: W,
+    left: u64,
+}
+
+impl<W: Write> Write for Bounded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.left.checked_sub(bytes.len() as u64);
+        self.left = left.ok_or(io::ErrorKind::FileTooLarge)?;
+        self.to.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
     }
 }
 
@@ -243,15 +264,24 @@ fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
 }
 
 /// Whether it is a name that a transaction gives to staged files.
-fn is_staged_name(name: &str) -> bool {
+pub(super) fn is_staged_name(name: &str) -> bool {
     let number = name.strip_prefix('f').unwrap_or_default();
     (1..=20).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether each part of a path is the name of an entry.
 pub(super) fn is_path(path: &str) -> bool {
-    path.split('/')
-        .all(|name| !name.is_empty() && name != "." && name != ".." && !name.contains('\0'))
+    path.split('/').all(is_name)
+}
+
+/// Whether each part of a path is the name of an entry.
+pub(super) fn is_tree_path(path: &TreePath) -> bool {
+    let above = path.above();
+    (above.is_empty() || is_path(above)) && !path.name().contains('/') && is_name(path.name())
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains('\0')
 }
 
 /// Adds a mark to the journal, in one write. Where that fails, it is not in it.
@@ -259,7 +289,11 @@ pub(super) fn append(dir: &Dir, mark: Mark) -> io::Result<()> {
     let file = open_file(dir, NAME, OFlags::RDWR | OFlags::APPEND)?;
     let mut file = file.ok_or(Errno::NOENT)?;
     let length = cut(&mut file)?;
-    let written = file.write_all(&line(&mark)?);
+    let line = line(&mark)?;
+    if length.saturating_add(line.len() as u64) > BYTES_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let written = file.write_all(&line);
     if written.is_err() {
         file.set_len(length)?;
     }
@@ -329,10 +363,8 @@ pub(super) fn read(dir: &Dir) -> Result<Option<Journal>, String> {
         .unwrap_or_default()
         .split(|byte| *byte == b'\n');
     let of_line = |error: serde_json::Error| format!("its journal is invalid: {error}");
-    let plan: Plan = serde_json::from_slice(lines.next().unwrap_or_default()).map_err(of_line)?;
-    if let Some(fault) = plan.fault() {
-        return Err(format!("its journal is invalid: {fault}"));
-    }
+    let plan = read_plan(lines.next().unwrap_or_default());
+    let plan = plan.map_err(|fault| format!("its journal is invalid: {fault}"))?;
     let mut journal = Journal {
         plan,
         committed: None,

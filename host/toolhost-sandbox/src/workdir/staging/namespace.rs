@@ -2,6 +2,8 @@
 //! it will have left the workdir.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
 
 use cap_std::fs::Dir;
 use toolhost_contract::{FileId, NameChange};
@@ -9,8 +11,9 @@ use toolhost_system::fs::fstat;
 use toolhost_system::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
-use super::error::CommitError;
-use super::journal::{JournalOp, is_path};
+use super::clock::CommitClock;
+use super::error::{CommitError, LISTED_MAX};
+use super::journal::{JournalOp, is_tree_path};
 use super::private::open_dir;
 use super::renames::{Mounts, Place, Renames, place};
 use super::stamp::{FileKind, Stamp, of_stat};
@@ -18,6 +21,7 @@ use super::tree::{LeftStamp, read_tree};
 use crate::platform::device;
 use crate::workdir::WriteProtected;
 use crate::workdir::protected::ProtectedSet;
+use crate::workdir::tree_path::TreePath;
 
 /// A list of renames that nothing conflicts with.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ pub(super) struct Checked {
 #[derive(Debug)]
 pub(super) struct Placed {
     /// Its path after the last rename.
-    pub(super) path: String,
+    pub(super) path: TreePath,
     pub(super) stamp: LeftStamp,
     /// Its name in the staging directory if the transaction made it and it is a directory.
     pub(super) new_dir: Option<String>,
@@ -43,14 +47,15 @@ pub(super) struct Placed {
 ///
 /// # Errors
 /// [`CommitError::Conflict`] with all conflicts, [`CommitError::WriteProtected`] with all that is protected,
-/// and [`CommitError::Failed`].
+/// [`CommitError::Failed`] and, with a clock, [`CommitError::Late`].
 pub(super) fn check(
     renames: &Renames<'_>,
     set: &ChangeSet,
     protected: &WriteProtected,
+    clock: Option<&CommitClock>,
 ) -> Result<Checked, CommitError> {
-    let failed = |path: &str, errno: Errno| failed(path, errno);
-    let top = fstat(renames.workdir).map_err(|errno| failed(".", errno))?;
+    let in_time = || clock.map_or(Ok(()), CommitClock::check);
+    let top = fstat(renames.workdir).map_err(|errno| failed(&".", errno))?;
     let mut namespace = Namespace {
         renames: *renames,
         device: device(&top),
@@ -58,18 +63,22 @@ pub(super) fn check(
         nodes: vec![Node::default()],
         entries: HashMap::new(),
         staged: HashMap::new(),
+        last_dir: None,
+        merged_paths: HashMap::new(),
         placed: Vec::new(),
         conflicts: BTreeSet::new(),
         forbidden: BTreeSet::new(),
     };
     for (path, seen) in &set.read {
+        in_time()?;
         let now = renames.at_path(path).map_err(|errno| failed(path, errno))?;
         if !now.is_some_and(|now| seen.is_unchanged(&now)) {
-            namespace.conflicts.insert(path.clone());
+            note(&mut namespace.conflicts, path);
         }
     }
     let mut ops = Vec::with_capacity(set.ops.len());
     for op in &set.ops {
+        in_time()?;
         match namespace.apply(op) {
             Ok(checked) => ops.extend(checked),
             // What a conflict leaves may not fit together.
@@ -77,10 +86,17 @@ pub(super) fn check(
             Err(errno) => return Err(failed(path_of(op), errno)),
         }
     }
-    namespace.finish(ops)
+    namespace.finish(ops, &in_time)
 }
 
-fn failed(path: &str, errno: Errno) -> CommitError {
+/// Notes a path for an error.
+fn note(paths: &mut BTreeSet<String>, path: &TreePath) {
+    if paths.len() < LISTED_MAX {
+        paths.insert(path.to_string());
+    }
+}
+
+fn failed(path: &impl fmt::Display, errno: Errno) -> CommitError {
     let step = match errno {
         Errno::XDEV => format!("renaming `{path}`, where another file system is mounted,"),
         _ => format!("looking up `{path}`"),
@@ -89,7 +105,7 @@ fn failed(path: &str, errno: Errno) -> CommitError {
     CommitError::Failed { step, source }
 }
 
-fn path_of(op: &RenameOp) -> &str {
+fn path_of(op: &RenameOp) -> &TreePath {
     match op {
         RenameOp::Put { path, .. }
         | RenameOp::Take { path, .. }
@@ -105,9 +121,13 @@ struct Namespace<'a> {
     /// What has been looked up. The first is the workdir.
     nodes: Vec<Node>,
     /// The names in directories that were looked up. None where the renames have freed the name.
-    entries: HashMap<(usize, String), Option<usize>>,
+    entries: HashMap<(usize, Arc<str>), Option<usize>>,
     /// What the renames have put into the staging directory.
     staged: HashMap<String, usize>,
+    /// The directory of the last path. A rename moves no directory above its own path, so that it stays where it is.
+    last_dir: Option<(Arc<str>, usize)>,
+    /// The paths of directories after the last rename.
+    merged_paths: HashMap<usize, Option<Arc<str>>>,
     placed: Vec<usize>,
     conflicts: BTreeSet<String>,
     forbidden: BTreeSet<String>,
@@ -117,8 +137,10 @@ struct Namespace<'a> {
 #[derive(Debug, Default, Clone)]
 struct Node {
     origin: Origin,
+    /// The path of a directory before the first rename, once something in it was looked up.
+    path: Option<Arc<str>>,
     /// The directory and the name that it has by now. None in the staging directory.
-    at: Option<(usize, String)>,
+    at: Option<(usize, Arc<str>)>,
     /// Once it was looked up.
     inode: u64,
     kind: Option<FileKind>,
@@ -127,35 +149,22 @@ struct Node {
 /// Where something is before the first rename.
 #[derive(Debug, Clone)]
 enum Origin {
-    /// At a path of the workdir, empty for the workdir itself.
-    Workdir(String),
+    /// At a path of the workdir, without a name for the workdir itself.
+    Workdir(TreePath),
     /// At a path of the staging directory.
-    Staging(String),
+    Staging(TreePath),
 }
 
 impl Default for Origin {
     fn default() -> Self {
-        Self::Workdir(String::new())
-    }
-}
-
-impl Origin {
-    fn child(&self, name: &str) -> Self {
-        let join = |above: &str| match above {
-            "" => name.to_owned(),
-            above => format!("{above}/{name}"),
-        };
-        match self {
-            Self::Workdir(path) => Self::Workdir(join(path)),
-            Self::Staging(path) => Self::Staging(join(path)),
-        }
+        Self::Workdir(TreePath::from(""))
     }
 }
 
 /// A name in a directory.
 struct Slot {
     dir: usize,
-    name: String,
+    name: Arc<str>,
 }
 
 impl Namespace<'_> {
@@ -174,12 +183,12 @@ impl Namespace<'_> {
 
     /// Returns what a name stands for by now. None if the renames have freed it. What was not looked up
     /// before need not exist.
-    fn child(&mut self, dir: usize, name: &str) -> Result<Option<usize>, Errno> {
-        let key = (dir, name.to_owned());
+    fn child(&mut self, dir: usize, name: &Arc<str>) -> Result<Option<usize>, Errno> {
+        let key = (dir, Arc::clone(name));
         if let Some(known) = self.entries.get(&key) {
             return Ok(*known);
         }
-        let origin = self.node(dir)?.origin.child(name);
+        let origin = self.origin_in(dir, name)?;
         let at = Some(key.clone());
         let found = self.add(Node {
             origin,
@@ -190,20 +199,38 @@ impl Namespace<'_> {
         Ok(Some(found))
     }
 
+    /// Returns where a name in a directory is before the first rename, if the directory is what it was.
+    fn origin_in(&mut self, dir: usize, name: &Arc<str>) -> Result<Origin, Errno> {
+        let node = self.node_mut(dir)?;
+        let (Origin::Workdir(at) | Origin::Staging(at)) = &node.origin;
+        let above = node.path.get_or_insert_with(|| at.to_string().into());
+        let path = TreePath::new(Arc::clone(above), Arc::clone(name));
+        Ok(match node.origin {
+            Origin::Workdir(_) => Origin::Workdir(path),
+            Origin::Staging(_) => Origin::Staging(path),
+        })
+    }
+
     /// Returns the directory and the name of a path. None if a directory on it is gone.
-    fn slot(&mut self, path: &str) -> Result<Option<Slot>, Errno> {
-        if !is_path(path) {
+    fn slot(&mut self, path: &TreePath) -> Result<Option<Slot>, Errno> {
+        let name = Arc::clone(path.shared_name());
+        if let Some((above, dir)) = &self.last_dir
+            && above == path.above()
+        {
+            let dir = *dir;
+            return Ok(Some(Slot { dir, name }));
+        }
+        if !is_tree_path(path) {
             return Err(Errno::INVAL);
         }
-        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut dir = 0;
-        for name in above.split('/').filter(|name| !name.is_empty()) {
-            match self.child(dir, name)? {
+        for name in path.above().split('/').filter(|name| !name.is_empty()) {
+            match self.child(dir, &name.into())? {
                 Some(found) => dir = found,
                 None => return Ok(None),
             }
         }
-        let name = name.to_owned();
+        self.last_dir = Some((Arc::clone(path.above()), dir));
         Ok(Some(Slot { dir, name }))
     }
 
@@ -227,7 +254,7 @@ impl Namespace<'_> {
     fn apply(&mut self, op: &RenameOp) -> Result<Option<JournalOp>, Errno> {
         let path = path_of(op).to_owned();
         let Some(slot) = self.slot(&path)? else {
-            self.conflicts.insert(path);
+            note(&mut self.conflicts, &path);
             return Ok(None);
         };
         match op {
@@ -236,7 +263,7 @@ impl Namespace<'_> {
                 self.check_name(&slot, &path, self.change(placed)?)?;
                 self.check_new_dir(&slot, &path, placed)?;
                 if !self.is_free(&slot)? {
-                    self.conflicts.insert(path);
+                    note(&mut self.conflicts, &path);
                     return Ok(None);
                 }
                 let inode = self.put(placed, slot)?;
@@ -291,7 +318,7 @@ impl Namespace<'_> {
     fn expect(
         &mut self,
         slot: &Slot,
-        path: &str,
+        path: &TreePath,
         expected: &Stamp,
     ) -> Result<Option<usize>, Errno> {
         let found = self.child(slot.dir, &slot.name)?;
@@ -300,18 +327,18 @@ impl Namespace<'_> {
             None => None,
         };
         let (Some(found), Some(now)) = (found, now) else {
-            self.conflicts.insert(path.to_owned());
+            note(&mut self.conflicts, path);
             return Ok(None);
         };
         if now.id.device != self.device {
             return Err(Errno::XDEV);
         }
         if !expected.is_unchanged(&now) {
-            self.conflicts.insert(path.to_owned());
+            note(&mut self.conflicts, path);
             return Ok(None);
         }
         if self.protected.contains(now.id) {
-            self.forbidden.insert(path.to_owned());
+            note(&mut self.forbidden, path);
         }
         let node = self.node_mut(found)?;
         (node.inode, node.kind) = (now.id.inode, Some(now.kind));
@@ -326,8 +353,8 @@ impl Namespace<'_> {
             Some(Some(known)) if self.node(*known)?.kind.is_some() => return Ok(false),
             Some(Some(_)) | None => {}
         }
-        let dir = self.node(slot.dir)?.origin.clone();
-        match self.place(&dir.child(&slot.name)) {
+        let origin = self.origin_in(slot.dir, &slot.name)?;
+        match self.place(&origin) {
             Ok(place) => Ok(place.stamp()?.is_none()),
             // Its directory is gone.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(false),
@@ -342,7 +369,8 @@ impl Namespace<'_> {
         }
         let found = self.renames.staged(staged)?.ok_or(Errno::NOENT)?;
         Ok(self.add(Node {
-            origin: Origin::Staging(staged.to_owned()),
+            origin: Origin::Staging(staged.into()),
+            path: None,
             at: None,
             inode: found.id.inode,
             kind: Some(found.kind),
@@ -380,21 +408,23 @@ impl Namespace<'_> {
     }
 
     /// Notes that a directory that the transaction made brings something whose name is write-protected, if so.
-    fn check_new_dir(&mut self, slot: &Slot, path: &str, placed: usize) -> Result<(), Errno> {
+    fn check_new_dir(&mut self, slot: &Slot, path: &TreePath, placed: usize) -> Result<(), Errno> {
         let node = self.node(placed)?;
         let is_new_dir =
             node.kind == Some(FileKind::Dir) && matches!(node.origin, Origin::Staging(_));
         if !is_new_dir || self.protects_nothing() {
             return Ok(());
         }
-        let place = self.place(&node.origin)?;
-        let made = open_dir(&place.parent, place.name)?;
+        let made = {
+            let place = self.place(&node.origin)?;
+            open_dir(&place.parent, place.name)?
+        };
         let Some(parent) = self.parent_id(slot)? else {
             return Ok(());
         };
         let tree = read_tree(made, &HashSet::new())
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        let mut names = vec![slot.name.clone()];
+        let mut names = vec![slot.name.to_string()];
         for entry in &tree {
             names.truncate(entry.depth());
             let change = match entry.kind() {
@@ -404,9 +434,12 @@ impl Namespace<'_> {
             };
             if (self.protected).forbids_beneath(parent, &names, entry.name(), change) {
                 let beneath = names.get(1..).unwrap_or_default().join("/");
-                let beneath = [path, &beneath, entry.name()].into_iter();
+                let path = path.to_string();
+                let beneath = [&*path, &beneath, entry.name()].into_iter();
                 let parts: Vec<_> = beneath.filter(|part| !part.is_empty()).collect();
-                self.forbidden.insert(parts.join("/"));
+                if self.forbidden.len() < LISTED_MAX {
+                    self.forbidden.insert(parts.join("/"));
+                }
             }
             names.push(entry.name().to_owned());
         }
@@ -419,9 +452,9 @@ impl Namespace<'_> {
 
     /// Returns the identity of the directory that holds a name. None if it is not there: a conflict, which is
     /// found next.
-    fn parent_id(&self, slot: &Slot) -> Result<Option<FileId>, Errno> {
-        let dir = self.node(slot.dir)?.origin.clone();
-        match self.place(&dir.child(&slot.name)) {
+    fn parent_id(&mut self, slot: &Slot) -> Result<Option<FileId>, Errno> {
+        let origin = self.origin_in(slot.dir, &slot.name)?;
+        match self.place(&origin) {
             Ok(place) => Ok(Some(of_stat(&fstat(&place.parent)?).id)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(errno) => Err(errno),
@@ -429,46 +462,73 @@ impl Namespace<'_> {
     }
 
     /// Notes that a name is write-protected, if so.
-    fn check_name(&mut self, slot: &Slot, path: &str, change: NameChange) -> Result<(), Errno> {
+    fn check_name(
+        &mut self,
+        slot: &Slot,
+        path: &TreePath,
+        change: NameChange,
+    ) -> Result<(), Errno> {
         if self.protects_nothing() {
             return Ok(());
         }
         let parent = self.parent_id(slot)?;
         if parent.is_some_and(|parent| self.protected.forbids(parent, &slot.name, change)) {
-            self.forbidden.insert(path.to_owned());
+            note(&mut self.forbidden, path);
         }
         Ok(())
     }
 
-    /// Returns the path that something has by now. None if it is in the staging directory.
-    fn path(&self, index: usize) -> Result<Option<String>, Errno> {
-        let (mut names, mut here) = (Vec::new(), index);
+    /// Returns the path that a directory has after the last rename. None if it is in the staging directory.
+    fn dir_path(&mut self, dir: usize) -> Result<Option<Arc<str>>, Errno> {
+        if let Some(path) = self.merged_paths.get(&dir) {
+            return Ok(path.clone());
+        }
+        let (mut names, mut here) = (Vec::new(), dir);
         while here != 0 {
             let Some((above, name)) = &self.node(here)?.at else {
-                return Ok(None);
+                names.clear();
+                break;
             };
-            names.push(name.as_str());
+            names.push(&**name);
             here = *above;
         }
         names.reverse();
-        Ok(Some(names.join("/")))
+        let path = (here == 0).then(|| Arc::from(names.join("/")));
+        self.merged_paths.insert(dir, path.clone());
+        Ok(path)
     }
 
-    fn finish(self, ops: Vec<JournalOp>) -> Result<Checked, CommitError> {
-        let all = |found: &BTreeSet<String>| found.iter().cloned().collect();
+    /// Returns the path that something has after the last rename. None if it is in the staging directory.
+    fn path(&mut self, index: usize) -> Result<Option<TreePath>, Errno> {
+        let Some((dir, name)) = self.node(index)?.at.clone() else {
+            return Ok(None);
+        };
+        let above = self.dir_path(dir)?;
+        Ok(above.map(|above| TreePath::new(above, name)))
+    }
+
+    fn finish(
+        mut self,
+        ops: Vec<JournalOp>,
+        in_time: &dyn Fn() -> Result<(), CommitError>,
+    ) -> Result<Checked, CommitError> {
+        let all = |found: BTreeSet<String>| found.into_iter().collect();
         if !self.forbidden.is_empty() {
-            let files = all(&self.forbidden);
+            let files = all(self.forbidden);
             return Err(CommitError::WriteProtected { files });
         }
         if !self.conflicts.is_empty() {
-            let files = all(&self.conflicts);
+            let files = all(self.conflicts);
             return Err(CommitError::Conflict { files });
         }
         let mut placed = Vec::new();
         let mut known = HashSet::new();
-        for index in self.placed.iter().filter(|index| known.insert(**index)) {
-            let found = self.placed(*index);
-            placed.extend(found.map_err(|errno| failed("a renamed file", errno))?);
+        for index in std::mem::take(&mut self.placed) {
+            in_time()?;
+            if known.insert(index) {
+                let found = self.placed(index);
+                placed.extend(found.map_err(|errno| failed(&"a renamed file", errno))?);
+            }
         }
         let staged = self.staged.into_keys().collect();
         Ok(Checked {
@@ -478,14 +538,14 @@ impl Namespace<'_> {
         })
     }
 
-    fn placed(&self, index: usize) -> Result<Option<Placed>, Errno> {
-        let node = self.node(index)?;
-        let new_dir = match (&node.origin, node.kind) {
-            (Origin::Staging(name), Some(FileKind::Dir)) => Some(name.clone()),
-            _ => None,
-        };
+    fn placed(&mut self, index: usize) -> Result<Option<Placed>, Errno> {
         let Some(path) = self.path(index)? else {
             return Ok(None);
+        };
+        let node = self.node(index)?;
+        let new_dir = match (&node.origin, node.kind) {
+            (Origin::Staging(at), Some(FileKind::Dir)) => Some(at.name().to_owned()),
+            _ => None,
         };
         let found = self.place(&node.origin)?.stat()?.ok_or(Errno::STALE)?;
         let stamp = LeftStamp::of(&found);

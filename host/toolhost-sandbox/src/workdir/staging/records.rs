@@ -15,7 +15,8 @@ use super::step::{Step, reach};
 pub struct UndoLimits {
     /// Commits to one workdir. Default 16. With 0, no commit can be undone.
     pub commits: usize,
-    /// Bytes on disk of the files that all commits to one workdir have replaced or deleted. Default 256 MiB.
+    /// Bytes on disk of the files that all commits to one workdir have replaced or deleted, and of the lists of their
+    /// renames. Default 256 MiB.
     pub bytes: u64,
 }
 
@@ -38,9 +39,11 @@ pub struct UndoRecord {
     pub label: String,
     /// When it was committed.
     pub committed: SystemTime,
-    /// The paths in the workdir that it changed.
+    /// The paths in the workdir that it changed: the first 1,000.
     pub files: Vec<String>,
-    /// Bytes on disk of what it replaced or deleted.
+    /// How many paths it changed.
+    pub count: usize,
+    /// Bytes on disk of what it replaced or deleted, and of the list of its renames.
     pub bytes: u64,
 }
 

@@ -13,6 +13,7 @@ use toolhost_system::io::Errno;
 
 use super::stamp::{Stamp, of_stat};
 use crate::platform::{PATH_ONLY, Resolve, resolve_beneath};
+use crate::workdir::tree_path::TreePath;
 
 /// Attempts to open a path: a rename elsewhere on this machine may make the kernel give up on it.
 const ATTEMPTS: usize = 64;
@@ -64,17 +65,17 @@ impl Place<'_> {
 
 impl Renames<'_> {
     /// Opens the directory in which a path names an entry.
-    pub(super) fn place<'p>(&self, path: &'p str) -> Result<Place<'p>, Errno> {
+    pub(super) fn place<'p>(&self, path: &'p TreePath) -> Result<Place<'p>, Errno> {
         place(self.workdir, path, Mounts::Refused)
     }
 
     /// Returns the stamp of what is at a path, on whatever file system. None where nothing is.
-    pub(super) fn at_path(&self, path: &str) -> Result<Option<Stamp>, Errno> {
+    pub(super) fn at_path(&self, path: &TreePath) -> Result<Option<Stamp>, Errno> {
         Ok(self.stat(path)?.as_ref().map(of_stat))
     }
 
     /// Returns what the system describes at a path. None where nothing is.
-    pub(super) fn stat(&self, path: &str) -> Result<Option<Stat>, Errno> {
+    pub(super) fn stat(&self, path: &TreePath) -> Result<Option<Stat>, Errno> {
         match place(self.workdir, path, Mounts::Crossed) {
             Ok(place) => stat(&place.parent, place.name),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
@@ -94,7 +95,7 @@ impl Renames<'_> {
     }
 
     /// Moves a staged file to a free path. Nothing is done where it is there.
-    pub(super) fn put(&self, staged: &str, path: &str, inode: u64) -> Result<(), Fault> {
+    pub(super) fn put(&self, staged: &str, path: &TreePath, inode: u64) -> Result<(), Fault> {
         let place = self.place(path)?;
         if !self.has_staged(staged, inode)? {
             let is_there = place.stamp()?.is_some_and(|found| found.id.inode == inode);
@@ -111,7 +112,7 @@ impl Renames<'_> {
     }
 
     /// Moves what is at a path to a free name in the staging directory. Nothing is done where it is there.
-    pub(super) fn take(&self, path: &str, staged: &str, inode: u64) -> Result<(), Fault> {
+    pub(super) fn take(&self, path: &TreePath, staged: &str, inode: u64) -> Result<(), Fault> {
         if self.has_staged(staged, inode)? {
             return Ok(());
         }
@@ -133,7 +134,7 @@ impl Renames<'_> {
     pub(super) fn exchange(
         &self,
         staged: &str,
-        path: &str,
+        path: &TreePath,
         inode: u64,
         replaced: u64,
     ) -> Result<(), Fault> {
@@ -173,9 +174,13 @@ pub(super) enum Mounts {
 }
 
 /// Opens the directory in which a path beneath `top` names an entry.
-pub(super) fn place<'p>(top: &Dir, path: &'p str, mounts: Mounts) -> Result<Place<'p>, Errno> {
-    let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
-    let parent = open_beneath(top, parent, mounts)?.into();
+pub(super) fn place<'p>(top: &Dir, path: &'p TreePath, mounts: Mounts) -> Result<Place<'p>, Errno> {
+    let above = match &**path.above() {
+        "" => ".",
+        above => above,
+    };
+    let parent = open_beneath(top, above, mounts)?.into();
+    let name = path.name();
     Ok(Place { parent, name })
 }
 

@@ -2,10 +2,12 @@
 
 use std::io;
 
+use super::error::LISTED_MAX;
 use super::journal::{JournalOp, Plan};
 use super::renames::{Fault, Renames};
 use super::step::{Step, reach};
 use super::tree::changed_since;
+use crate::workdir::tree_path::TreePath;
 
 /// A rename that could not be taken back or made again.
 #[derive(Debug)]
@@ -17,13 +19,18 @@ pub(super) struct Stuck {
 
 /// Takes back the renames that were made, by looking where each file is, the last one first. Files that
 /// another program put in the place of those of the commit stay. Returns those whose former file is not back:
-/// all where another program has changed what the commit made, as that would be removed.
+/// all where another program has changed what the commit made, as that would be removed. At most 1,000 of each.
 pub(super) fn take_back(renames: &Renames<'_>, plan: &Plan) -> io::Result<Vec<Stuck>> {
     let changed = changed_since(renames, &plan.left)?;
     if !changed.is_empty() {
         return Ok(changed.into_iter().map(Stuck::changed).collect());
     }
     let mut stuck = Vec::new();
+    let mut add = |path: &TreePath, fault: Fault| {
+        if stuck.len() < LISTED_MAX {
+            stuck.push(Stuck::new(path, fault));
+        }
+    };
     for op in plan.ops.iter().rev() {
         reach(Step::TakingBack)?;
         let taken = match op {
@@ -49,7 +56,7 @@ pub(super) fn take_back(renames: &Renames<'_>, plan: &Plan) -> io::Result<Vec<St
             },
         };
         if let Err(fault) = taken {
-            stuck.push(Stuck::new(op.path(), fault));
+            add(op.path(), fault);
         }
     }
     reach(Step::TakenBack)?;
@@ -61,7 +68,9 @@ pub(super) fn make_again(renames: &Renames<'_>, ops: &[JournalOp]) -> io::Result
     let mut stuck = Vec::new();
     for op in ops {
         reach(Step::Redoing)?;
-        if let Err(fault) = make(renames, op) {
+        if let Err(fault) = make(renames, op)
+            && stuck.len() < LISTED_MAX
+        {
             stuck.push(Stuck::new(op.path(), fault));
         }
     }
@@ -99,7 +108,12 @@ fn absent_is_fine(taken: Result<(), Fault>) -> Result<(), Fault> {
 }
 
 /// Moves a former file back, where it is in the staging directory.
-fn give_back(renames: &Renames<'_>, staged: &str, path: &str, inode: u64) -> Result<(), Fault> {
+fn give_back(
+    renames: &Renames<'_>,
+    staged: &str,
+    path: &TreePath,
+    inode: u64,
+) -> Result<(), Fault> {
     match renames.staged(staged)? {
         None => Ok(()),
         Some(found) if found.id.inode == inode => renames.put(staged, path, inode),
@@ -115,7 +129,7 @@ impl Stuck {
         Self { path, error }
     }
 
-    fn new(path: &str, fault: Fault) -> Self {
+    fn new(path: &TreePath, fault: Fault) -> Self {
         let error = match fault {
             Fault::Gone => io::Error::new(
                 io::ErrorKind::NotFound,
@@ -128,7 +142,7 @@ impl Stuck {
             Fault::Astray => io::Error::other("another program replaced it at the same time"),
             Fault::Io(error) => error,
         };
-        let path = path.to_owned();
+        let path = path.to_string();
         Self { path, error }
     }
 }

@@ -4,6 +4,7 @@ mod commits;
 mod concurrent;
 mod hostile;
 mod killed;
+mod limits;
 mod undone;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::step::on_step;
 use super::*;
+use crate::workdir::tree_path::TreePath;
 use crate::workdir::{Workdir, WorkdirUsages};
 
 /// A state root and a workdir beside each other.
@@ -123,7 +125,7 @@ impl Draft<'_> {
 
     fn read(&mut self, path: &str) -> &mut Self {
         let stamp = self.stamp(path);
-        self.set.read.push((path.to_owned(), stamp));
+        self.set.read.push((path.into(), stamp));
         self
     }
 
@@ -131,23 +133,23 @@ impl Draft<'_> {
     fn write(&mut self, path: &str, text: &str) -> &mut Self {
         let (staged, file) = self.new_path();
         fs::write(&file, text).unwrap();
-        let path = path.to_owned();
+        let at = TreePath::from(path);
         let is_taken = self
             .set
             .ops
             .iter()
-            .any(|op| matches!(op, RenameOp::Take { path: taken, .. } if *taken == path));
-        let op = match self.found(&path).filter(|_| !is_taken) {
+            .any(|op| matches!(op, RenameOp::Take { path: taken, .. } if *taken == at));
+        let op = match self.found(path).filter(|_| !is_taken) {
             Some(expected) => {
-                let mode = fs::metadata(self.site.path.join(&path)).unwrap().mode();
+                let mode = fs::metadata(self.site.path.join(path)).unwrap().mode();
                 fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
                 RenameOp::Exchange {
                     staged,
-                    path,
+                    path: at,
                     expected,
                 }
             }
-            None => RenameOp::Put { staged, path },
+            None => RenameOp::Put { staged, path: at },
         };
         self.set.ops.push(op);
         self
@@ -156,7 +158,7 @@ impl Draft<'_> {
     fn link(&mut self, path: &str, target: &str) -> &mut Self {
         let (staged, file) = self.new_path();
         symlink(target, file).unwrap();
-        let path = path.to_owned();
+        let path = path.into();
         self.set.ops.push(RenameOp::Put { staged, path });
         self
     }
@@ -170,7 +172,7 @@ impl Draft<'_> {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        let path = path.to_owned();
+        let path = path.into();
         self.set.ops.push(RenameOp::Put { staged, path });
         self
     }
@@ -183,7 +185,7 @@ impl Draft<'_> {
 
     fn take(&mut self, path: &str) -> String {
         let (staged, expected) = (self.staging.new_name(), self.stamp(path));
-        let path = path.to_owned();
+        let path = path.into();
         self.set.ops.push(RenameOp::Take {
             path,
             staged: staged.clone(),
@@ -194,7 +196,7 @@ impl Draft<'_> {
 
     fn rename(&mut self, from: &str, to: &str) -> &mut Self {
         let staged = self.take(from);
-        let path = to.to_owned();
+        let path = to.into();
         self.set.ops.push(RenameOp::Put { staged, path });
         self
     }
@@ -204,7 +206,8 @@ impl Draft<'_> {
     }
 
     fn commit_with(self, options: &CommitOptions) -> Result<Committed, CommitError> {
-        self.staging.commit(&self.site.workdir, &self.set, options)
+        let clock = CommitClock::start(options.time);
+        (self.staging).commit(&self.site.workdir, &self.set, options, clock)
     }
 }
 

@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use toolhost_system::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use toolhost_system::io::Errno;
 
+use super::error::LISTED_MAX;
 use super::private::{names, open_dir};
 use super::renames::Renames;
 use super::stamp::{FileKind, of_stat};
 use crate::platform::mode;
+use crate::workdir::tree_path::TreePath;
 
 /// A file, directory or link that a commit gave a name in the workdir.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Left {
     /// Its path.
-    pub(super) path: String,
+    pub(super) path: TreePath,
     pub(super) stamp: LeftStamp,
     /// What is in a directory that the transaction made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tree: Option<Vec<TreeEntry>>,
 }
 
@@ -71,9 +71,9 @@ impl TreeEntry {
 }
 
 /// Returns the paths of what others have made, changed or removed in directories that a commit made.
-pub(super) fn changed_trees(renames: &Renames<'_>, left: &[Left]) -> Vec<String> {
+pub(super) fn changed_trees(renames: &Renames<'_>, left: &[&Left]) -> Vec<String> {
     let tops: HashSet<u64> = left.iter().map(|left| left.stamp.inode()).collect();
-    let changed = |left: &Left| {
+    let changed = |left: &&Left| {
         let before = left.tree.as_ref()?;
         let now = renames
             .place(&left.path)
@@ -82,10 +82,10 @@ pub(super) fn changed_trees(renames: &Renames<'_>, left: &[Left]) -> Vec<String>
             .and_then(|dir| read_tree(dir, &tops));
         match now {
             Ok(now) => difference(before, &now).map(|path| format!("{}/{path}", left.path)),
-            Err(_) => Some(left.path.clone()),
+            Err(_) => Some(left.path.to_string()),
         }
     };
-    left.iter().filter_map(changed).collect()
+    left.iter().filter_map(changed).take(LISTED_MAX).collect()
 }
 
 /// Returns the paths of what a commit has put into the workdir and others have changed since. What is not
@@ -95,9 +95,9 @@ pub(super) fn changed_since(renames: &Renames<'_>, left: &[Left]) -> Result<Vec<
     for left in left {
         let now = renames.stat(&left.path)?.as_ref().map(LeftStamp::of);
         match now.filter(|now| now.inode() == left.stamp.inode()) {
-            Some(now) if left.stamp.is_as(&now) => there.push(left.clone()),
-            Some(_) => changed.push(left.path.clone()),
-            None => {}
+            Some(now) if left.stamp.is_as(&now) => there.push(left),
+            Some(_) if changed.len() < LISTED_MAX => changed.push(left.path.to_string()),
+            Some(_) | None => {}
         }
     }
     changed.extend(changed_trees(renames, &there));

@@ -2,14 +2,14 @@
 //!
 //! An undo has the guarantees of a commit. It cannot be undone itself: what the call had made is removed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io;
 
 use cap_std::fs::Dir;
 use toolhost_system::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
-use super::error::{CommitError, StagingError, UndoError};
+use super::error::{CommitError, LISTED_MAX, StagingError, UndoError};
 use super::journal::{self, Committed, Journal, JournalOp, Mark, WorkdirPlace};
 use super::namespace::check;
 use super::records::{UndoRecord, committed, progress_of, remove};
@@ -30,7 +30,7 @@ pub struct Undone {
     pub id: String,
     /// What the caller of the commit called it.
     pub label: String,
-    /// The paths in the workdir that are as they were before it.
+    /// The paths in the workdir that are as they were before it: the first 1,000.
     pub files: Vec<String>,
 }
 
@@ -59,6 +59,7 @@ impl StagingRoot {
             label: journal.plan.label.clone(),
             committed: journal::written(&dir).ok()?,
             files: changed(&journal),
+            count: journal.plan.count(),
             bytes: mark.bytes,
         })
     }
@@ -155,6 +156,8 @@ impl StagingRoot {
             CommitError::Failed { .. }
             | CommitError::WriteProtected { .. }
             | CommitError::Busy { .. }
+            | CommitError::TooLarge { .. }
+            | CommitError::Late { .. }
             | CommitError::HalfDone { .. } => {
                 let reason = error.to_string();
                 UndoError::BadRecord { path, reason }
@@ -202,10 +205,9 @@ fn failed(step: &str, source: io::Error) -> UndoError {
     UndoError::Failed { step, source }
 }
 
-/// Returns the paths that a commit changed.
+/// Returns the first paths that a commit changed.
 fn changed(journal: &Journal) -> Vec<String> {
-    let paths = journal.plan.ops.iter().map(|op| op.path().to_owned());
-    paths.collect::<BTreeSet<_>>().into_iter().collect()
+    journal.plan.files(LISTED_MAX)
 }
 
 /// Checks that everything is as the commit left it: the renames backwards conflict with nothing.
@@ -222,10 +224,12 @@ fn check_left(renames: &Renames<'_>, journal: &Journal) -> Result<(), CommitErro
             Some(now) if left.stamp.is_as(&LeftStamp::of(&now)) => {
                 stamps.insert(left.stamp.inode(), of_stat(&now));
             }
-            _ => files.push(left.path.clone()),
+            _ if files.len() < LISTED_MAX => files.push(left.path.to_string()),
+            _ => {}
         }
     }
-    files.extend(changed_trees(renames, &journal.plan.left));
+    let left: Vec<_> = journal.plan.left.iter().collect();
+    files.extend(changed_trees(renames, &left));
     if !files.is_empty() {
         return Err(CommitError::Conflict { files });
     }
@@ -258,5 +262,5 @@ fn check_left(renames: &Renames<'_>, journal: &Journal) -> Result<(), CommitErro
     }
     let read = Vec::new();
     let set = ChangeSet { ops, read };
-    check(renames, &set, &WriteProtected::default()).map(drop)
+    check(renames, &set, &WriteProtected::default(), None).map(drop)
 }

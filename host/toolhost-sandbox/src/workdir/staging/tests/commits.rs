@@ -351,7 +351,7 @@ fn a_tree_of_any_depth_is_committed_undone_and_removed() {
         here.create_dir(name).unwrap();
         here = here.open_dir(name).unwrap();
     }
-    let path = "deep".to_owned();
+    let path = "deep".into();
     draft.set.ops.push(RenameOp::Put { staged, path });
     draft.commit().unwrap();
     assert!(site.path.join("deep/deeper/deeper").is_dir());

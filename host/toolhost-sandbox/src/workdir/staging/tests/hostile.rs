@@ -78,6 +78,51 @@ fn journals_with_names_that_lead_out_are_refused_and_nothing_is_touched() {
 }
 
 #[test]
+fn directories_that_lead_out_or_are_missing_are_refused() {
+    for (dirs, dir) in [
+        ("\"..\"", 0),
+        ("\"a\",\"a/../..\"", 0),
+        ("\"/etc\"", 0),
+        ("\"\"", 0),
+        ("\"a\"", 1),
+        ("", 0),
+    ] {
+        let top = tempfile::tempdir().unwrap();
+        let site = Site::at(top.path());
+        let op =
+            format!("{{\"take\":{{\"dir\":{dir},\"path\":\"x\",\"staged\":\"f0\",\"inode\":1}}}}");
+        let plan = plan(&site, &op).replace("\"version\":1", "\"version\":2");
+        let plan = plan.replace("\"ops\"", &format!("\"dirs\":[{dirs}],\"ops\""));
+        let dir = planted(&site, &plan);
+        let recovered = site.root.recover().unwrap();
+        assert_eq!(recovered.left.len(), 1, "{plan}");
+        assert!(recovered.left[0].reason.contains("journal is invalid"));
+        assert!(dir.join("f0").exists() && site.tree().is_empty());
+    }
+}
+
+#[test]
+fn journals_of_both_versions_are_taken_back() {
+    for (version, dirs, place) in [
+        (1, "", "\"path\":\"dir/x\""),
+        (2, "\"dirs\":[\"dir\"],", "\"dir\":0,\"path\":\"x\""),
+    ] {
+        let top = tempfile::tempdir().unwrap();
+        let site = Site::at(top.path());
+        fs::create_dir(site.path.join("dir")).unwrap();
+        let dir = planted(&site, "");
+        let inode = fs::metadata(dir.join("f0")).unwrap().ino();
+        let op = format!("{{\"take\":{{{place},\"staged\":\"f0\",\"inode\":{inode}}}}}");
+        let plan = plan(&site, &op).replace("\"version\":1", &format!("\"version\":{version}"));
+        let plan = plan.replace("\"ops\"", &format!("{dirs}\"ops\""));
+        fs::write(dir.join(JOURNAL), plan).unwrap();
+        assert_eq!(site.root.recover().unwrap().taken_back, 1, "{version}");
+        assert_eq!(site.read("dir/x").as_deref(), Some("staged"));
+        assert!(!dir.exists());
+    }
+}
+
+#[test]
 fn bent_journals_are_refused_and_what_is_staged_is_kept() {
     let top = tempfile::tempdir().unwrap();
     let site = Site::at(top.path());
@@ -86,7 +131,7 @@ fn bent_journals_are_refused_and_what_is_staged_is_kept() {
         String::new(),
         "\n".into(),
         "not JSON\n".into(),
-        good.replace("\"version\":1", "\"version\":2"),
+        good.replace("\"version\":1", "\"version\":3"),
         good.replace("\"label\"", "\"other\""),
         good.replace("[]", "[{\"remove\":{\"path\":\"a\"}}]"),
         format!("{good}{{\"unknown\":1}}\n"),

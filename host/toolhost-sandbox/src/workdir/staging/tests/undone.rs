@@ -175,10 +175,10 @@ fn the_oldest_commits_are_dropped_beyond_the_limits() {
     }
     assert_eq!(records().len(), 3);
     // The file that is replaced now is small, the next one is not.
-    write(&big, &keeping(3, 20_000)).unwrap();
+    write(&big, &keeping(3, 40_000)).unwrap();
     assert_eq!(records().len(), 3);
     assert_eq!(
-        write("5", &keeping(3, 20_000)),
+        write("5", &keeping(3, 40_000)),
         None,
         "it alone is too large"
     );
