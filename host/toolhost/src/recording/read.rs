@@ -14,6 +14,9 @@ use super::file::{BlobLine, Detail, EndLine, FORMAT, HeaderLine};
 /// Largest `.call` file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
 
+/// Most bytes of host calls that are recorded: of a file, the rest is left for arguments, message and result.
+pub(super) const RECORDED_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
+
 /// Most host calls of a file. Each takes more memory than its line.
 const CALLS_MAX: usize = 1_000_000;
 

@@ -8,6 +8,7 @@ use toolhost_contract::Redactor;
 use toolhost_sandbox::RecordOptions;
 
 use super::call_recording::CallRecording;
+use super::read::RECORDED_BYTES_MAX;
 
 /// Receives a [`CallRecording`] of each call of a component, once the call has ended: also of each poll and
 /// cancellation of a pending call. Cheap to clone.
@@ -42,7 +43,7 @@ impl CallRecorder {
     }
 
     /// Sets the most bytes of the host calls of a recording. Beyond them the recording ends, and the call
-    /// goes on. Default 64 MiB.
+    /// goes on. Default 64 MiB. More than 128 MiB count as 128 MiB: a file with more might not be read.
     #[must_use]
     pub fn with_bytes_max(mut self, bytes: u64) -> Self {
         self.bytes_max = Some(bytes);
@@ -51,7 +52,8 @@ impl CallRecorder {
 
     pub(crate) fn options(&self, redactor: &Redactor) -> RecordOptions {
         let mut options = RecordOptions::new(redactor.clone());
-        options.max_bytes = self.bytes_max.unwrap_or(options.max_bytes);
+        let bytes = self.bytes_max.unwrap_or(options.max_bytes);
+        options.max_bytes = bytes.min(RECORDED_BYTES_MAX);
         options
     }
 
@@ -61,5 +63,20 @@ impl CallRecorder {
         if received.is_err() {
             tracing::error!(tool, "the receiver of a recording panicked");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::FILE_BYTES_MAX;
+    use super::*;
+
+    #[test]
+    fn no_more_is_recorded_than_is_read_again() {
+        let recorder = CallRecorder::new(|_| {});
+        let bytes = |recorder: CallRecorder| recorder.options(&Redactor::default()).max_bytes;
+        assert_eq!(bytes(recorder.clone()), 64 << 20);
+        assert_eq!(bytes(recorder.clone().with_bytes_max(1_000)), 1_000);
+        assert!(bytes(recorder.with_bytes_max(u64::MAX)) <= FILE_BYTES_MAX / 2);
     }
 }
