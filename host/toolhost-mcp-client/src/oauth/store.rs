@@ -194,6 +194,11 @@ impl McpCredentialStore for McpCredentialFiles {
     }
 
     fn save(&self, key: &McpCredentialKey, credentials: &[u8]) -> io::Result<()> {
+        if credentials.len() as u64 > BYTES_MAX {
+            let reason =
+                "the server's credentials have more than 256 KiB, and could not be read again";
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+        }
         self.make_dir()?;
         let temporary = self.path(key, &format!("{}.new", std::process::id()));
         let _ = fs::remove_file(&temporary);
@@ -271,6 +276,18 @@ mod tests {
         let mode = fs::metadata(dir.path().join("a/b")).unwrap().mode();
         assert_eq!(mode & 0o777, 0o700);
         assert!(store.remove(&one).unwrap() && !store.remove(&one).unwrap());
+    }
+
+    #[test]
+    fn credentials_that_would_not_be_read_again_are_not_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = McpCredentialFiles::new(dir.path());
+        let one = key("https://a.example/");
+        let largest = vec![b'x'; usize::try_from(BYTES_MAX).unwrap()];
+        store.save(&one, &largest).unwrap();
+        let refused = store.save(&one, &[&*largest, b"x"].concat());
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(*store.load(&one).unwrap().unwrap(), largest);
     }
 
     #[test]
