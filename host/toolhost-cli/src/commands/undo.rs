@@ -76,7 +76,7 @@ fn print_list(records: &[UndoRecord], as_json: bool) -> Result<(), Failure> {
     }
     let lines = records.iter().map(|record| {
         let (id, time) = (&record.id, Timestamp(record.committed));
-        let (call, files) = (text::line(&record.label), record.files.len());
+        let (call, files) = (text::line(&record.label), record.count);
         let files = text::counted(files, "file");
         format!("{id}  {time}  {call}  {files}")
     });

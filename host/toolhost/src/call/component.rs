@@ -159,6 +159,7 @@ impl<'a> ComponentRun<'a> {
             tool: &tool.item.name,
             call_id: self.call_id,
             access: self.permit.grants.workdir,
+            deadline: self.permit.limits.deadline,
             locale: turn.locale(),
         };
         let (changes, staging) = (self.permit.changes, turn.agent().host.staging.as_ref());

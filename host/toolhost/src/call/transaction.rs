@@ -1,6 +1,7 @@
 //! The transaction of a call whose policy says `workdir: transactional` or `durable`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, WorkdirChanges};
 use toolhost_sandbox::{
@@ -9,6 +10,9 @@ use toolhost_sandbox::{
 };
 
 use super::cancellation::note_commit;
+
+/// Least time that a commit has until its first rename, whatever the deadline of its call is.
+const TIME_MIN: Duration = Duration::from_secs(10);
 
 /// Keeps what a call changes apart from its workdir. Dropping it drops the changes.
 pub(super) struct CallTransaction<'a> {
@@ -24,6 +28,8 @@ pub(super) struct TransactionCall<'a> {
     pub(super) call_id: &'a str,
     /// What the call may do in its workdir.
     pub(super) access: WorkdirAccess,
+    /// How long the call may take. Its commit has the same time again.
+    pub(super) deadline: Duration,
     pub(super) locale: Locale,
 }
 
@@ -94,6 +100,7 @@ impl<'a> CallTransaction<'a> {
         options.protected = self.protected;
         options.durability = self.durability;
         options.label = format!("{tool} {}", self.call.call_id);
+        options.time = self.call.deadline.max(TIME_MIN);
         // Calls that wait keep no thread, and can still be stopped.
         let turn = workdir.commit_turn().await;
         note_commit();
@@ -157,6 +164,8 @@ fn not_committed(tool: &ToolName, error: &CommitError, locale: Locale) -> ToolEr
         CommitError::Conflict { .. } => ToolErrorCode::WorkdirConflict,
         CommitError::WriteProtected { .. } => ToolErrorCode::Denied,
         CommitError::Busy { .. } => ToolErrorCode::Busy,
+        CommitError::TooLarge { .. } => ToolErrorCode::DiskLimit,
+        CommitError::Late { .. } => ToolErrorCode::Timeout,
         CommitError::Failed { .. } | CommitError::HalfDone { .. } | _ => {
             tracing::error!(%tool, %error, ?error, "the changes of a call were not committed");
             let message = match error {
