@@ -1,9 +1,14 @@
 //! The tests of files again, each call as a transaction: what a guest gets, and what lies in the workdir after the
 //! commit, is as in a direct call.
 
+use std::fs;
 use std::process::Command;
 
-use toolhost_tests::TRANSACTIONAL;
+use serde_json::{Value, json};
+use toolhost_sandbox::{CommitOptions, StagingRoot};
+use toolhost_tests::{TRANSACTIONAL, Work, invocation, prepared};
+
+use super::probe::Ran;
 
 /// The groups that run again.
 const GROUPS: [&str; 8] = [
@@ -50,4 +55,41 @@ fn every_case_of_the_tests_of_files_holds_in_a_transactional_workdir() {
     let [output, errors] = [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(ran.status.success(), "{output}\n{errors}");
     assert!(output.contains("a_guest_gets_the_same_results_as_the_host"));
+}
+
+#[tokio::test]
+async fn what_a_call_changes_and_its_memory_have_one_limit() {
+    const FILES: usize = 3_000;
+    let work = Work::new();
+    let state = tempfile::tempdir_in(work.dir.path().parent().unwrap()).unwrap();
+    let staging = StagingRoot::open(state.path()).unwrap();
+    let steps: Vec<Value> = (0..FILES)
+        .map(|file| json!({"op": "unlink-file-at", "path": file.to_string()}))
+        .collect();
+    let run = async |limit: Option<u64>| {
+        for file in 0..FILES {
+            fs::write(work.path(&file.to_string()), "").unwrap();
+        }
+        let mut request = invocation("run", &json!({ "script": steps }), None);
+        let workdir = match limit {
+            None => work.workdir.clone(),
+            Some(_) => work.workdir.transactional(&staging).unwrap(),
+        };
+        request.workdir = Some(workdir.clone());
+        request.limits.memory_bytes = limit.unwrap_or(request.limits.memory_bytes);
+        let ran = Ran::of(prepared("fs_probe").await.call(request).await);
+        workdir.commit(&CommitOptions::default()).unwrap();
+        ran
+    };
+    // The memory of the tool alone.
+    let direct = run(None).await;
+    assert!(direct.codes().iter().all(|code| *code == "ok"));
+    let limit = direct.report.usage.memory_peak + (2 << 20);
+    let ran = run(Some(limit)).await;
+    let removed = ran.codes().iter().filter(|code| **code == "ok").count();
+    assert!((1_000..FILES).contains(&removed), "{removed}");
+    assert!(ran.codes().contains(&"insufficient-memory"));
+    assert!(ran.report.usage.memory_peak <= limit);
+    let left = fs::read_dir(work.dir.path()).unwrap().count();
+    assert_eq!(left, FILES - removed);
 }
