@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolhost_sandbox::{CommitOptions, StagingRoot};
+use toolhost_sandbox::{CommitOptions, SandboxError, StagingRoot, Workdir};
 use toolhost_tests::{TRANSACTIONAL, Work, invocation, prepared};
 
 use super::probe::Ran;
@@ -66,30 +66,31 @@ async fn what_a_call_changes_and_its_memory_have_one_limit() {
     let steps: Vec<Value> = (0..FILES)
         .map(|file| json!({"op": "unlink-file-at", "path": file.to_string()}))
         .collect();
-    let run = async |limit: Option<u64>| {
-        for file in 0..FILES {
-            fs::write(work.path(&file.to_string()), "").unwrap();
-        }
+    for file in 0..FILES {
+        fs::write(work.path(&file.to_string()), "").unwrap();
+    }
+    let run = async |workdir: &Workdir, limit: Option<u64>| {
         let mut request = invocation("run", &json!({ "script": steps }), None);
-        let workdir = match limit {
-            None => work.workdir.clone(),
-            Some(_) => work.workdir.transactional(&staging).unwrap(),
-        };
         request.workdir = Some(workdir.clone());
         request.limits.memory_bytes = limit.unwrap_or(request.limits.memory_bytes);
-        let ran = Ran::of(prepared("fs_probe").await.call(request).await);
-        workdir.commit(&CommitOptions::default()).unwrap();
-        ran
+        prepared("fs_probe").await.call(request).await
     };
-    // The memory of the tool alone.
-    let direct = run(None).await;
-    assert!(direct.codes().iter().all(|code| *code == "ok"));
-    let limit = direct.report.usage.memory_peak + (2 << 20);
-    let ran = run(Some(limit)).await;
-    let removed = ran.codes().iter().filter(|code| **code == "ok").count();
-    assert!((1_000..FILES).contains(&removed), "{removed}");
-    assert!(ran.codes().contains(&"insufficient-memory"));
-    assert!(ran.report.usage.memory_peak <= limit);
-    let left = fs::read_dir(work.dir.path()).unwrap().count();
-    assert_eq!(left, FILES - removed);
+    let transaction = || work.workdir.transactional(&staging).unwrap();
+    // What the tool needs by itself, and a megabyte for 3,000 names.
+    let direct = Work::new();
+    let alone = run(&direct.workdir, None).await.usage.memory_peak;
+    let limit = alone + (1 << 20);
+    let report = run(&transaction(), Some(limit)).await;
+    let is_refused = matches!(report.outcome, Err(SandboxError::OutOfMemory { .. }));
+    assert!(is_refused, "{:?}", report.outcome);
+    assert!(report.usage.memory_peak <= limit);
+    let left = || fs::read_dir(work.dir.path()).unwrap().count();
+    assert_eq!(left(), FILES);
+    // With enough of it.
+    let workdir = transaction();
+    let ran = Ran::of(run(&workdir, Some(alone + (8 << 20))).await);
+    assert!(ran.codes().iter().all(|code| *code == "ok"));
+    assert!(ran.report.usage.memory_peak > alone + (2 << 20));
+    workdir.commit(&CommitOptions::default()).unwrap();
+    assert_eq!(left(), 0);
 }

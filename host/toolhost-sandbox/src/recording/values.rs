@@ -71,7 +71,10 @@ impl<'a> Encoder<'a> {
                 };
                 Value::Object(fields.iter().map(field).collect())
             }
-            Val::Flags(names) => names.iter().map(|name| self.text(name)).collect(),
+            Val::Flags(names) => {
+                self.bytes += NAME_BYTES * names.len() as u64;
+                names.iter().map(|name| self.text(name)).collect()
+            }
             Val::Variant(name, None) => self.text(name),
             Val::Variant(name, Some(payload)) => {
                 self.bytes += NAME_BYTES + name.len() as u64;

@@ -227,8 +227,10 @@ impl Overlay {
 /// Changes, each with the path in the staging directory of the file whose digest is added to it.
 #[derive(Default)]
 struct Changes {
-    /// The first ones by their paths, the last of them on top.
+    /// The first ones by their paths, the last of them on top: no more than are listed, and one.
     first: BinaryHeap<(FileChange, Option<String>)>,
+    /// Bytes of their paths.
+    path_bytes: usize,
     /// Whether there are more, or some at paths longer than the system takes.
     is_cut: bool,
 }
@@ -239,8 +241,14 @@ impl Changes {
     }
 
     fn push(&mut self, change: FileChange, staged: Option<String>) {
+        self.path_bytes += change.path.len();
         self.first.push((change, staged));
-        if self.first.len() > FILES_MAX {
+        while let Some((last, _)) = self.first.peek() {
+            let rest = self.path_bytes - last.path.len();
+            if self.first.len() <= FILES_MAX && rest <= PATH_BYTES_MAX {
+                break;
+            }
+            self.path_bytes = rest;
             self.first.pop();
             self.is_cut = true;
         }

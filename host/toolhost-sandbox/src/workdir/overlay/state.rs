@@ -144,7 +144,7 @@ pub(super) struct State {
 
 /// Bytes of memory for a changed name, beside its own: here, in the list of renames, in the check of the list and
 /// in the journal.
-const NAME_BYTES: u64 = 1_280;
+const NAME_BYTES: u64 = 1_536;
 
 /// Bytes of memory for a name in a directory that the transaction has made: the commit reads it.
 const MADE_NAME_BYTES: u64 = 512;
@@ -153,7 +153,7 @@ const MADE_NAME_BYTES: u64 = 512;
 const DIR_BYTES: u64 = 768;
 
 /// Bytes of memory for a file that was opened.
-const OPENED_BYTES: u64 = 768;
+const OPENED_BYTES: u64 = 896;
 
 /// How often the path of a directory is held: of the lower layer, of the merged view, and in the journal.
 const PATH_COPIES: u64 = 4;
