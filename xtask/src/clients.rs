@@ -26,9 +26,14 @@ fn test_typescript(workspace: &Workspace) -> Result<()> {
     packages::install_npm(&client)?;
     let mut node = sources::in_own_cache(Command::new("node"), workspace);
     // Named one by one: releases of Node differ in what they do with a folder.
-    node.args(["--test", "test/client.test.mjs", "test/line.test.mjs", "test/page.test.mjs"])
-        .current_dir(&client)
-        .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?);
+    node.args([
+        "--test",
+        "test/client.test.mjs",
+        "test/line.test.mjs",
+        "test/page.test.mjs",
+    ])
+    .current_dir(&client)
+    .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?);
     child::run(&mut node)
 }
 

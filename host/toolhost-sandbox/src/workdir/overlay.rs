@@ -18,6 +18,7 @@ mod lookup;
 mod names;
 mod open_lower;
 mod rename;
+mod snapshot;
 mod state;
 mod view;
 mod walk;

@@ -10,6 +10,7 @@ mod commit;
 mod error;
 mod journal;
 mod namespace;
+mod plan;
 mod plan_text;
 mod private;
 mod records;

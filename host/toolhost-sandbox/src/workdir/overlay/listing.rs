@@ -7,21 +7,11 @@ use cap_std::fs::Dir;
 use toolhost_system::io::Errno;
 
 use super::error::errno_of;
+use super::snapshot::{ENTRY_BYTES, Snapshot};
+use super::state::{Entry, Shown};
 use super::view::Overlay;
-use crate::accounting::call_memory::HeldMemory;
 use crate::workdir::file_id;
 use crate::workdir::staging::FileKind;
-
-/// The changed entries of a directory, as they were when a listing began. Listings between two changes share it.
-#[derive(Debug)]
-pub(super) struct Snapshot {
-    /// Sorted by name. Without a kind where the name is removed.
-    entries: Vec<(Arc<str>, Option<FileKind>)>,
-    _memory: Option<HeldMemory>,
-}
-
-/// Bytes of memory for an entry of a snapshot, beside its name.
-const ENTRY_BYTES: u64 = 48;
 
 /// How a listing of a directory's own entries becomes that of the merged view. It shows the directory as it was
 /// when the listing began.
@@ -73,8 +63,8 @@ impl Overlay {
             .keys()
             .map(|name| ENTRY_BYTES + name.len() as u64);
         let memory = state.hold(bytes.sum())?;
-        let shown = |(name, entry): (&Arc<str>, &super::state::Entry)| {
-            let kind = entry.shows.as_ref().map(super::state::Shown::kind);
+        let shown = |(name, entry): (&Arc<str>, &Entry)| {
+            let kind = entry.shows.as_ref().map(Shown::kind);
             (Arc::clone(name), kind)
         };
         let snapshot = Arc::new(Snapshot {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use toolhost_contract::FileId;
 use toolhost_system::io::Errno;
 
-use super::listing::Snapshot;
 use super::open_lower::OpenLower;
+use super::snapshot::Snapshot;
 use crate::accounting::call_memory::{CallMemory, HeldMemory};
 use crate::workdir::staging::{FileKind, Staging, Stamp};
 use crate::workdir::tree_path::{ByPath, TreePath};
@@ -144,7 +144,7 @@ pub(super) struct State {
 
 /// Bytes of memory for a changed name, beside its own: here, in the list of renames, in the check of the list and
 /// in the journal.
-const NAME_BYTES: u64 = 1_536;
+const NAME_BYTES: u64 = 1_280;
 
 /// Bytes of memory for a name in a directory that the transaction has made: the commit reads it.
 const MADE_NAME_BYTES: u64 = 512;

@@ -11,10 +11,9 @@ use toolhost_system::io::Errno;
 use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;
 use super::error::{CommitError, LISTED_MAX};
-use super::journal::{
-    self, BYTES_MAX, Committed as EndMark, JournalOp, Mark, Plan, Progress, WorkdirPlace,
-};
+use super::journal::{self, BYTES_MAX, Committed as EndMark, Mark, Progress};
 use super::namespace::{Checked, Placed, check, staged_dir};
+use super::plan::{JournalOp, Plan, WorkdirPlace};
 use super::private::is_empty;
 use super::records::{UndoLimits, prune};
 use super::recovery::finish_dead;
@@ -139,19 +138,24 @@ impl Staging {
         let left = to_leave(&dir, placed, &clock)?;
         let left = left.map_err(|error| before("reading the changes", error))?;
 
-        let plan = Plan::new(place, options.label.clone(), ops, left);
-        plan.write(&dir).map_err(|error| match error.kind() {
-            io::ErrorKind::FileTooLarge => CommitError::TooLarge {
-                bytes_max: BYTES_MAX,
-            },
-            _ => before("writing the journal", error),
-        })?;
+        let plan = Plan {
+            workdir: place,
+            label: options.label.clone(),
+            ops,
+            left,
+        };
         clock.check()?;
-        let synced = Ok(()).and_then(|()| match options.durability {
-            Durability::Process => Ok(()),
-            Durability::Power => Ok(sync_file_system(&*dir)?),
-        });
-        synced.map_err(|error| before("writing the journal", error))?;
+        journal::write(&dir, &plan).map_err(|error| {
+            if error.kind() == io::ErrorKind::FileTooLarge {
+                let bytes_max = BYTES_MAX;
+                return CommitError::TooLarge { bytes_max };
+            }
+            before("writing the journal", error)
+        })?;
+        if options.durability == Durability::Power {
+            let synced = sync_file_system(&*dir);
+            synced.map_err(|errno| before("writing the journal", errno.into()))?;
+        }
         let commit = Commit {
             renames,
             set,

@@ -13,7 +13,7 @@ use toolhost_system::io::Errno;
 use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;
 use super::error::{CommitError, LISTED_MAX};
-use super::journal::{JournalOp, is_tree_path};
+use super::plan::{JournalOp, is_tree_path};
 use super::private::open_dir;
 use super::renames::{Mounts, Place, Renames, place};
 use super::stamp::{FileKind, Stamp, of_stat};

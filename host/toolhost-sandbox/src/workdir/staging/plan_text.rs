@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::journal::{JournalOp, Plan, WorkdirPlace, is_path, is_staged_name, is_tree_path};
+use super::plan::{JournalOp, Plan, WorkdirPlace, is_path, is_staged_name, is_tree_path};
 use super::tree::{Left, LeftStamp, TreeEntry};
 use crate::workdir::tree_path::TreePath;
 
@@ -244,5 +244,10 @@ pub(super) fn read_plan(line: &[u8]) -> Result<Plan, String> {
     };
     let ops = text.ops.into_iter().map(op).collect::<Result<_, _>>()?;
     let left = text.left.into_iter().map(left).collect::<Result<_, _>>()?;
-    Ok(Plan::new(text.workdir, text.label, ops, left))
+    Ok(Plan {
+        workdir: text.workdir,
+        label: text.label,
+        ops,
+        left,
+    })
 }

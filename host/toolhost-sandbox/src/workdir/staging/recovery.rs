@@ -9,7 +9,8 @@ use toolhost_system::fs::fstat;
 use toolhost_system::io::Errno;
 
 use super::error::{StagingError, named};
-use super::journal::{self, Committed, Journal, Progress, WorkdirPlace};
+use super::journal::{self, Committed, Journal, Progress};
+use super::plan::WorkdirPlace;
 use super::private::not_private;
 use super::records::{committed, progress_of, remove};
 use super::renames::Renames;

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::error::LISTED_MAX;
-use super::journal::{JournalOp, Plan};
+use super::plan::{JournalOp, Plan};
 use super::renames::{Fault, Renames};
 use super::step::{Step, reach};
 use super::tree::changed_since;

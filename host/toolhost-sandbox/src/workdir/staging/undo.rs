@@ -10,8 +10,9 @@ use toolhost_system::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::{CommitError, LISTED_MAX, StagingError, UndoError};
-use super::journal::{self, Committed, Journal, JournalOp, Mark, WorkdirPlace};
+use super::journal::{self, Committed, Journal, Mark};
 use super::namespace::check;
+use super::plan::{JournalOp, WorkdirPlace};
 use super::records::{UndoRecord, committed, progress_of, remove};
 use super::recovery::finish_dead;
 use super::renames::Renames;

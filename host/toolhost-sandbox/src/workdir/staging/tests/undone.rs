@@ -239,7 +239,7 @@ fn an_undo_that_breaks_off_leaves_the_commit_whole_and_can_be_repeated() {
 
 #[test]
 fn a_directory_with_the_inode_of_a_removed_workdir_gets_none_of_its_files() {
-    use super::super::journal::WorkdirPlace;
+    use super::super::plan::WorkdirPlace;
     let top = tempfile::tempdir().unwrap();
     let site = Site::at(top.path());
     site.write("secret", "secret");
