@@ -210,15 +210,18 @@ async fn two_sandboxes_can_use_one_cache_concurrently() {
             let own = top.path().to_owned();
             tokio::task::spawn_blocking(move || {
                 let own = sandbox(&own);
-                futures_executor::block_on(own.prepare(guest("echo"))).map(|(tool, _)| tool)
+                futures_executor::block_on(own.prepare(guest("echo")))
             })
         })
         .collect();
+    let mut compiled = 0;
     for racer in racers {
-        let tool = racer.await.unwrap().unwrap();
+        let (tool, origin) = racer.await.unwrap().unwrap();
+        compiled += usize::from(origin == CodeOrigin::Compiled);
         let report = tool.call(invocation("say", &json!({"a": 1}), None)).await;
         assert!(report.outcome.is_ok());
     }
+    assert_eq!(compiled, 1);
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     assert_eq!(origin, CodeOrigin::Cached);
     artifact_path(top.path());

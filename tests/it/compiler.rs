@@ -41,6 +41,15 @@ async fn refused(compiler: Compiler, time: Duration, component: Vec<u8>) -> Prep
         .unwrap_err()
 }
 
+/// Returns a guest with a custom section, so that it is another component for each number.
+fn numbered(name: &str, number: usize) -> Vec<u8> {
+    let mut component = guest(name);
+    let digits = format!("{number:04}");
+    // The id of custom sections, the length, and the name.
+    component.extend([&[0, 5, 4], digits.as_bytes()].concat());
+    component
+}
+
 /// Returns a small component within every static limit that takes long to compile.
 fn slow_to_compile() -> Vec<u8> {
     let mut body = String::new();
@@ -169,24 +178,25 @@ async fn cached_components_do_not_queue_and_queueing_does_not_count_as_compile_t
     assert_eq!(kept.unwrap().1, CodeOrigin::Compiled);
 
     let turns = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
-    let own = cached("sleep", Duration::from_secs(1));
-    let prepare = |name: &'static str| {
+    let time = Duration::from_millis(250);
+    let own = cached("sleep", time);
+    let prepare = |component: Vec<u8>| {
         let own = own.clone();
-        tokio::spawn(async move { own.prepare(guest(name)).await })
+        tokio::spawn(async move { own.prepare(component).await })
     };
     let started = Instant::now();
-    let mut compiling: Vec<_> = (0..turns).map(|_| prepare("trap")).collect();
+    let mut compiling: Vec<_> = (0..turns).map(|n| prepare(numbered("trap", n))).collect();
     eventually("every compile slot is busy", || children().len() == turns).await;
     let (_, origin) = own.prepare(guest("echo")).await.unwrap();
     assert_eq!(origin, CodeOrigin::Cached);
     assert_eq!(children().len(), turns, "every compile slot is still busy");
-    compiling.push(prepare("recurse"));
+    compiling.push(prepare(guest("recurse")));
     for compiled in compiling {
         let error = compiled.await.unwrap().unwrap_err();
         assert!(matches!(error, PrepareError::TooSlow { .. }), "{error:?}");
     }
     // The time of the last one began when its compile started; its limit is four times as long.
-    assert!(started.elapsed() >= Duration::from_secs(8));
+    assert!(started.elapsed() >= 8 * time);
 }
 
 #[tokio::test]

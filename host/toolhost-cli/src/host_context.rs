@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use toolhost::{
-    Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox, SandboxConfig,
+    Host, HostBuilder, HostError, LoadError, LoadedBundle, Policy, Sandbox, SandboxConfig,
+    ToolName,
     http::HttpConfig,
     manifest::{Diagnostic, Severity, YamlSource},
     recording::CallRecorder,
@@ -172,7 +173,42 @@ impl HostContext {
     }
 
     pub(crate) async fn load(&self, bundle: &Path) -> Result<LoadedBundle, Failure> {
-        let loaded = self.host.load(bundle).await;
+        self.loaded(self.host.load(bundle).await)
+    }
+
+    /// Loads a bundle, and prepares the component of one tool, or none.
+    pub(crate) async fn load_for(
+        &self,
+        bundle: &Path,
+        tool: Option<&ToolName>,
+    ) -> Result<LoadedBundle, Failure> {
+        let tools = tool.map(|tool| tool.resource().clone());
+        self.loaded(self.host.load_tools(bundle, tools.as_slice()).await)
+    }
+
+    /// Loads a bundle for a call of the tool with this name, and prepares its component alone. If the bundle has no such
+    /// Tool or McpServer, all are prepared: the tool may be the host's own, and a similar name is suggested.
+    pub(crate) async fn load_for_call(
+        &self,
+        bundle: &Path,
+        tool: &str,
+    ) -> Result<LoadedBundle, Failure> {
+        let Ok(tool) = ToolName::parse(tool) else {
+            return self.load(bundle).await;
+        };
+        let loaded = self.load_for(bundle, Some(&tool)).await?;
+        let (resources, name) = (loaded.bundle(), tool.resource());
+        let mut tools = resources.tools().iter();
+        let mut servers = resources.mcp_servers().iter();
+        let is_declared = tools.any(|tool| tool.metadata.name == *name)
+            || servers.any(|(server, _)| server.spec.prefix == *name);
+        if is_declared {
+            return Ok(loaded);
+        }
+        self.load(bundle).await
+    }
+
+    fn loaded(&self, loaded: Result<LoadedBundle, LoadError>) -> Result<LoadedBundle, Failure> {
         self.progress.idle();
         loaded.map_err(|error| Failure::of_bundle(error, self.policy.as_ref()))
     }

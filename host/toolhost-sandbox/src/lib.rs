@@ -45,6 +45,7 @@ pub use host::http::{
     SystemResolver,
 };
 pub use kernel_features::KernelFeatures;
+pub use prepare::PrepareStage;
 pub use recording::options::{
     RecordOptions, ReplayEnd, ReplayError, ReplayObserver, ReplayOptions, ReplayReport, ReplayStep,
 };

@@ -3,17 +3,18 @@
 mod describe;
 
 use std::error::Error as StdError;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use wasmtime::component::Component;
 use wasmtime::{Engine, OutOfMemory};
 
 use crate::PrepareError;
 use crate::call::spare::stock::Spares;
-use crate::component::cache::ComponentRecord;
+use crate::component::cache::{CompileLock, CompileQueue, CompileTurn, ComponentRecord, FileStamp};
 use crate::component::code::{ComponentCode, load};
 use crate::component::code_origin::CodeOrigin;
 use crate::component::digest::ComponentDigest;
@@ -32,8 +33,21 @@ use describe::{describe, reason};
 /// How long a component waits while others are compiled.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
+/// How long a component that waits for another process does so before it looks again: at first, and at most.
+const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+
 /// Seconds that a compiler may take for each second of processor time, as it shares the machine.
 const WALL_PER_PROCESSOR: u32 = 4;
+
+/// What takes long while a component is prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PrepareStage {
+    /// It is compiled: 0.2–30 s.
+    Compiling,
+    /// Another process with the same cache compiles it, or as many other components as the machine has cores for.
+    Waiting,
+}
 
 /// Where the code of a component is.
 enum Found {
@@ -47,6 +61,10 @@ struct Uncompiled {
     bytes: Vec<u8>,
     digest: ComponentDigest,
     facts: ComponentFacts,
+    /// The artifact that the cache had and did not map.
+    refused: Option<FileStamp>,
+    /// None without a cache.
+    queue: Option<CompileQueue>,
 }
 
 /// A component that was compiled now.
@@ -56,13 +74,18 @@ struct New {
     facts: ComponentFacts,
     /// Whether it may be stored in the cache.
     is_cacheable: bool,
+    /// Held until it is stored.
+    lock: Option<CompileLock>,
 }
 
-/// What compiling gave.
-enum Compiled {
-    Now(New),
-    /// Another call had compiled it while this one waited.
+/// Whether a component can be compiled now.
+enum Begun {
+    /// None without a cache.
+    Turn(Option<CompileTurn>),
+    /// Another call, or another process, has compiled it meanwhile.
     Meanwhile(PreparedTool),
+    /// Another process compiles it, or others.
+    Blocked,
 }
 
 impl Sandbox {
@@ -71,7 +94,10 @@ impl Sandbox {
     /// Compiling takes 0.2–30 s, mapping some milliseconds. A component that is compiled is checked
     /// against [`CompileLimits`](crate::CompileLimits) first; one from the cache is checked again if it
     /// was checked against other limits, or by another release of this crate. A component that is not in
-    /// the cache waits while others are compiled, for an hour at most. Dropping the future ends a
+    /// the cache waits while others are compiled, for an hour at most. Processes that share a cache compile a
+    /// component once, and half as many components at a time as there are cores; who waits for another process
+    /// looks again every 50 ms, and compiles anyway once that one has held the same lock for
+    /// [`CompileLimits::time`](crate::CompileLimits::time). Dropping the future ends a
     /// [`Compiler`](crate::Compiler); without one, a thread compiles, and continues to its end.
     ///
     /// # Errors
@@ -80,11 +106,12 @@ impl Sandbox {
         &self,
         bytes: Vec<u8>,
     ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
-        self.prepare_again(bytes, &[]).await
+        self.prepare_again(bytes, &[], |_| {}).await
     }
 
     /// Prepares a component as [`Self::prepare`] does, or returns the one of `earlier` that this sandbox
-    /// prepared from the same bytes.
+    /// prepared from the same bytes. Calls `on_stage` when it begins to compile, and when it begins to wait for
+    /// another process.
     ///
     /// # Errors
     /// [`PrepareError`] says why this host cannot run it.
@@ -92,9 +119,10 @@ impl Sandbox {
         &self,
         bytes: Vec<u8>,
         earlier: &[PreparedTool],
+        on_stage: impl Fn(PrepareStage) + Send + Sync,
     ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
         let started = Instant::now();
-        let prepared = self.prepare_uncounted(bytes, earlier).await;
+        let prepared = self.prepare_uncounted(bytes, earlier, &on_stage).await;
         let origin = prepared.as_ref().ok().map(|(_, origin)| *origin);
         self.0.prepared.add(origin);
         if let Ok((tool, origin)) = &prepared {
@@ -112,19 +140,39 @@ impl Sandbox {
         &self,
         bytes: Vec<u8>,
         earlier: &[PreparedTool],
+        on_stage: &(impl Fn(PrepareStage) + Send + Sync),
     ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
         let (sandbox, earlier) = (Arc::clone(&self.0), earlier.to_vec());
         let found = self.on_thread(move || find(&sandbox, bytes, &earlier));
-        let uncompiled = match found.await?? {
+        let mut uncompiled = match found.await?? {
             Found::Ready(tool, origin) => return Ok((tool, origin)),
             Found::Uncompiled(uncompiled) => uncompiled,
         };
-        match self.compile(uncompiled).await? {
-            Compiled::Now(new) => {
-                let tool = self.describe_and_store(new).await?;
-                Ok((tool, CodeOrigin::Compiled))
+        let (started, mut wait) = (Instant::now(), LOOK_AGAIN.0);
+        loop {
+            let left = MAX_WAIT.saturating_sub(started.elapsed());
+            let permit = self.compile_permit(left).await?;
+            let (same, begun) = self.begin(uncompiled).await?;
+            uncompiled = same;
+            match begun {
+                Begun::Turn(turn) => {
+                    on_stage(PrepareStage::Compiling);
+                    let new = self.compile(uncompiled, permit, turn).await?;
+                    let tool = self.describe_and_store(new).await?;
+                    return Ok((tool, CodeOrigin::Compiled));
+                }
+                Begun::Meanwhile(tool) => return Ok((tool, CodeOrigin::Cached)),
+                Begun::Blocked => {}
             }
-            Compiled::Meanwhile(tool) => Ok((tool, CodeOrigin::Cached)),
+            drop(permit);
+            if left.is_zero() {
+                return Err(PrepareError::WaitedTooLong { limit: MAX_WAIT });
+            }
+            if wait == LOOK_AGAIN.0 {
+                on_stage(PrepareStage::Waiting);
+            }
+            self.within(wait, pending::<()>()).await;
+            wait = (wait * 2).min(LOOK_AGAIN.1);
         }
     }
 
@@ -137,33 +185,50 @@ impl Sandbox {
         Ok(ComponentFacts::new(bytes, info))
     }
 
+    /// Waits while this process compiles other components.
+    async fn compile_permit(&self, time: Duration) -> Result<OwnedSemaphorePermit, PrepareError> {
+        let permit = Arc::clone(&self.0.compiling).acquire_owned();
+        let permit = self.within(time, permit).await;
+        let too_long = PrepareError::WaitedTooLong { limit: MAX_WAIT };
+        permit.ok_or(too_long)?.map_err(host_failed)
+    }
+
+    /// Finds out whether a component can be compiled now, on a thread.
+    async fn begin(
+        &self,
+        mut component: Box<Uncompiled>,
+    ) -> Result<(Box<Uncompiled>, Begun), PrepareError> {
+        let sandbox = Arc::clone(&self.0);
+        let work = move || {
+            let begun = begin(&sandbox, &mut component)?;
+            Ok((component, begun))
+        };
+        self.on_thread(work).await?
+    }
+
     /// Compiles a component on a thread of its own.
-    async fn compile(&self, component: Box<Uncompiled>) -> Result<Compiled, PrepareError> {
-        let clock = &self.0.executor.clock;
+    async fn compile(
+        &self,
+        component: Box<Uncompiled>,
+        permit: OwnedSemaphorePermit,
+        turn: Option<CompileTurn>,
+    ) -> Result<New, PrepareError> {
         let limit = self.0.config.compile.time_for(component.bytes.len());
         let timeout = match self.0.config.compiler {
             Some(_) => limit.saturating_mul(WALL_PER_PROCESSOR),
             None => limit,
         };
-        let permit = clock
-            .within(MAX_WAIT, Arc::clone(&self.0.compiling).acquire_owned())
-            .await
-            .ok_or(PrepareError::WaitedTooLong { limit: MAX_WAIT })?
-            .map_err(host_failed)?;
         let sandbox = Arc::clone(&self.0);
         // Dropped with this future, which ends the compiler.
         let (cancelled, _alive) = oneshot::channel::<()>();
         let work = move || {
-            // Held until the compiler ends.
-            let _permit = permit;
-            // Another call may have compiled it meanwhile.
-            if let Some(tool) = cached(&sandbox, component.digest, &component.bytes)? {
-                return Ok(Compiled::Meanwhile(tool));
-            }
+            // Both are held until the compiler ends.
+            let (_permit, turn) = (permit, turn);
             let Uncompiled {
                 bytes,
                 digest,
                 facts,
+                ..
             } = *component;
             let started = Instant::now();
             let compiled = compile(&sandbox, bytes, || !cancelled.is_closed());
@@ -173,14 +238,15 @@ impl Sandbox {
                 image,
                 is_cacheable,
             } = compiled?;
-            Ok(Compiled::Now(New {
+            Ok(New {
                 code: link(&sandbox, &component, image, &facts)?,
                 digest,
                 facts,
                 is_cacheable,
-            }))
+                lock: turn.and_then(CompileTurn::leave_slot),
+            })
         };
-        let compiled = clock.within(timeout, self.on_thread(work)).await;
+        let compiled = self.within(timeout, self.on_thread(work)).await;
         compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?
     }
 
@@ -200,6 +266,7 @@ impl Sandbox {
             digest,
             facts,
             is_cacheable,
+            lock,
         } = new;
         let handlers = describe(&self.0, &code, ComponentId::of(&facts.sha256)).await?;
         let sandbox = Arc::clone(&self.0);
@@ -213,6 +280,7 @@ impl Sandbox {
                 let image = code.memory.image();
                 cache.store(digest, code.pre.component(), image, &record);
             }
+            drop(lock);
             PreparedTool::new(&sandbox, code, digest, record)
         };
         self.on_thread(work).await
@@ -231,16 +299,39 @@ fn find(
     if let Some(same) = same {
         return Ok(Found::Ready(same.clone(), CodeOrigin::Reused));
     }
+    let cache = sandbox.cache.as_ref();
+    let refused = cache.and_then(|cache| cache.stamp(digest));
     if let Some(tool) = cached(sandbox, digest, &bytes)? {
         return Ok(Found::Ready(tool, CodeOrigin::Cached));
     }
-    let info = read(&bytes, &sandbox.config.compile)?;
+    let limits = &sandbox.config.compile;
+    let info = read(&bytes, limits)?;
     info.check()?;
+    let patience = limits.time_for(bytes.len());
     Ok(Found::Uncompiled(Box::new(Uncompiled {
         facts: ComponentFacts::new(&bytes, info),
         digest,
+        refused,
+        queue: cache.map(|cache| cache.queue(digest, sandbox.compile_slots, patience)),
         bytes,
     })))
+}
+
+/// Takes the locks for compiling a component, unless its artifact is there meanwhile.
+fn begin(sandbox: &Arc<SandboxInner>, component: &mut Uncompiled) -> Result<Begun, PrepareError> {
+    let (Some(cache), Some(queue)) = (&sandbox.cache, &mut component.queue) else {
+        return Ok(Begun::Turn(None));
+    };
+    let turn = queue.try_begin();
+    let stamp = cache.stamp(component.digest);
+    if stamp != component.refused {
+        // Nobody waits while it is verified.
+        drop(turn);
+        component.refused = stamp;
+        let tool = cached(sandbox, component.digest, &component.bytes)?;
+        return Ok(tool.map_or(Begun::Blocked, Begun::Meanwhile));
+    }
+    Ok(turn.map_or(Begun::Blocked, |turn| Begun::Turn(Some(turn))))
 }
 
 /// Maps a component from the cache. None where it is not there.

@@ -59,6 +59,8 @@ pub(crate) struct SandboxInner {
     pub(crate) memory: Arc<Quota>,
     pub(crate) open_files: Arc<Quota>,
     pub(crate) compiling: Arc<Semaphore>,
+    /// How many components are compiled at once, here and in all processes with the same cache.
+    pub(crate) compile_slots: usize,
     pub(crate) cache: Option<ComponentCache>,
     pub(crate) prepared: PreparedCounters,
     pub(crate) network: Arc<Network>,
@@ -87,6 +89,7 @@ impl Sandbox {
         let clock = executor.clock.clone();
         let admission = Admission::new(&config, Arc::clone(&memory), epoch, clock);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let compile_slots = (cores / 2).max(1);
         Ok(Self(Arc::new(SandboxInner {
             idle_memory: IdleMemory::new(config.idle_memory_bytes, share),
             spares: SpareBudget::new(&config),
@@ -96,7 +99,8 @@ impl Sandbox {
             executor,
             memory,
             open_files: Arc::new(Quota::open_files(share)),
-            compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
+            compiling: Arc::new(Semaphore::new(compile_slots)),
+            compile_slots,
             cache,
             prepared: PreparedCounters::default(),
             network,

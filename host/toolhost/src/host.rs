@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use toolhost_contract::{Redactor, ResourceName};
 use toolhost_sandbox::{
-    CodeOrigin, Sandbox, SandboxConfig, SandboxStartError, StagingError, StagingRoot, Workdir,
-    WorkdirError, WorkdirRules,
+    CodeOrigin, PrepareStage, Sandbox, SandboxConfig, SandboxStartError, StagingError, StagingRoot,
+    Workdir, WorkdirError, WorkdirRules,
 };
 use toolhost_store::make_private;
 
@@ -59,6 +59,13 @@ pub enum LoadProgress {
         tool: ResourceName,
         /// Size of the component in bytes.
         bytes: u64,
+    },
+    /// A component that is being prepared takes longer than mapping it.
+    Slow {
+        /// Name of its Tool.
+        tool: ResourceName,
+        /// Why.
+        stage: PrepareStage,
     },
     /// A component is ready.
     Prepared {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolhost_contract::ToolResult;
+use toolhost_contract::{ToolName, ToolResult};
 use toolhost_sandbox::Workdir;
 use toolhost_store::{NotPrivate, make_private_beneath};
 
@@ -98,6 +98,14 @@ impl Instance {
     /// stopped, for example at its deadline, returns an error although the call has not ended.
     pub async fn poll_reply(&self, handle: &str) -> PollReply {
         self.0.pending().poll(&self.0, handle).await
+    }
+
+    /// Returns the tool whose component a poll of this handle, or its cancellation, runs: its Tool must be
+    /// [loaded](crate::Host::load_tools). None for a call that has ended or runs in the background, and for a handle
+    /// that is not this instance's.
+    pub async fn polled_tool(&self, handle: &str) -> Option<ToolName> {
+        let name = self.0.pending().polled_tool(&self.0, handle).await?;
+        ToolName::parse(&name).ok()
     }
 
     /// Cancels a pending call. A background call of this process is stopped; of one in another process,

@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolhost_contract::ToolErrorCode;
+use toolhost_contract::{ResourceName, ToolErrorCode};
 use toolhost_manifest::bundle::{
     Bundle, BundleView, Diagnostic, LoadError, MANIFEST, OpenBundle, Place, ReadError, WriteGuard,
 };
@@ -27,7 +27,7 @@ use crate::oauth::granted;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::{RegisteredTool, ToolRegistry};
 use agents::Shared;
-use component::{Component, Components, Prepared, prepare_all};
+use component::{Component, Components, Needed, Prepared, prepare_all};
 use names::{overlays_of, taken_names};
 use register::{Found, register};
 use ungranted::not_granted;
@@ -40,7 +40,29 @@ impl Host {
     /// # Errors
     /// [`LoadError`] contains all findings at once.
     pub async fn load(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
-        load(&self.0, path.as_ref(), BundleView::default(), None).await
+        let view = BundleView::default();
+        load(&self.0, path.as_ref(), view, None, Needed::All).await
+    }
+
+    /// Loads a bundle as [`Self::load`] does, but prepares only the components of some Tools: for a program that
+    /// makes one call and ends. Names that no Tool has are ignored. The catalogs have the tools of what was prepared
+    /// alone; [`LoadedBundle::reload`] prepares all.
+    ///
+    /// Of the whole bundle are still checked: the manifest, the policy and its names, that each entry can be read and
+    /// is not older than its sources, and the signatures of packages; all its files are write-protected. Of the
+    /// components of other Tools nothing is known but their bytes: whether they compile, which handlers they serve,
+    /// what they import, and whether they differ from `toolhost.lock`. So [`LoadedBundle::lock`],
+    /// [`LoadedBundle::components`] and [`LoadedBundle::diagnostics`] leave them out.
+    ///
+    /// # Errors
+    /// [`LoadError`] contains all findings at once.
+    pub async fn load_tools(
+        &self,
+        path: impl AsRef<Path>,
+        tools: &[ResourceName],
+    ) -> Result<LoadedBundle, LoadError> {
+        let view = BundleView::default();
+        load(&self.0, path.as_ref(), view, None, Needed::Of(tools)).await
     }
 
     /// Loads a bundle again from its path, as [`LoadedBundle::reload`] does, but under the policy of this
@@ -50,7 +72,8 @@ impl Host {
     /// [`LoadError`] contains all findings at once. The bundle that was loaded before is unaffected.
     pub async fn reload(&self, bundle: &LoadedBundle) -> Result<LoadedBundle, LoadError> {
         let view = BundleView::default();
-        load(&self.0, bundle.source(), view, Some(bundle.clone())).await
+        let previous = Some(bundle.clone());
+        load(&self.0, bundle.source(), view, previous, Needed::All).await
     }
 }
 
@@ -90,7 +113,8 @@ impl LoadedBundle {
     ///
     /// Spec: requirements-v1 §12.4.
     pub async fn reload_with(&self, view: BundleView) -> Result<Self, LoadError> {
-        load(&self.0.host, self.source(), view, Some(self.clone())).await
+        let previous = Some(self.clone());
+        load(&self.0.host, self.source(), view, previous, Needed::All).await
     }
 }
 
@@ -100,13 +124,14 @@ async fn load(
     source: &Path,
     view: BundleView,
     previous: Option<LoadedBundle>,
+    needed: Needed<'_>,
 ) -> Result<LoadedBundle, LoadError> {
     let path = source.to_owned();
     let open = host.sandbox.compute(move || Bundle::open_with(&path, view));
     let open = open.await.map_err(|error| failed(source, error))??;
     let open = Arc::new(open);
     let earlier = previous.as_ref().map(|bundle| component::of(&bundle.0));
-    let components = prepare_all(host, &open, &earlier.unwrap_or_default()).await;
+    let components = prepare_all(host, &open, &earlier.unwrap_or_default(), needed).await;
     let (host_of_bundle, path) = (Arc::clone(host), source.to_owned());
     let assemble = move || assemble(&host_of_bundle, &open, components, path, previous.as_ref());
     let assembled = host.sandbox.compute(assemble).await;
@@ -207,7 +232,8 @@ fn found(policy: &Policy, open: &OpenBundle, components: Vec<Prepared>) -> Found
         .extend(policy.unknown_names(open.bundle()));
     for (tool, component) in open.bundle().tools().iter().zip(components) {
         match component {
-            Ok(component) => {
+            Ok(None) => {}
+            Ok(Some(component)) => {
                 let Component { prepared, package } = component;
                 register(open, tool, &prepared, &mut found);
                 if let Some(package) = package {

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::json;
-use toolhost::{Host, Step, WorkdirError};
+use toolhost::{Host, ResourceName, Step, WorkdirError};
 use toolhost_manifest::bundle::built::{Source, Stamp};
 use toolhost_tests::test_host::{TestHost, open_step, tool_call, write_bundle, yaml};
 use toolhost_tests::{guest, sandbox};
@@ -266,9 +266,8 @@ async fn a_link_that_leads_to_the_bundle_cannot_be_changed() {
     assert!(!at("work/tools").exists() && at("work/mine").exists());
 }
 
-/// Opens a step of a bundle whose entry is source, with its built component. The workdir is the folder
-/// above.
-async fn of_source(top: &Path) -> Step {
+/// Writes a bundle whose entry is source, with its built component. Returns its manifest.
+fn source_bundle(top: &Path, tool: &str) -> String {
     let at = |path: &str| top.join(path);
     for folder in ["a/tool/src", "a/.toolhost", "a/node_modules", "a/data"] {
         std::fs::create_dir_all(at(folder)).unwrap();
@@ -277,7 +276,7 @@ async fn of_source(top: &Path) -> Step {
     for file in files {
         std::fs::write(at("a").join(file), "source").unwrap();
     }
-    let manifest = yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
+    let manifest = yaml(&[(tool, "climb_out_of_workdir", &["run"])]);
     let manifest = manifest.replace("./climb_out_of_workdir.wasm", "./tool/index.ts");
     write_bundle(&at("a"), &manifest, &[]);
     let stamp = Stamp {
@@ -292,11 +291,42 @@ async fn of_source(top: &Path) -> Step {
     };
     let mut component = guest("climb_out_of_workdir");
     stamp.put_on(&mut component).unwrap();
-    std::fs::write(at("a/.toolhost/climb.wasm"), component).unwrap();
+    std::fs::write(at(&format!("a/.toolhost/{tool}.wasm")), component).unwrap();
+    manifest
+}
+
+/// Opens a step of a bundle whose entry is source. The workdir is the folder above.
+async fn of_source(top: &Path) -> Step {
+    source_bundle(top, "climb");
     let host = Host::builder().sandbox(sandbox()).build().unwrap();
-    let loaded = host.load(at("a")).await.unwrap();
+    let loaded = host.load(top.join("a")).await.unwrap();
     let workdir = host.workdir(top).unwrap();
     open_step(&loaded.only_agent().unwrap(), "key", &workdir).await
+}
+
+#[tokio::test]
+async fn the_files_of_tools_that_a_load_leaves_out_are_protected() {
+    let top = tempfile::tempdir().unwrap();
+    let of_source = source_bundle(top.path(), "other");
+    let manifest = yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
+    let bundle = top.path().join("a");
+    let both = format!("{manifest}\n---\n{of_source}");
+    write_bundle(&bundle, &both, &["climb_out_of_workdir"]);
+    let host = Host::builder().sandbox(sandbox()).build().unwrap();
+    let climb = [ResourceName::parse("climb").unwrap()];
+    let loaded = host.load_tools(&bundle, &climb).await.unwrap();
+    assert_eq!(loaded.components().len(), 1);
+    let workdir = host.workdir(top.path()).unwrap();
+    let step = open_step(&loaded.only_agent().unwrap(), "key", &workdir).await;
+    let kept = [
+        "/a/.toolhost/other.wasm",
+        "/a/tool/index.ts",
+        "/a/tool/src/more.ts",
+    ];
+    let read = || kept.map(|path| std::fs::read(top.path().join(&path[1..])).unwrap());
+    let before = read();
+    refused(&step, &["write", "unlink", "rename"], &kept, "/mine").await;
+    assert_eq!(read(), before);
 }
 
 #[tokio::test]

@@ -5,7 +5,9 @@
     reason = "a test program that prints its environment"
 )]
 
+use std::os::unix::process::parent_id;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use toolhost_sandbox::Compiler;
 
@@ -14,9 +16,14 @@ fn main() -> ExitCode {
         Some("spin") => loop {
             std::hint::spin_loop();
         },
-        Some("sleep") => loop {
-            std::thread::park();
-        },
+        Some("sleep") => {
+            let parent = parent_id();
+            // Its parent may be killed.
+            while parent_id() == parent {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            ExitCode::FAILURE
+        }
         Some("garbage") => {
             println!("this is no compiled component");
             ExitCode::SUCCESS

@@ -8,6 +8,7 @@ use toolhost::recording::{CallRecorder, CallRecording};
 use toolhost::text::shell_word;
 use toolhost::{ErrorCode, LiveBundle, ToolCall, ToolErrorCode, ToolResult, ToolStatus, TurnStart};
 
+use super::caller::Runs;
 use super::recording_file::RecordingFile;
 use super::{caller, changesets, mcp_servers};
 use crate::args::{CallArgs, PendingArgs};
@@ -24,7 +25,8 @@ const CALL_ID: &str = "call_1";
 pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, tool) = args.target()?;
     let input = args.args.read().await?;
-    let caller = caller::open(bundle, &args.caller, StateRoot::Optional, settings).await?;
+    let runs = Runs::Tool(&tool);
+    let caller = caller::open(bundle, runs, &args.caller, StateRoot::Optional, settings).await?;
     let workdir = caller.instance.workdir();
     let file = args.record.as_deref();
     let file = file.map(|path| RecordingFile::new(path, workdir));
@@ -140,7 +142,8 @@ fn note_failed_call(result: &ToolResult, is_in_json: bool, settings: &Settings) 
 
 pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let caller = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
+    let runs = Runs::Handle(&handle);
+    let caller = caller::open(bundle, runs, &args.caller, StateRoot::Needed, settings).await?;
     let result = {
         let progress = Progress::start(settings.verbosity);
         let _phase = progress.waiting("polling");
@@ -153,7 +156,8 @@ pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit
 
 pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let caller = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
+    let runs = Runs::Handle(&handle);
+    let caller = caller::open(bundle, runs, &args.caller, StateRoot::Needed, settings).await?;
     let result = caller.instance.cancel(&handle).await;
     caller::print(&result, &args.caller, settings)?;
     Ok(match host_code(&result) {

@@ -11,7 +11,7 @@ use super::agent;
 use crate::args::CallerArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::host_context::{HostContext, StateRoot};
+use crate::host_context::{HostContext, StateRoot, note_policy_warnings};
 use crate::settings::Settings;
 use crate::terminal::{Verbosity, stdout};
 
@@ -23,9 +23,19 @@ pub(super) struct Caller {
     pub(super) keeps_state: bool,
 }
 
+/// Which component a command runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Runs<'a> {
+    /// That of the tool with this name, which may be any text.
+    Tool(&'a str),
+    /// That of the tool with this handle, if it has to be polled.
+    Handle(&'a str),
+}
+
 /// Loads the bundle and opens the instance. Without `--workdir` the state root is needed in any case.
 pub(super) async fn open(
     bundle: &Path,
+    runs: Runs<'_>,
     args: &CallerArgs,
     state_root: StateRoot,
     settings: &Settings,
@@ -38,14 +48,32 @@ pub(super) async fn open(
     // Before the bundle, which may take long to load.
     let given = args.workdir.as_deref();
     let given = given.map(|dir| workdir(&context.host, dir)).transpose()?;
-    let bundle = context.load_with_notes(bundle, settings).await?;
-    let agent = agent(&bundle, args.agent.as_deref(), settings)?;
+    let loaded = match runs {
+        Runs::Tool(tool) => context.load_for_call(bundle, tool).await?,
+        Runs::Handle(_) => context.load_for(bundle, None).await?,
+    };
+    note_policy_warnings(context.policy.as_ref(), &loaded, settings);
+    let agent = agent(&loaded, args.agent.as_deref(), settings)?;
     let workdir = match given {
         Some(workdir) => workdir,
-        None => workspace(&bundle, &args.instance, settings)?,
+        None => workspace(&loaded, &args.instance, settings)?,
+    };
+    let instance = agent.instance(args.instance.as_str(), workdir);
+    let polled = match runs {
+        Runs::Tool(_) => None,
+        Runs::Handle(handle) => instance.polled_tool(handle).await,
+    };
+    let (instance, bundle) = match polled {
+        None => (instance, loaded),
+        Some(tool) => {
+            let loaded = context.load_for(bundle, Some(&tool)).await?;
+            let agent = loaded.agent(instance.agent().name()).map_err(Failure::of)?;
+            let workdir = instance.workdir().clone();
+            (agent.instance(instance.key(), workdir), loaded)
+        }
     };
     Ok(Caller {
-        instance: agent.instance(args.instance.as_str(), workdir),
+        instance,
         bundle,
         keeps_state: context.keeps_state,
     })

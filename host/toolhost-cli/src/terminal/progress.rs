@@ -1,20 +1,22 @@
 //! Displays slow work as a line on a terminal, which is erased before anything else is printed.
 //!
-//! Nothing is displayed with `--quiet`, if stderr is not a terminal, or if `TERM` is `dumb`.
+//! There is no such line if stderr is not a terminal, or if `TERM` is `dumb`; then a start that compiles for longer than
+//! a second is a note. Nothing is displayed with `--quiet`.
 
 mod work;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use toolhost::LoadProgress;
+use toolhost::sandbox::PrepareStage;
 
 use crate::terminal::{Verbosity, stderr, text};
-use work::{Amount, AtOnce, Work};
+use work::{Amount, AtOnce, Work, line_of_stage};
 pub(crate) use work::{folder_bytes, size};
 
 /// Time between two updates of the line.
@@ -26,17 +28,22 @@ const MEASURE: Duration = Duration::from_secs(1);
 /// One frame of the spinner for each update.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
+/// How long a host compiles components, or waits for another process that does, before that is noted.
+const SLOW_START: Duration = Duration::from_secs(1);
+
 /// Displays the current work until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Progress {
     current: Current,
     painter: Option<Painter>,
+    /// Notes a slow start, in the place of the painter. The thread starts when a component is compiled.
+    notes: Option<Arc<OnceLock<Option<Painter>>>>,
 }
 
 /// The work that is not done yet, in the order begun.
 type Current = Arc<Mutex<Vec<Work>>>;
 
-/// The thread that writes the line. It ends when the sender is dropped.
+/// The thread that writes. It ends when the sender is dropped.
 type Painter = (Sender<()>, JoinHandle<()>);
 
 /// One piece of work. Dropping it ends its display.
@@ -51,17 +58,36 @@ impl Progress {
     pub(crate) fn start(verbosity: Verbosity) -> Self {
         let current = Current::default();
         let watching = Arc::clone(&current);
-        let is_displayed = verbosity > Verbosity::Quiet && stderr::has_progress();
-        let painter = is_displayed.then(|| start_painter(watching)).flatten();
-        Self { current, painter }
+        let (is_quiet, has_line) = (verbosity <= Verbosity::Quiet, stderr::has_progress());
+        let painter = (!is_quiet && has_line)
+            .then(|| start(watching, paint))
+            .flatten();
+        let notes = (!is_quiet && !has_line).then(Arc::default);
+        Self {
+            current,
+            painter,
+            notes,
+        }
     }
 
     /// Returns a listener for a host that loads bundles: it displays the components that are compiled.
     pub(crate) fn listener(&self) -> impl Fn(&LoadProgress) + Send + Sync + 'static {
         let current = Arc::clone(&self.current);
+        let notes = self.notes.as_ref().map(Arc::downgrade);
         move |progress| match progress {
             LoadProgress::Preparing { tool, bytes } => {
                 lock(&current).push(Work::compiling(tool.as_str(), *bytes));
+            }
+            LoadProgress::Slow { tool, stage } => {
+                let mut works = lock(&current);
+                let mut works = works.iter_mut();
+                if let Some(work) = works.find(|work| work.compiles(tool.as_str())) {
+                    work.enter(*stage);
+                }
+                // None once nothing is displayed any more.
+                if let Some(notes) = notes.as_ref().and_then(Weak::upgrade) {
+                    notes.get_or_init(|| start(Arc::clone(&current), note));
+                }
             }
             LoadProgress::Prepared { tool, .. } => {
                 lock(&current).retain(|work| !work.compiles(tool.as_str()));
@@ -160,7 +186,9 @@ impl Drop for Phase {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.painter.take() {
+        let notes = self.notes.take().and_then(Arc::into_inner);
+        let notes = notes.and_then(OnceLock::into_inner).flatten();
+        for (stop, thread) in self.painter.take().into_iter().chain(notes) {
             drop(stop);
             // The thread ends after at most one write.
             let _ = thread.join();
@@ -168,10 +196,10 @@ impl Drop for Progress {
     }
 }
 
-/// Starts the thread that displays the work. None where the system has no thread for it.
-fn start_painter(current: Current) -> Option<(Sender<()>, JoinHandle<()>)> {
+/// Starts a thread that displays the work. None where the system has no thread for it.
+fn start(current: Current, display: fn(&Current, &Receiver<()>)) -> Option<Painter> {
     let (stop, stopped) = channel();
-    let thread = std::thread::Builder::new().spawn(move || paint(&current, &stopped));
+    let thread = std::thread::Builder::new().spawn(move || display(&current, &stopped));
     Some((stop, thread.ok()?))
 }
 
@@ -216,6 +244,20 @@ fn paint(current: &Current, stopped: &Receiver<()>) {
     }
     if is_written {
         stderr::progress(None);
+    }
+}
+
+/// Writes a line about each stage of a slow start, once, until `stopped` is closed.
+fn note(current: &Current, stopped: &Receiver<()>) {
+    let mut stages = vec![PrepareStage::Compiling, PrepareStage::Waiting];
+    let mut pause = SLOW_START;
+    while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && !stages.is_empty() {
+        pause = TICK;
+        stages.retain(|stage| {
+            let line = line_of_stage(&lock(current), *stage);
+            // Not under the lock: a write to stderr may block.
+            line.inspect(|line| stderr::write(line)).is_none()
+        });
     }
 }
 

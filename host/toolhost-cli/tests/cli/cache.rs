@@ -1,9 +1,10 @@
 //! `toolhost cache`.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::terminal::{Ran, Terminal, guest};
 
@@ -173,4 +174,99 @@ fn an_unusable_cache_is_an_error_with_the_reason() {
     Ran::of(user.command(&["cache", "ls"]).env_clear())
         .fails(2, "the directory for compiled components is not known");
     user.run(&["cache"]).exits(2);
+}
+
+#[test]
+fn commands_that_run_one_tool_compile_it_alone_and_check_compiles_all() {
+    let user = User::new();
+    let tools: &[(&str, &[&str])] = &[
+        ("echo", &["say"]),
+        ("two_handlers", &["a"]),
+        ("pending", &["run"]),
+    ];
+    let bundle = user.0.bundle("b", tools);
+    let bundle = bundle.to_str().expect("it is UTF-8");
+    let compiled = || {
+        let entries = user.run(&["cache", "ls", "--json"]).exits(0).json();
+        let entries = entries["entries"].as_array().expect("a list").clone();
+        let mut handlers: Vec<_> = entries
+            .iter()
+            .map(|entry| entry["handlers"][0].as_str().expect("a name").to_owned())
+            .collect();
+        handlers.sort();
+        handlers
+    };
+    let clear = || user.run(&["cache", "clear"]).exits(0);
+
+    let call = ["call", bundle, "echo__say", "--args", r#"{"a":1}"#];
+    user.run(&[&call[..], &["--record", "../rec"]].concat())
+        .exits(0);
+    assert_eq!(compiled(), ["say"]);
+    clear();
+    user.run(&["replay", "../rec", "--bundle", bundle]).exits(0);
+    assert_eq!(compiled(), ["say"]);
+
+    let call = [
+        "call",
+        bundle,
+        "pending__run",
+        "--args",
+        r#"{"handle":"not yet"}"#,
+    ];
+    let handle = user.run(&call).exits(0).json()["handle"].clone();
+    let handle = handle.as_str().expect("a handle");
+    for (command, prepared) in [
+        ("poll", vec!["run"]),
+        ("cancel", vec!["run"]),
+        ("poll", vec![]),
+    ] {
+        clear();
+        user.run(&[command, bundle, handle]);
+        assert_eq!(compiled(), prepared, "{command}");
+    }
+
+    user.run(&["check", bundle]).exits(0);
+    assert_eq!(compiled(), ["a", "run", "say"]);
+}
+
+#[test]
+fn a_start_that_waits_for_another_process_prints_so() {
+    let user = User::new();
+    let bundle = user.0.bundle("b", &[("echo", &["say"])]);
+    user.run(&["cache", "ls"]).exits(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let lock = |slot| {
+        let path = user
+            .0
+            .path(&format!("home/.cache/toolhost/compile-{slot}.lock"));
+        let file = File::create(path).expect("it is made");
+        file.set_permissions(fs::Permissions::from_mode(0o600))
+            .expect("it is ours");
+        file.lock().expect("nobody else has it");
+        file
+    };
+    // As processes do that compile other components.
+    let slots: Vec<_> = (0..(cores / 2).max(1)).map(lock).collect();
+    let mut call = user.command(&["call"]);
+    call.arg(&bundle)
+        .arg("echo__say")
+        .arg("--workdir")
+        .arg(user.0.path("D"));
+    let mut waiting = call
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    let stderr = waiting.stderr.take().expect("it is piped");
+    BufReader::new(stderr)
+        .read_line(&mut line)
+        .expect("it is read");
+    let says = "note: waiting for another process that compiles components: echo (";
+    assert!(line.starts_with(says), "{line}");
+    assert!(waiting.try_wait().expect("it is asked").is_none());
+    drop(slots);
+    let ended = waiting.wait_with_output().expect("it ends");
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stdout).contains(r#""status":"ok""#));
 }

@@ -9,10 +9,11 @@
 //!
 //! This protects against corruption, other users and restored caches, but not against this user.
 //!
-//! Processes share a cache without a lock: rename makes a complete file appear, and a mapped file stays
-//! valid after it was removed.
+//! Processes read and write a cache without a lock: rename makes a complete file appear, and a mapped file stays
+//! valid after it was removed. Who compiles holds a [lock](compile_lock), so that others wait and map the result.
 
 mod artifact;
+mod compile_lock;
 mod eviction;
 mod private_file;
 mod record;
@@ -20,7 +21,7 @@ mod record;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use toolhost_contract::ExportName;
 use wasmtime::Engine;
@@ -31,6 +32,7 @@ use crate::component::digest::ComponentDigest;
 use crate::engine::memory::image::Image;
 use crate::platform::HAS_FD_PATH;
 use artifact::{Key, Name, Refused};
+pub(crate) use compile_lock::{CompileLock, CompileQueue, CompileTurn, FileStamp};
 use eviction::Item;
 use private_file::{private_dir, read_or_make_key, write_new};
 pub(crate) use record::ComponentRecord;
@@ -143,7 +145,7 @@ impl CacheVerdict {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheCleared {
-    /// Files: artifacts, and what was left of half-written ones.
+    /// Files: artifacts, what was left of half-written ones, and locks.
     pub files: u64,
     /// Bytes they had.
     pub bytes: u64,
@@ -242,7 +244,7 @@ impl ComponentCache {
         Some((verdict, None))
     }
 
-    /// Removes every artifact, whichever key signed it, and half-written ones. Code that is mapped stays
+    /// Removes every artifact, whichever key signed it, half-written ones, and locks. Code that is mapped stays
     /// valid; the next start compiles again. Other files stay.
     ///
     /// # Errors
@@ -295,6 +297,22 @@ impl ComponentCache {
                 None
             }
         }
+    }
+
+    /// Returns the file that an artifact is, without reading it. None where there is none.
+    pub(crate) fn stamp(&self, component: ComponentDigest) -> Option<FileStamp> {
+        FileStamp::of(&self.config.dir.join(self.name(component).to_string()))
+    }
+
+    /// Returns the queue of processes in which a component is compiled. Each holder of a lock is waited for as long as
+    /// `patience`.
+    pub(crate) fn queue(
+        &self,
+        component: ComponentDigest,
+        slots: usize,
+        patience: Duration,
+    ) -> CompileQueue {
+        CompileQueue::new(&self.config.dir, &self.name(component), slots, patience)
     }
 
     /// Stores an artifact. A failure is logged: it only makes the next start slower.

@@ -11,7 +11,7 @@ use futures_util::future::{self, Either};
 use futures_util::stream::FuturesUnordered;
 use indexmap::IndexMap;
 use tokio::sync::Mutex;
-use toolhost_contract::{ToolErrorCode, ToolResource};
+use toolhost_contract::{ResourceName, ToolErrorCode, ToolResource};
 use toolhost_manifest::bundle::package::{PackageOrigin, PackageReference, is_package};
 use toolhost_manifest::bundle::{CORE_MODULE_HELP, Diagnostic, Entry, OpenBundle, OtherFile};
 use toolhost_sandbox::{PrepareError, PreparedTool};
@@ -22,8 +22,25 @@ use crate::host::{HostInner, LoadProgress};
 use crate::loaded_bundle::LoadedInner;
 use crate::registry::Runs;
 
-/// The component of a Tool, or why there is none.
-pub(super) type Prepared = Result<Component, Box<Diagnostic>>;
+/// The component of a Tool, or why there is none. None where the load does not need it.
+pub(super) type Prepared = Result<Option<Component>, Box<Diagnostic>>;
+
+/// Which components a load prepares.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Needed<'a> {
+    All,
+    /// Those of the Tools with these names.
+    Of(&'a [ResourceName]),
+}
+
+impl Needed<'_> {
+    fn includes(self, tool: &ToolResource) -> bool {
+        match self {
+            Self::All => true,
+            Self::Of(names) => names.contains(&tool.metadata.name),
+        }
+    }
+}
 
 /// A component, and the package that it was in.
 #[derive(Clone)]
@@ -41,7 +58,9 @@ pub(super) struct Components {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Prepares the components of all Tools. Tools of one entry share a component.
+/// Reads the entries of all Tools, and prepares the components of those that are needed. Tools of one entry share a
+/// component. Entries of others are read too: what they were built of is write-protected, and a missing or
+/// unsigned one is an error.
 ///
 /// Entries are read one after another, in the order of the manifest, so that the same source exceeds the
 /// limit on the sources of a bundle each time. Meanwhile as many components as there are cores are
@@ -50,11 +69,13 @@ pub(super) async fn prepare_all(
     host: &HostInner,
     open: &Arc<OpenBundle>,
     earlier: &[PreparedTool],
+    needed: Needed<'_>,
 ) -> Components {
     let preparation = Preparation {
         host,
         open,
         earlier,
+        needed,
         reading: Mutex::default(),
     };
     let entries = by_entry(open.bundle().tools());
@@ -126,6 +147,7 @@ struct Preparation<'a> {
     open: &'a Arc<OpenBundle>,
     /// The components of an earlier load.
     earlier: &'a [PreparedTool],
+    needed: Needed<'a>,
     /// Held while an entry is read: one after an error may be read while another is.
     reading: Mutex<()>,
 }
@@ -154,12 +176,17 @@ impl Preparation<'_> {
     async fn prepare_shared(&self, tools: Vec<usize>, entry: Option<ReadEntry>) -> Vec<OfTool> {
         let (mut entry, mut ready) = (entry, None);
         let mut prepared = Vec::with_capacity(tools.len());
+        let is_needed = |index: &usize| {
+            let tool = self.tool(*index);
+            tool.is_some_and(|tool| self.needed.includes(tool))
+        };
+        let is_needed = tools.iter().any(is_needed);
         for index in tools {
             let Some(tool) = self.tool(index) else {
                 continue;
             };
             if let Some(component) = &ready {
-                prepared.push((index, Ok(Component::clone(component)), Vec::new()));
+                prepared.push((index, Ok(Option::clone(component)), Vec::new()));
                 continue;
             }
             let entry = match entry.take() {
@@ -167,7 +194,7 @@ impl Preparation<'_> {
                 None => self.read(tool).await,
             };
             let component = match entry {
-                Ok(entry) => self.prepare(tool, entry).await,
+                Ok(entry) => self.prepare(tool, entry, is_needed).await,
                 Err(finding) => Err(finding),
             };
             prepared.push(match component {
@@ -207,14 +234,18 @@ impl Preparation<'_> {
         })
     }
 
-    /// Prepares a component. Returns it with the files that it was built of.
+    /// Prepares a component, if it is needed. Returns it with the files that it was built of.
     async fn prepare(
         &self,
         tool: &ToolResource,
         entry: Entry,
-    ) -> Result<(Component, Vec<PathBuf>), Box<Diagnostic>> {
+        is_needed: bool,
+    ) -> Result<(Option<Component>, Vec<PathBuf>), Box<Diagnostic>> {
         let (host, name) = (self.host, &tool.metadata.name);
         self.check_signer(tool, &entry)?;
+        if !is_needed {
+            return Ok((None, entry.files));
+        }
         host.report(&LoadProgress::Preparing {
             tool: name.clone(),
             bytes: entry.component.len() as u64,
@@ -222,7 +253,11 @@ impl Preparation<'_> {
         let started = Instant::now();
         let file = OtherFile::of(tool.spec.entry.as_ref(), &entry.component);
         let is_core_module = file == Some(OtherFile::CoreModule);
-        let prepared = host.sandbox.prepare_again(entry.component, self.earlier);
+        let on_stage = |stage| {
+            let tool = name.clone();
+            host.report(&LoadProgress::Slow { tool, stage });
+        };
+        let prepared = (host.sandbox).prepare_again(entry.component, self.earlier, on_stage);
         let prepared = prepared.await;
         let (prepared, origin) = prepared.map_err(|error| {
             let finding = not_prepared(self.open, tool, &error);
@@ -237,7 +272,7 @@ impl Preparation<'_> {
             took: started.elapsed(),
         });
         let package = entry.package;
-        Ok((Component { prepared, package }, entry.files))
+        Ok((Some(Component { prepared, package }), entry.files))
     }
 
     /// Refuses a package where the policy requires a signature and the component source has verified none by the

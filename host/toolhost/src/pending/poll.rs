@@ -72,6 +72,18 @@ impl PendingCalls {
         })
     }
 
+    /// Returns the name of the tool whose component a poll of this handle runs. None if it runs none.
+    pub(crate) async fn polled_tool(
+        &self,
+        instance: &InstanceScope,
+        handle: &str,
+    ) -> Option<String> {
+        let handle = self.parse(handle).ok()?;
+        let record = self.find(instance, &handle).await.ok()?;
+        let is_waiting = matches!(record.state, State::Waiting { .. });
+        is_waiting.then_some(record.call.tool_name)
+    }
+
     /// Cancels a pending call: `E_TOOL_CANCELLED`, or the result that it already had.
     pub(crate) async fn cancel(&self, instance: &Arc<InstanceScope>, handle: &str) -> ToolResult {
         let cancelled = self.cancel_open(instance, handle).await;

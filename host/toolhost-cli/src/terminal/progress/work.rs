@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use toolhost::sandbox::PrepareStage;
+
 use crate::terminal::text;
 
 /// Work that takes longer is displayed.
@@ -23,6 +25,10 @@ pub(super) struct Work {
     pub(super) phase: Option<u64>,
     /// The tool whose component is compiled. Empty for other work.
     tool: String,
+    /// The component, with its size. Empty for other work.
+    component: String,
+    /// What takes long, if a host prepares a component and it is not in the cache.
+    stage: Option<PrepareStage>,
     what: String,
     at_once: AtOnce,
     pub(super) amount: Amount,
@@ -63,6 +69,8 @@ impl Work {
         Self {
             phase: None,
             tool: String::new(),
+            component: String::new(),
+            stage: None,
             what: text::line(what),
             at_once,
             amount: Amount::None,
@@ -75,11 +83,19 @@ impl Work {
             true => AtOnce::Yes,
             false => AtOnce::IfSlow,
         };
-        let what = format!("compiling {name} ({})", size(bytes));
+        let component = format!("{name} ({})", size(bytes));
+        let work = Self::new(&format!("compiling {component}"), at_once);
         Self {
             tool: name.to_owned(),
-            ..Self::new(&what, at_once)
+            component,
+            ..work
         }
+    }
+
+    /// Sets what takes long.
+    pub(super) fn enter(&mut self, stage: PrepareStage) {
+        self.stage = Some(stage);
+        self.what = format!("{} {}", what_of(stage), text::line(&self.component));
     }
 
     pub(super) fn with(self, amount: Amount) -> Self {
@@ -140,6 +156,24 @@ impl Amount {
     }
 }
 
+/// Returns what a host does in a stage, before the name of the component.
+fn what_of(stage: PrepareStage) -> &'static str {
+    if stage == PrepareStage::Waiting {
+        "waiting for another process that compiles"
+    } else {
+        "compiling"
+    }
+}
+
+/// Returns a line about the components in a stage, if there are any.
+pub(super) fn line_of_stage(all: &[Work], stage: PrepareStage) -> Option<String> {
+    let of_stage = all.iter().filter(|work| work.stage == Some(stage));
+    let components: Vec<&str> = of_stage.map(|work| work.component.as_str()).collect();
+    let listed = text::line(&components.join(", "));
+    let what = what_of(stage);
+    (!components.is_empty()).then(|| format!("note: {what} components: {listed}"))
+}
+
 /// Adds up the sizes of the files in a folder. Follows no links, and leaves out what cannot be read.
 pub(crate) fn folder_bytes(folder: &Path) -> u64 {
     let (mut bytes, mut entries) = (0_u64, 0);
@@ -191,6 +225,36 @@ mod tests {
         let call = Work::new("calling wait__seconds", AtOnce::IfSlowCall);
         check(&call, 999, None);
         check(&call, 3_000, Some("calling wait__seconds, 3 s"));
+    }
+
+    #[test]
+    fn a_stage_has_a_line_with_all_components_that_are_in_it() {
+        let mut all = [
+            Work::new("building notes", AtOnce::Yes),
+            Work::compiling("bash", 18_700_000),
+            Work::compiling("echo\u{1b}", 170_000),
+            Work::compiling("text", 170_000),
+        ];
+        assert_eq!(line_of_stage(&all, PrepareStage::Compiling), None);
+        all[1].enter(PrepareStage::Waiting);
+        let waiting = "waiting for another process that compiles bash (18.7 MB), 1 s";
+        assert_eq!(
+            all[1].line(Duration::from_secs(1)).as_deref(),
+            Some(waiting)
+        );
+        all[1].enter(PrepareStage::Compiling);
+        all[2].enter(PrepareStage::Compiling);
+        all[3].enter(PrepareStage::Waiting);
+        let line = line_of_stage(&all, PrepareStage::Compiling).unwrap();
+        assert!(
+            line.starts_with("note: compiling components: bash (18.7 MB), echo"),
+            "{line}"
+        );
+        assert!(!line.contains(toolhost::text::needs_escape), "{line:?}");
+        assert_eq!(
+            line_of_stage(&all, PrepareStage::Waiting).as_deref(),
+            Some("note: waiting for another process that compiles components: text (170 KB)")
+        );
     }
 
     #[test]

@@ -10,12 +10,12 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::Path;
 
-use toolhost_system::fs::{FileExt, MetadataExt};
+use toolhost_system::fs::FileExt;
 use toolhost_system::io::Errno;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::private_file::open;
+use super::private_file::{is_private, open};
 use super::record::ComponentRecord;
 use crate::component::tree_hash::{FileAnd, hash};
 use crate::engine::memory::image::{Image, PAGE};
@@ -229,10 +229,7 @@ pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Re
         _ => Refused::Io(error.into()),
     })?;
     let metadata = file.metadata()?;
-    let ours = metadata.is_file()
-        && metadata.uid() == toolhost_system::process::geteuid().as_raw()
-        && metadata.mode() & 0o022 == 0;
-    if !ours || metadata.len() > ARTIFACT_MAX {
+    if !is_private(&metadata) || metadata.len() > ARTIFACT_MAX {
         return Err(Refused::NotPrivate);
     }
     let length = metadata.len();

@@ -1,4 +1,5 @@
-//! Keeps a cache within its size: removes the least recently used artifacts, and half-written ones.
+//! Keeps a cache within its size: removes the least recently used artifacts, half-written ones, and locks of processes
+//! that ended.
 //!
 //! An artifact's modification time is when it was last used. Times are compared only with those of other
 //! files in the directory, so that the clock of the file system alone counts.
@@ -12,15 +13,17 @@ use tempfile::NamedTempFile;
 use toolhost_system::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
 use super::artifact::Name;
+use super::compile_lock::is_lock;
 use super::private_file::write_new;
 
-/// Age at which a half-written artifact counts as abandoned: writing the largest takes seconds.
+/// Age at which a half-written artifact, or a lock, counts as abandoned: writing the largest takes seconds, and nobody
+/// waits for a lock as long.
 const HALF_WRITTEN: Duration = Duration::from_secs(60 * 60);
 
 /// A file that the cache made.
 pub(super) struct Item {
     pub(super) path: PathBuf,
-    /// None where it is half-written.
+    /// None for a half-written one, and for a lock.
     pub(super) artifact: Option<Name>,
     pub(super) bytes: u64,
     pub(super) last_used: SystemTime,
@@ -46,7 +49,7 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<Item>> {
             continue;
         };
         let artifact = Name::parse(name);
-        if artifact.is_none() && !is_temporary(name) {
+        if artifact.is_none() && !is_temporary(name) && !is_lock(name) {
             continue;
         }
         // Another process may have removed it meanwhile. Symbolic links are not followed.
@@ -82,7 +85,7 @@ pub(super) fn touch(file: &File) {
 }
 
 /// Removes the least recently used artifacts, but never the one just stored, until the rest takes at most
-/// `limit` bytes. Removes abandoned half-written ones.
+/// `limit` bytes. Removes abandoned half-written ones and locks.
 pub(super) fn sweep(dir: &Path, just_stored: &Path, limit: u64) -> io::Result<()> {
     let now = fs::metadata(just_stored).and_then(|stored| stored.modified());
     let now = match now {
@@ -120,7 +123,7 @@ pub(super) fn write_with_room(
     })
 }
 
-/// Removes abandoned half-written artifacts.
+/// Removes abandoned half-written artifacts and locks.
 pub(super) fn remove_abandoned(dir: &Path) -> io::Result<()> {
     // An empty file takes no space of a full disk, and has the time of the file system.
     let now = write_new(dir, b"", 0o600)?
@@ -130,11 +133,11 @@ pub(super) fn remove_abandoned(dir: &Path) -> io::Result<()> {
     without_abandoned(list(dir)?, now).map(drop)
 }
 
-/// Removes abandoned half-written artifacts. Returns the complete ones.
+/// Removes abandoned half-written artifacts and locks. Returns the complete ones.
 fn without_abandoned(items: Vec<Item>, now: SystemTime) -> io::Result<Vec<Item>> {
-    let (artifacts, half_written): (Vec<_>, Vec<_>) =
+    let (artifacts, others): (Vec<_>, Vec<_>) =
         items.into_iter().partition(|item| item.artifact.is_some());
-    for item in half_written {
+    for item in others {
         let age = now.duration_since(item.last_used).unwrap_or_default();
         if age > HALF_WRITTEN {
             remove(&item.path)?;
@@ -166,12 +169,13 @@ mod tests {
         let names = [
             ".0123456789abcdef.tmp",
             ".notes.tmp",
+            "compile-3.lock",
             ".fedcba9876543210.tmp",
         ];
         for name in names {
             fs::write(path(name), "half").unwrap();
         }
-        for name in &names[..2] {
+        for name in &names[..3] {
             let file = File::options().write(true).open(path(name)).unwrap();
             file.set_modified(old).unwrap();
         }
@@ -194,7 +198,8 @@ mod tests {
             path(names[1]).exists(),
             "the cache does not make such names"
         );
-        assert!(path(names[2]).exists(), "another process may write it now");
+        assert!(!path(names[2]).exists(), "its holder was killed");
+        assert!(path(names[3]).exists(), "another process may write it now");
         assert!(outside.path().exists());
     }
 }

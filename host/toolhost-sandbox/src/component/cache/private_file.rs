@@ -16,6 +16,12 @@ pub(super) fn open(path: &Path) -> toolhost_system::io::Result<File> {
     Ok(toolhost_system::fs::open(path, flags, Mode::empty())?.into())
 }
 
+/// Returns whether a regular file belongs to this user, and nobody else can write it.
+pub(super) fn is_private(metadata: &fs::Metadata) -> bool {
+    let is_ours = metadata.uid() == toolhost_system::process::geteuid().as_raw();
+    metadata.is_file() && is_ours && metadata.mode() & 0o022 == 0
+}
+
 /// Makes a directory where it is missing, and checks that only this user can write it.
 pub(super) fn private_dir(dir: &Path) -> Result<(), CacheError> {
     let io = |source| CacheError::Io {
