@@ -1,38 +1,135 @@
-//! The difference between two versions of a file.
+//! The differences between versions of files.
+
+use std::time::{Duration, Instant};
 
 use similar::TextDiff;
 
-use crate::limits::DIFF_BYTES_MAX;
+use crate::limits::{DIFF_BYTES_MAX, DIFFS_BYTES_MAX, DIFFS_TIME};
 use crate::outcome::{ChangeKind, ChangedFile};
 
 /// Lines around a difference.
 const CONTEXT: usize = 3;
 
-/// Returns how a file differs; none if it does not. Each version is none if it does not exist.
-pub(crate) fn changed(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Option<ChangedFile> {
-    let change = match (old, new) {
-        (None, None) => return None,
-        (Some(old), Some(new)) if old == new => return None,
-        (Some(_), Some(_)) => ChangeKind::Changed,
-        (None, Some(_)) => ChangeKind::Created,
-        (Some(_), None) => ChangeKind::Deleted,
-    };
-    Some(ChangedFile {
-        path: path.to_owned(),
-        change,
-        bytes: new.map(|bytes| bytes.len() as u64),
-        diff: unified(path, old.unwrap_or_default(), new.unwrap_or_default()),
-    })
+/// Compares files, within a total of time and of text: lines without order take time with the square of their number.
+pub(crate) struct Differences {
+    /// From then on, all lines between the first and the last difference count as changed.
+    precise_until: Instant,
+    /// Bytes of text that may follow.
+    bytes: usize,
 }
 
-fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<String> {
-    let text = |bytes: &[u8]| {
-        let bytes = (bytes.len() <= DIFF_BYTES_MAX).then(|| bytes.to_owned())?;
-        String::from_utf8(bytes).ok()
-    };
-    let (old, new) = (text(old)?, text(new)?);
-    let diff = TextDiff::from_lines(&old, &new);
-    let mut unified = diff.unified_diff();
-    let unified = unified.context_radius(CONTEXT);
-    Some(unified.header(path, path).to_string())
+impl Differences {
+    pub(crate) fn new() -> Self {
+        Self::within(DIFFS_TIME)
+    }
+
+    fn within(time: Duration) -> Self {
+        let now = Instant::now();
+        Self {
+            precise_until: now.checked_add(time).unwrap_or(now),
+            bytes: DIFFS_BYTES_MAX,
+        }
+    }
+
+    /// Returns how a file differs; none if it does not. Each version is none if it does not exist.
+    pub(crate) fn of(
+        &mut self,
+        path: &str,
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Option<ChangedFile> {
+        let change = match (old, new) {
+            (None, None) => return None,
+            (Some(old), Some(new)) if old == new => return None,
+            (Some(_), Some(_)) => ChangeKind::Changed,
+            (None, Some(_)) => ChangeKind::Created,
+            (Some(_), None) => ChangeKind::Deleted,
+        };
+        Some(ChangedFile {
+            path: path.to_owned(),
+            change,
+            bytes: new.map(|bytes| bytes.len() as u64),
+            diff: self.unified(path, old.unwrap_or_default(), new.unwrap_or_default()),
+        })
+    }
+
+    fn unified(&mut self, path: &str, old: &[u8], new: &[u8]) -> Option<String> {
+        if self.bytes == 0 || old.len().max(new.len()) > DIFF_BYTES_MAX {
+            return None;
+        }
+        let (old, new) = (
+            std::str::from_utf8(old).ok()?,
+            std::str::from_utf8(new).ok()?,
+        );
+        let diff = TextDiff::configure()
+            .deadline(self.precise_until)
+            .diff_lines(old, new);
+        let mut unified = diff.unified_diff();
+        let unified = unified.context_radius(CONTEXT);
+        let text = unified.header(path, path).to_string();
+        let left = self.bytes.checked_sub(text.len());
+        self.bytes = left.unwrap_or_default();
+        left.map(|_| text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of one letter in an order without a pattern.
+    fn letters(seed: u32, count: usize) -> String {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b'a' + (state >> 24) as u8 % 26)
+        };
+        (0..count).flat_map(|_| [next(), '\n']).collect()
+    }
+
+    fn diff_of(differences: &mut Differences, old: &str, new: &str) -> Option<String> {
+        let change = differences.of("a.txt", Some(old.as_bytes()), Some(new.as_bytes()));
+        change.unwrap().diff
+    }
+
+    #[test]
+    fn lines_are_compared_with_three_around_them() {
+        let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        let new = old.replace("5\n", "five\n");
+        assert_eq!(
+            diff_of(&mut Differences::new(), old, &new).unwrap(),
+            "--- a.txt\n+++ a.txt\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
+        );
+    }
+
+    #[test]
+    fn lines_without_order_are_compared_as_one_block_once_the_time_is_over() {
+        let (old, new) = (letters(1, 100_000), letters(2, 100_000));
+        let mut differences = Differences::within(Duration::ZERO);
+        let diff = diff_of(&mut differences, &old, &new).unwrap();
+        let of = |sign: char| -> String {
+            let lines = diff.lines().skip(3);
+            let both = lines.filter(|line| line.starts_with([sign, ' ']));
+            both.map(|line| format!("{}\n", line.get(1..).unwrap()))
+                .collect()
+        };
+        // Applied to the old version, it is the new one.
+        assert!(old.ends_with(&of('-')) || old.contains(&of('-')));
+        assert!(new.ends_with(&of('+')) || new.contains(&of('+')));
+        // By default, it ends as well.
+        assert!(diff_of(&mut Differences::new(), &old, &new).is_some());
+    }
+
+    #[test]
+    fn all_differences_together_have_a_total() {
+        let mut differences = Differences::new();
+        let (old, new) = ("a\n".repeat(100_000), "b\n".repeat(100_000));
+        let texts: Vec<_> = (0..10)
+            .map(|_| diff_of(&mut differences, &old, &new))
+            .collect();
+        let bytes = texts.iter().flatten().map(String::len).sum::<usize>();
+        assert!(texts[0].is_some() && texts[9].is_none() && bytes <= DIFFS_BYTES_MAX);
+        let small = diff_of(&mut differences, "a\n", "b\n");
+        assert_eq!(small, None);
+    }
 }

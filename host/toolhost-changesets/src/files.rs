@@ -8,12 +8,15 @@ use std::path::{Path, PathBuf};
 use toolhost::manifest::BundleView;
 use toolhost_store::{make_private_beneath, random_text};
 
-use crate::diff;
+use crate::diff::Differences;
 use crate::error::ChangesetError;
 use crate::folder::{Entry, EntryKind, Folder, unfit};
 use crate::outcome::ChangedFile;
 use crate::path::is_hidden;
 use crate::records::{FileRow, FileRows, FileVersion};
+
+/// The path of a file, the bundle's version, and that of the changeset.
+type Versions<'f> = (&'f str, Option<Vec<u8>>, Option<Vec<u8>>);
 
 /// Random letters of the name of a content.
 const LETTERS: usize = 16;
@@ -176,18 +179,30 @@ impl Merged<'_> {
 
     /// Returns the files that differ from the bundle's, sorted by path.
     pub(crate) fn changes(&self) -> Result<Vec<ChangedFile>, ChangesetError> {
+        let mut differences = Differences::new();
         let mut changes = Vec::new();
-        for (path, row) in self.rows {
+        for versions in self.versions() {
+            let (path, old, new) = versions?;
+            changes.extend(differences.of(path, old.as_deref(), new.as_deref()));
+        }
+        Ok(changes)
+    }
+
+    /// Returns the files that the changeset writes or deletes.
+    fn versions(&self) -> impl Iterator<Item = Result<Versions<'_>, ChangesetError>> {
+        self.rows.iter().filter_map(|(path, row)| {
             let new = match &row.version {
-                FileVersion::Bundle => continue,
-                FileVersion::Content(name) => Some(self.contents.read(name)?),
+                FileVersion::Bundle => return None,
+                FileVersion::Content(name) => match self.contents.read(name) {
+                    Ok(content) => Some(content),
+                    Err(error) => return Some(Err(error)),
+                },
                 FileVersion::Deleted => None,
             };
             // What took the place of a folder or a file of the bundle has no earlier version.
             let old = self.folder.read(path).unwrap_or_default();
-            changes.extend(diff::changed(path, old.as_deref(), new.as_deref()));
-        }
-        Ok(changes)
+            Some(Ok((path.as_str(), old, new)))
+        })
     }
 
     /// Returns the view with which the bundle is loaded.
@@ -217,7 +232,9 @@ impl Merged<'_> {
 
     /// Returns whether the bundle's files are those of the changeset.
     pub(crate) fn is_applied(&self) -> bool {
-        self.changes().is_ok_and(|changes| changes.is_empty())
+        let is_same =
+            |versions: Result<Versions<'_>, _>| matches!(versions, Ok((_, old, new)) if old == new);
+        self.versions().all(is_same)
     }
 
     fn version(&self, path: &str) -> Option<&FileVersion> {

@@ -28,7 +28,8 @@ pub struct ChangedFile {
     /// Bytes of the file; none if it is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// The difference in the format of `diff -u`; none if a version is not text, or large.
+    /// The difference in the format of `diff -u`; none if a version is not text or has more than 256 KiB, or if the
+    /// differences of the files before it have 2 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }

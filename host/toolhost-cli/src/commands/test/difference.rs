@@ -1,5 +1,7 @@
 //! The lines of a difference: `-` is expected, `+` is the actual text.
 
+use std::time::Duration;
+
 use similar::{ChangeTag, TextDiff};
 use toolhost_testing::{Mismatch, ValueDifference};
 
@@ -10,6 +12,9 @@ const LINES_MAX: usize = 40;
 
 /// Longest value displayed, in columns.
 const VALUE_MAX: usize = 200;
+
+/// How long two texts are compared precisely: lines without order take time with the square of their number.
+const TIME_MAX: Duration = Duration::from_millis(500);
 
 /// A line of a difference.
 enum Line {
@@ -71,7 +76,9 @@ fn of_values(difference: &ValueDifference) -> Vec<Line> {
 /// The lines that differ, and two lines around them.
 fn of_texts(expected: &str, got: &str) -> Vec<Line> {
     let ends_differ = expected.ends_with('\n') != got.ends_with('\n');
-    let diff = TextDiff::from_lines(expected, got);
+    let diff = TextDiff::configure()
+        .timeout(TIME_MAX)
+        .diff_lines(expected, got);
     let mut lines = Vec::new();
     for group in diff.grouped_ops(2) {
         if !lines.is_empty() {
