@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ExportName;
+
 /// Version of [`Recording`]. A reader refuses others.
 pub const RECORDING_VERSION: u32 = 1;
 
@@ -68,7 +70,7 @@ pub enum RecordedOperation {
     /// Run a handler.
     Handler {
         /// Its name.
-        name: String,
+        name: ExportName,
         /// The arguments: a JSON object, as text.
         input: String,
     },

@@ -11,7 +11,7 @@ use toolhost_contract::CASES_FOLDER;
 use toolhost_manifest::bundle::MANIFEST;
 
 /// Most bytes of all case files of a bundle together. Read, they take some hundred times as much memory at worst.
-const BYTES_MAX: u64 = 16 << 20;
+pub(crate) const BYTES_MAX: u64 = 16 << 20;
 
 /// Most case files of a bundle.
 const FILES_MAX: usize = 2_000;

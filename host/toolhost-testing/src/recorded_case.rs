@@ -5,10 +5,11 @@ mod fixtures;
 use serde_json::{Value, json};
 use toolhost::manifest::YamlSource;
 use toolhost::recording::{CallRecording, RecordedOperation};
-use toolhost_contract::text;
+use toolhost_contract::{JsonLimits, text};
 
 use self::fixtures::Fixtures;
 use crate::case_file::CaseFile;
+use crate::case_files::BYTES_MAX;
 use crate::work_tree::Content;
 
 /// A test case of a recorded call: the text of a case file.
@@ -48,7 +49,7 @@ impl RecordedCase {
         let RecordedOperation::Handler { name, input } = &recording.recording.operation else {
             return Err(RecordedCaseError::NotACall);
         };
-        let args: Value = serde_json::from_str(input).unwrap_or_default();
+        let args: Value = JsonLimits::ARGUMENTS.parse(input).unwrap_or_default();
         if !args.is_object() {
             return Err(RecordedCaseError::Arguments);
         }
@@ -83,6 +84,10 @@ impl RecordedCase {
         case.push("  expect:".to_owned());
         case.extend(expect(&recording.result).map(|line| format!("    {line}")));
         let text = case.join("\n") + "\n";
+        if text.len() as u64 > BYTES_MAX {
+            let reason = format!("they are more than {BYTES_MAX} bytes");
+            return Err(RecordedCaseError::Values(reason));
+        }
         let source = YamlSource::new("the case", &text);
         if let Err(findings) = CaseFile::parse(&source) {
             let first = findings.first().map(ToString::to_string);

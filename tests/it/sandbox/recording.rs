@@ -263,7 +263,7 @@ async fn a_changed_component_diverges_at_the_first_host_call_that_differs() {
     let mut changed = recording.clone();
     let input = json!({"path": "b.txt"}).to_string();
     changed.operation = toolhost_contract::RecordedOperation::Handler {
-        name: "read".to_owned(),
+        name: toolhost_contract::ExportName::parse("read").unwrap(),
         input,
     };
     let replay = replayed(&tool, &changed).await;

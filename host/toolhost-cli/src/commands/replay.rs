@@ -71,7 +71,7 @@ fn note_changed_component(
     bundle: &toolhost::LoadedBundle,
     settings: &Settings,
 ) {
-    let tool = recording.tool.split("__").next().unwrap_or_default();
+    let tool = recording.tool.resource().as_str();
     let recorded = &recording.recording.component.sha256;
     let mut components = bundle.components().iter();
     let current = components.find(|(name, _)| name == tool);
@@ -132,7 +132,7 @@ fn human(recording: &Arc<CallRecording>, replay: &CallReplay) -> String {
         1 => "1 host call".to_owned(),
         count => format!("{count} host calls"),
     };
-    let tool = text::line(&recording.tool);
+    let tool = &recording.tool;
     match (report.end, &report.divergence) {
         (ReplayEnd::Diverged, Some(divergence)) => format!(
             "{tool} diverged at host call {}, after {calls} as recorded\n  expected {}\n  actual   {}",

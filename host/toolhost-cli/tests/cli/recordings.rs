@@ -152,6 +152,56 @@ fn a_bent_or_cut_recording_and_one_of_a_newer_version_are_refused_with_the_next_
 }
 
 #[test]
+fn a_case_of_a_recording_whose_handler_is_a_path_is_not_written() {
+    let terminal = Terminal::new();
+    let (ran, file) = record(
+        &terminal,
+        &examples(),
+        "text__upper",
+        &json!({"text": "hi"}),
+    );
+    ran.exits(0);
+    let text = fs::read_to_string(&file).unwrap();
+    let bent = text.replacen("\"name\":\"upper\"", "\"name\":\"x/../../../evil\"", 1);
+    assert_ne!(bent, text);
+    let file = terminal.write("evil.call", &bent);
+    terminal.write("a/b/bundle/goondan.yaml", "");
+    let bundle = terminal.path("a/b/bundle");
+    // Each folder that the path names is there.
+    fs::create_dir_all(bundle.join("tests/recorded-x")).unwrap();
+    let mut test = terminal.toolhost(["test"]);
+    Ran::of(test.arg(&bundle).arg("--from").arg(&file)).fails(2, "evil.call:1: ");
+    let yaml = |folder: &str| {
+        let entries = fs::read_dir(terminal.path(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names
+            .filter(|name| name.starts_with("evil") && name.ends_with(".yaml"))
+            .count()
+    };
+    for folder in [".", "a", "a/b", "a/b/bundle", "a/b/bundle/tests"] {
+        assert_eq!(yaml(folder), 0, "{folder}");
+    }
+    let mut replay = terminal.toolhost(["replay", "--bundle"]);
+    Ran::of(replay.arg(examples()).arg(&file)).fails(2, "evil.call:1: ");
+}
+
+#[test]
+fn two_equal_calls_have_no_differences() {
+    let terminal = Terminal::new();
+    let args = json!({"text": "hi"});
+    let [left, right] = ["left.call", "right.call"].map(|name| {
+        let (ran, file) = record(&terminal, &examples(), "text__upper", &args);
+        ran.exits(0);
+        let kept = terminal.path(name);
+        fs::rename(&file, &kept).unwrap();
+        kept
+    });
+    let mut diff = terminal.toolhost(["replay", "--json"]);
+    let ran = Ran::of(diff.arg(&left).arg("--diff").arg(&right)).exits(0);
+    assert_eq!(ran.json(), json!({"differences": [], "same": true}));
+}
+
+#[test]
 fn play_records_each_call_of_a_component() {
     let terminal = Terminal::new();
     let mut play = terminal.toolhost(["play"]);

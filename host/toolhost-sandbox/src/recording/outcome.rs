@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use toolhost_contract::{
-    AssistantMessage, ExportName, HandlerError, RecordedLimits, RecordedOperation, RecordedOutcome,
-    Redactor, ToolContext,
+    AssistantMessage, HandlerError, RecordedLimits, RecordedOperation, RecordedOutcome, Redactor,
+    ToolContext,
 };
 
 use crate::call::invocation::{Operation, Outcome};
@@ -109,7 +109,7 @@ pub(crate) fn recorded_operation(operation: &Operation, redactor: &Redactor) -> 
     let text = |text: &str| redactor.same_length(text).into_owned();
     match operation {
         Operation::Handler { name, input } => RecordedOperation::Handler {
-            name: name.to_string(),
+            name: name.clone(),
             input: text(input),
         },
         Operation::Poll { handle } => RecordedOperation::Poll {
@@ -122,10 +122,10 @@ pub(crate) fn recorded_operation(operation: &Operation, redactor: &Redactor) -> 
 }
 
 /// Returns a recorded operation as one to be run.
-pub(super) fn operation(recorded: &RecordedOperation) -> Result<Operation, ReplayError> {
-    Ok(match recorded {
+pub(super) fn operation(recorded: &RecordedOperation) -> Operation {
+    match recorded {
         RecordedOperation::Handler { name, input } => Operation::Handler {
-            name: ExportName::parse(name).map_err(|error| invalid("operation.name", &error))?,
+            name: name.clone(),
             input: input.clone(),
         },
         RecordedOperation::Poll { handle } => Operation::Poll {
@@ -134,7 +134,7 @@ pub(super) fn operation(recorded: &RecordedOperation) -> Result<Operation, Repla
         RecordedOperation::Cancel { handle } => Operation::Cancel {
             handle: handle.clone(),
         },
-    })
+    }
 }
 
 /// Returns a context as it is recorded.

@@ -4,11 +4,31 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use toolhost::recording::{Answer, CallRecording, HostCall};
+use toolhost_contract::text;
 
 use crate::work_tree::Content;
 
 /// Most bytes of a file in a case. Case files are read as a whole.
 const FILE_MAX: usize = 1 << 20;
+
+/// Most bytes of all files of a case, read or not: the case files of a bundle may have 16 MiB together.
+const FILES_BYTES_MAX: usize = 8 << 20;
+
+/// Most files and directories of a case.
+const ENTRIES_MAX: usize = 2_000;
+
+/// Longest path, in bytes: that of Linux.
+const PATH_MAX: usize = 4_096;
+
+/// Most bytes of paths and of contents that are looked at, each time they are: a recording may name one path or one
+/// list of bytes in each of its host calls.
+const LOOKED_AT_MAX: usize = 64 << 20;
+
+/// Most notes about files.
+const NOTES_MAX: usize = 50;
+
+/// Longest path in a note, in characters.
+const PATH_SHOWN: usize = 200;
 
 /// A path in the workdir, without `.` and `..`. Empty for the workdir itself.
 type Path = String;
@@ -25,6 +45,8 @@ pub(super) struct Fixtures {
     streams: BTreeMap<u64, (Path, usize)>,
     /// The directory of each listing, by its handle.
     listings: BTreeMap<u64, Path>,
+    /// Bytes of [`LOOKED_AT_MAX`] that were looked at.
+    looked_at: usize,
     /// What cannot be told from the recording.
     pub(super) notes: Vec<String>,
 }
@@ -50,6 +72,23 @@ impl Found {
             size: None,
         }
     }
+
+    /// Bytes of a file, whether or not the call read them.
+    fn size(&self) -> usize {
+        let Self::File { bytes, size, .. } = self else {
+            return 0;
+        };
+        let size = size.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+        size.unwrap_or_default().max(bytes.len())
+    }
+
+    /// Whether the call did not read all of a file.
+    fn has_gap(&self) -> bool {
+        match self {
+            Self::Directory => false,
+            Self::File { bytes, has_gap, .. } => *has_gap || self.size() > bytes.len(),
+        }
+    }
 }
 
 impl Fixtures {
@@ -57,8 +96,17 @@ impl Fixtures {
         let mut fixtures = Self::default();
         for call in &recording.recording.calls {
             fixtures.add(recording, call);
+            if fixtures.looked_at > LOOKED_AT_MAX {
+                let note = format!(
+                    "what the call found from host call {} on is left out: a case has at most {LOOKED_AT_MAX} bytes \
+                     of paths and contents",
+                    call.index + 1
+                );
+                fixtures.notes.push(note);
+                break;
+            }
         }
-        fixtures.add_notes();
+        fixtures.leave_out();
         fixtures
     }
 
@@ -71,47 +119,58 @@ impl Fixtures {
             .collect();
         let mut files = Vec::new();
         for (path, found) in self.found {
+            let size = found.size();
             match found {
                 // A directory that holds something is made with it.
                 Found::Directory if parents.contains(&path) || path.is_empty() => {}
                 Found::Directory => files.push((path, Content::Directory)),
-                Found::File {
-                    mut bytes, size, ..
-                } => {
-                    let size = size.and_then(|size| usize::try_from(size).ok());
-                    let size = size.unwrap_or_default().max(bytes.len());
-                    if size <= FILE_MAX {
-                        // A tool may return the size of a file that it did not read.
-                        bytes.resize(size, b' ');
-                        files.push((path, Content::File(bytes)));
-                    }
+                Found::File { mut bytes, .. } => {
+                    // A tool may return the size of a file that it did not read.
+                    bytes.resize(size, b' ');
+                    files.push((path, Content::File(bytes)));
                 }
             }
         }
         files
     }
 
-    fn add_notes(&mut self) {
-        for (path, found) in &self.found {
-            let Found::File {
-                bytes,
-                has_gap,
-                size,
-            } = found
-            else {
-                continue;
-            };
-            if bytes.len() as u64 > FILE_MAX as u64
-                || size.is_some_and(|size| size > FILE_MAX as u64)
-            {
-                let note = format!("{path} is left out: it has more than {FILE_MAX} bytes");
-                self.notes.push(note);
-            } else if *has_gap || size.is_some_and(|size| size > bytes.len() as u64) {
-                let note = format!(
-                    "{path} has spaces where the call did not read it: write its content there"
-                );
-                self.notes.push(note);
+    /// Removes what is beyond the limits of a case, and notes what is not as the call found it.
+    fn leave_out(&mut self) {
+        let (mut entries, mut total) = (0, 0_usize);
+        let notes = &mut self.notes;
+        let mut others = 0_usize;
+        self.found.retain(|path, found| {
+            let size = found.size();
+            if size > FILE_MAX {
+                let path = text::shorten(path, PATH_SHOWN);
+                notes.push(format!(
+                    "{path} is left out: it has more than {FILE_MAX} bytes"
+                ));
+                return false;
             }
+            if entries == ENTRIES_MAX || total + size > FILES_BYTES_MAX {
+                others += 1;
+                return false;
+            }
+            (entries, total) = (entries + 1, total + size);
+            if found.has_gap() {
+                let path = text::shorten(path, PATH_SHOWN);
+                notes.push(format!(
+                    "{path} has spaces where the call did not read it: write its content there"
+                ));
+            }
+            true
+        });
+        if others > 0 {
+            notes.push(format!(
+                "{others} more are left out: a case has at most {ENTRIES_MAX} files and directories, with \
+                 {FILES_BYTES_MAX} bytes"
+            ));
+        }
+        if notes.len() > NOTES_MAX {
+            let more = notes.len() - NOTES_MAX;
+            notes.truncate(NOTES_MAX);
+            notes.push(format!("{more} more files are left out, or have spaces"));
         }
     }
 
@@ -132,7 +191,8 @@ impl Fixtures {
         let name = function.trim_start_matches("[method]");
         if interface.starts_with("wasi:io/streams") {
             if matches!(name, "input-stream.read" | "input-stream.blocking-read") {
-                self.read_stream(this, recording.bytes_of(ok));
+                let read = self.bytes_of(recording, ok);
+                self.read_stream(this, read);
             } else if name.starts_with("input-stream.") {
                 self.skip_stream(this);
             }
@@ -145,7 +205,7 @@ impl Fixtures {
             "descriptor.open-at" => self.open(this, call, ok),
             "descriptor.read" => {
                 let offset = argument(2).as_u64().and_then(|at| usize::try_from(at).ok());
-                let read = ok.get(0).and_then(|bytes| recording.bytes_of(bytes));
+                let read = ok.get(0).and_then(|bytes| self.bytes_of(recording, bytes));
                 let path = self.path_of(this);
                 if let (Some(path), Some(offset), Some(read)) = (path, offset, read) {
                     self.read(&path, offset, &read);
@@ -275,7 +335,7 @@ impl Fixtures {
         }
         let name = entry.get("name").and_then(Value::as_str);
         let kind = entry.get("type").and_then(Value::as_str);
-        let path = name.and_then(|name| joined(&directory, name));
+        let path = name.and_then(|name| self.joined(&directory, name));
         match (path, kind) {
             (Some(path), Some("directory")) => self.find(&path, || Found::Directory),
             (Some(path), Some("regular-file")) => self.find(&path, Found::file),
@@ -311,17 +371,35 @@ impl Fixtures {
             return;
         };
         match bytes.len().checked_sub(offset) {
-            Some(known) => bytes.extend(read.get(known..).unwrap_or_default()),
+            // A larger file is left out.
+            Some(known) if bytes.len() <= FILE_MAX => {
+                bytes.extend(read.get(known..).unwrap_or_default());
+            }
+            Some(_) => {}
             None => *has_gap = true,
         }
     }
 
-    fn path_of(&self, this: &Value) -> Option<Path> {
-        self.descriptors.get(&handle(this)?).cloned()
+    fn bytes_of(&mut self, recording: &CallRecording, value: &Value) -> Option<Vec<u8>> {
+        let bytes = recording.bytes_of(value)?;
+        self.looked_at += bytes.len();
+        Some(bytes)
     }
 
-    fn beneath(&self, this: &Value, path: &Value) -> Option<Path> {
-        joined(&self.path_of(this)?, path.as_str()?)
+    fn path_of(&mut self, this: &Value) -> Option<Path> {
+        let path = self.descriptors.get(&handle(this)?)?;
+        self.looked_at += path.len();
+        Some(path.clone())
+    }
+
+    fn beneath(&mut self, this: &Value, path: &Value) -> Option<Path> {
+        let directory = self.path_of(this)?;
+        self.joined(&directory, path.as_str()?)
+    }
+
+    fn joined(&mut self, directory: &str, path: &str) -> Option<Path> {
+        self.looked_at += directory.len() + path.len();
+        joined(directory, path).filter(|path| path.len() <= PATH_MAX)
     }
 }
 

@@ -200,3 +200,57 @@ fn a_path_out_of_the_workdir_is_no_fixture() {
     let calls = opened(&[("../secret", &[]), ("a/../../b", &[])]);
     assert_eq!(files_of(&calls).0, Vec::new());
 }
+
+/// What a case has of a recording in which files have sizes that nothing proves.
+#[test]
+fn the_files_of_a_case_have_a_total() {
+    let names: Vec<String> = (0..3_000).map(|number| format!("{number:04}")).collect();
+    let paths: Vec<(&str, &[&str])> = names.iter().map(|name| (&**name, &[][..])).collect();
+    let mut calls = opened(&paths);
+    for number in 2..3_002 {
+        calls.push((
+            format!("{TYPES}descriptor.stat"),
+            json!([handle(number)]),
+            json!({"ok": {"type": "regular-file", "size": 1 << 20}}),
+        ));
+    }
+    let (files, notes) = files_of(&calls);
+    assert_eq!(files.len(), 8);
+    assert_eq!(notes.len(), 9, "{notes:?}");
+    assert!(notes[8].starts_with("2992 more are left out"), "{notes:?}");
+    let (files, _) = files_of(&opened(&paths));
+    assert_eq!(files.len(), 2_000);
+}
+
+#[test]
+fn what_a_recording_names_again_and_again_is_looked_at_up_to_a_limit() {
+    let content = bytes(&[b'x'; 1 << 20]);
+    let mut calls = opened(&[("a.txt", &[])]);
+    for _ in 0..100 {
+        calls.push((
+            format!("{TYPES}descriptor.read"),
+            json!([handle(2), 1 << 20, 0]),
+            json!({"ok": [content, false]}),
+        ));
+    }
+    let (files, notes) = files_of(&calls);
+    assert_eq!(files.len(), 1);
+    assert!(
+        notes[0].contains("from host call 66 on is left out"),
+        "{notes:?}"
+    );
+
+    // Each is beneath the one before.
+    let mut calls = opened(&[]);
+    let name = "x".repeat(200);
+    for number in 1..2_000 {
+        calls.push((
+            format!("{TYPES}descriptor.open-at"),
+            json!([handle(number), [], name, ["directory"], ["read"]]),
+            json!({"ok": handle(number + 1)}),
+        ));
+    }
+    let (files, _) = files_of(&calls);
+    let longest = files.iter().map(|(path, _)| path.len()).max();
+    assert_eq!(longest, Some(4_019));
+}

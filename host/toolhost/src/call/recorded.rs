@@ -90,7 +90,7 @@ impl RunRecord {
         let redactor = &ended.turn.agent().host.redactor;
         let result = result_of(&ended);
         CallRecording {
-            tool: ended.tool.item.name.to_string(),
+            tool: ended.tool.item.name.clone(),
             recorded_at: Timestamp(SystemTime::now()).to_string(),
             grants: grants_of(&self.permit),
             result: serde_json::to_value(&result).unwrap_or_default(),
@@ -162,7 +162,7 @@ fn redacted(context: &ToolContext, redactor: &Redactor) -> Value {
 fn operation_of(operation: Operation, redactor: &Redactor) -> RecordedOperation {
     match operation {
         Operation::Handler { name, input } => RecordedOperation::Handler {
-            name: name.to_string(),
+            name,
             input: redacted_json(&input, redactor),
         },
         Operation::Poll { handle } => RecordedOperation::Poll {

@@ -3,14 +3,14 @@
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolhost_contract::{CallDigest, Recording};
+use toolhost_contract::{CallDigest, Recording, ToolName};
 
 /// One recorded call of a component: the content of a `.call` file. Secrets are redacted in all parts of it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CallRecording {
     /// Name of the tool: `notes__count`.
-    pub tool: String,
+    pub tool: ToolName,
     /// When the call ended, in RFC 3339.
     pub recorded_at: String,
     /// What the policy granted to the call.

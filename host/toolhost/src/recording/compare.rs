@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolhost_contract::{HostCall, RecordedOperation, text};
+use toolhost_contract::{Answer, HostCall, JsonLimits, RecordedOperation, text};
 
 use super::call_recording::CallRecording;
 
@@ -63,7 +63,8 @@ impl Comparison {
 }
 
 impl CallRecording {
-    /// Compares this recording with another one. Times, usage, and ids of turns and calls are not compared.
+    /// Compares this recording with another one. Times, random numbers, usage, and ids of turns, calls and files are
+    /// not compared: two equal calls do not differ.
     /// Host calls are compared up to the first that differs; of recordings with digests, which are valid in
     /// one process alone, their functions.
     #[must_use]
@@ -143,7 +144,7 @@ impl Found {
             return self.members("operation", left, right);
         };
         self.values("operation.name", &json!(name), &json!(n));
-        let parsed = |input: &str| serde_json::from_str::<Value>(input).unwrap_or(json!(input));
+        let parsed = |input: &str| JsonLimits::ARGUMENTS.parse(input).unwrap_or(json!(input));
         self.members("arguments", &parsed(input), &parsed(i));
     }
 }
@@ -181,10 +182,11 @@ fn first_difference(left: &[HostCall], right: &[HostCall]) -> Option<HostCallDif
         if left.function != right.function {
             return differs("function", json!(left.function), json!(right.function));
         }
-        if left.arguments != right.arguments {
+        let varies = Varies::of(&left.function);
+        if varies != Varies::Call && left.arguments != right.arguments {
             return differs("arguments", json!(left.arguments), json!(right.arguments));
         }
-        if left.answer != right.answer {
+        if !varies.is_same_answer(&left.answer, &right.answer) {
             return differs("answer", json!(left.answer), json!(right.answer));
         }
     }
@@ -193,6 +195,57 @@ fn first_difference(left: &[HostCall], right: &[HostCall]) -> Option<HostCallDif
         names.collect::<Vec<_>>()
     };
     first_function(&names(left), &names(right))
+}
+
+/// What of a host call differs between any two equal calls of a tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Varies {
+    Nothing,
+    /// The times of a file.
+    Times,
+    /// The answer.
+    Answer,
+    /// The arguments and the answer.
+    Call,
+}
+
+impl Varies {
+    fn of(function: &str) -> Self {
+        let (interface, name) = function.split_once('#').unwrap_or((function, ""));
+        let interface = interface.split('@').next().unwrap_or_default();
+        let name = name.trim_start_matches("[method]");
+        match (interface, name) {
+            // A time to wait for is one that a clock gave.
+            ("wasi:clocks/monotonic-clock" | "wasi:clocks/wall-clock", _) => Self::Call,
+            ("wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed", _)
+            // Which of several is ready first.
+            | ("wasi:io/poll", _)
+            // Of the file's number, which each workdir gives anew.
+            | ("wasi:filesystem/types", "descriptor.metadata-hash" | "descriptor.metadata-hash-at") => Self::Answer,
+            ("wasi:filesystem/types", "descriptor.stat" | "descriptor.stat-at") => Self::Times,
+            (_, _) => Self::Nothing,
+        }
+    }
+
+    fn is_same_answer(self, left: &Answer, right: &Answer) -> bool {
+        match (self, left, right) {
+            (Self::Nothing, _, _) => left == right,
+            (Self::Answer | Self::Call, Answer::Returned(_), Answer::Returned(_)) => true,
+            (Self::Times, Answer::Returned(left), Answer::Returned(right)) => {
+                without_times(left) == without_times(right)
+            }
+            (Self::Times | Self::Answer | Self::Call, _, _) => left == right,
+        }
+    }
+}
+
+/// Returns the answer of a `stat` without its times.
+fn without_times(answer: &Value) -> Value {
+    let mut answer = answer.clone();
+    if let Some(stat) = answer.get_mut("ok").and_then(Value::as_object_mut) {
+        stat.retain(|name, _| !name.ends_with("-timestamp"));
+    }
+    answer
 }
 
 /// Returns the first place at which the functions differ.

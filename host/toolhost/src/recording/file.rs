@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolhost_contract::text::escape_json;
 use toolhost_contract::{
     RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedLimits, RecordedOperation,
-    RecordedOutcome, RecordingEnd,
+    RecordedOutcome, RecordingEnd, ToolName,
 };
 
 use super::call_recording::{CallRecording, RecordedGrants};
@@ -21,7 +21,7 @@ pub(super) struct HeaderLine {
     pub(super) version: u32,
     pub(super) detail: Detail,
     pub(super) recorded_at: String,
-    pub(super) tool: String,
+    pub(super) tool: ToolName,
     pub(super) component: RecordedComponent,
     pub(super) engine: RecordedEngine,
     pub(super) operation: RecordedOperation,

@@ -6,7 +6,9 @@ use data_encoding::{BASE64, HEXLOWER};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolhost_contract::{CallDigest, HostCall, RECORDING_VERSION, Recording, text};
+use toolhost_contract::{
+    CallDigest, HostCall, JsonError, JsonLimits, RECORDING_VERSION, Recording, text,
+};
 
 use super::call_recording::CallRecording;
 use super::file::{BlobLine, Detail, EndLine, FORMAT, HeaderLine};
@@ -19,6 +21,20 @@ pub(super) const RECORDED_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
 
 /// Most host calls of a file. Each takes more memory than its line.
 const CALLS_MAX: usize = 1_000_000;
+
+/// Most JSON values of a file: each takes up to 400 bytes of memory once parsed. What a tool records has fewer, also
+/// the largest file that is recorded by default.
+const VALUES_MAX: u64 = 8_000_000;
+
+/// Most JSON values of a file of this many bytes: a small file cannot take the memory of a large one. The result may
+/// have 200,000 twice, each of two bytes; host calls have more bytes for each.
+const fn values_max(bytes: usize) -> u64 {
+    let most = 500_000 + bytes as u64 / 8;
+    if most < VALUES_MAX { most } else { VALUES_MAX }
+}
+
+/// Deepest nesting of a line: that of the parser.
+const DEPTH_MAX: usize = 127;
 
 /// Longest quote of a file in an error, in characters.
 const QUOTED_MAX: usize = 60;
@@ -96,7 +112,8 @@ impl CallRecording {
     ///
     /// # Errors
     /// [`RecordingError`] if it is not a recording that this release reads, if it is larger than
-    /// [`FILE_BYTES_MAX`] or has more than 1,000,000 host calls, or if a part of it is missing or invalid.
+    /// [`FILE_BYTES_MAX`], has more than 1,000,000 host calls, or more JSON values than 500,000 and one for every 8
+    /// bytes, at most 8,000,000, or if a part of it is missing or invalid.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Self, RecordingError> {
         if bytes.len() as u64 > FILE_BYTES_MAX {
             let file = file.to_owned();
@@ -180,6 +197,8 @@ struct Lines<'a> {
     file: &'a str,
     rest: &'a [u8],
     number: usize,
+    /// JSON values that the rest may have.
+    values: u64,
 }
 
 impl<'a> Lines<'a> {
@@ -188,6 +207,7 @@ impl<'a> Lines<'a> {
             file,
             rest,
             number: 0,
+            values: values_max(rest.len()),
         }
     }
 
@@ -199,9 +219,20 @@ impl<'a> Lines<'a> {
         let (line, rest) = self.rest.split_at(end);
         self.rest = rest.get(1..).unwrap_or_default();
         self.number += 1;
-        let json = serde_json::from_slice(line);
-        json.map(Some)
-            .map_err(|error| self.problem(format!("the line is not JSON: {error}")))
+        let limits = JsonLimits::new(FILE_BYTES_MAX, DEPTH_MAX, self.values);
+        let parsed = limits
+            .utf8(line)
+            .and_then(|line| limits.parse_measured(line));
+        let (json, shape) = parsed.map_err(|error| {
+            let error = if matches!(error, JsonError::TooMany { .. }) {
+                "has more JSON values than a file of this size may have".to_owned()
+            } else {
+                error.to_string()
+            };
+            self.problem(format!("the line {error}"))
+        })?;
+        self.values -= shape.values;
+        Ok(Some(json))
     }
 
     /// Reads the first line. Its version is checked before the rest: a newer one may have other members.

@@ -61,7 +61,7 @@ impl CallRecorder {
         let tool = recording.tool.clone();
         let received = catch_unwind(AssertUnwindSafe(|| (self.receive)(recording)));
         if received.is_err() {
-            tracing::error!(tool, "the receiver of a recording panicked");
+            tracing::error!(%tool, "the receiver of a recording panicked");
         }
     }
 }

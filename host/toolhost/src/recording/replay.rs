@@ -63,12 +63,12 @@ impl LoadedBundle {
         }
         let running = self.0.tools.begin_call();
         let running = running.ok_or(CallReplayError::Unloaded)?;
-        let Some(tool) = running.registry.get(&*recording.tool) else {
+        let Some(tool) = running.registry.get(recording.tool.as_str()) else {
             let names = running.registry.keys();
             let names: Vec<&str> = names.map(|name| name.as_str()).collect();
             return Err(CallReplayError::NoTool {
-                tool: recording.tool.clone(),
-                closest: closest(&recording.tool, &names).map(str::to_owned),
+                tool: recording.tool.to_string(),
+                closest: closest(recording.tool.as_str(), &names).map(str::to_owned),
             });
         };
         let component = match &tool.runs {

@@ -9,6 +9,9 @@ use toolhost::text::{escape_within, shorten};
 /// Longest value on a line, in characters.
 const VALUE_MAX: usize = 400;
 
+/// Bytes after which no more of a host call is written: more than [`VALUE_MAX`] characters.
+const WRITTEN_MAX: usize = 4 * VALUE_MAX;
+
 /// Longest list of bytes that is printed as text, in characters.
 const BYTES_MAX: usize = 120;
 
@@ -52,18 +55,27 @@ impl Readable {
     }
 
     fn function(&self, function: &str, arguments: &[Value]) -> String {
-        let arguments = arguments.iter().map(|argument| self.plain(argument));
-        let arguments = arguments.collect::<Vec<_>>().join(", ");
+        let mut written = String::new();
+        for (at, argument) in arguments.iter().enumerate() {
+            written.push_str(if at == 0 { "" } else { ", " });
+            self.write(argument, &mut written);
+        }
         let function = shorten(function, VALUE_MAX);
-        format!("{function}({})", shorten(&arguments, VALUE_MAX))
+        format!("{function}({})", shorten(&written, VALUE_MAX))
     }
 
     /// A value of a host call.
     pub(super) fn value(&self, value: &Value) -> String {
-        shorten(&self.plain(value), VALUE_MAX)
+        let mut written = String::new();
+        self.write(value, &mut written);
+        shorten(&written, VALUE_MAX)
     }
 
-    fn plain(&self, value: &Value) -> String {
+    /// Adds a value, unless there is more than is printed already.
+    fn write(&self, value: &Value, written: &mut String) {
+        if written.len() > WRITTEN_MAX {
+            return;
+        }
         match value {
             Value::Object(members) => {
                 let mut entries = members.iter();
@@ -71,22 +83,42 @@ impl Readable {
                     match (name.as_str(), only) {
                         ("bytes" | "blob", _) => {
                             let bytes = self.0.bytes_of(value);
-                            return bytes.map_or_else(|| "bytes".to_owned(), printed);
+                            let bytes = bytes.map_or_else(|| "bytes".to_owned(), printed);
+                            return written.push_str(&bytes);
                         }
-                        ("handle", Value::Number(number)) => return format!("#{number}"),
-                        ("some" | "returned", value) => return self.plain(value),
+                        ("handle", Value::Number(number)) => {
+                            return written.push_str(&format!("#{number}"));
+                        }
+                        ("some" | "returned", value) => return self.write(value, written),
                         _ => {}
                     }
                 }
-                let members = members.iter();
-                let members = members.map(|(name, value)| format!("{name}: {}", self.plain(value)));
-                format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+                written.push('{');
+                for (at, (name, value)) in members.iter().enumerate() {
+                    written.push_str(if at == 0 { "" } else { ", " });
+                    written.push_str(name);
+                    written.push_str(": ");
+                    self.write(value, written);
+                    if written.len() > WRITTEN_MAX {
+                        return;
+                    }
+                }
+                written.push('}');
             }
             Value::Array(items) => {
-                let items = items.iter().map(|item| self.plain(item));
-                format!("[{}]", items.collect::<Vec<_>>().join(", "))
+                written.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    written.push_str(if at == 0 { "" } else { ", " });
+                    self.write(item, written);
+                    if written.len() > WRITTEN_MAX {
+                        return;
+                    }
+                }
+                written.push(']');
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                written.push_str(&value.to_string());
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 use serde_json::json;
 use toolhost_contract::{
-    Answer, RecordedComponent, RecordedEngine, RecordedLimits, RecordedOperation, RecordedOutcome,
-    RecordingEnd,
+    Answer, ExportName, RecordedComponent, RecordedEngine, RecordedLimits, RecordedOperation,
+    RecordedOutcome, RecordingEnd, ToolName,
 };
 
 use super::super::call_recording::RecordedGrants;
@@ -17,7 +17,7 @@ pub(in crate::recording) fn sample() -> CallRecording {
         answer: Answer::Returned(json!({"ok": [{"blob": blob}, true]})),
     };
     CallRecording {
-        tool: "notes__count".to_owned(),
+        tool: ToolName::parse("notes__count").unwrap(),
         recorded_at: "2026-11-23T23:00:00.000Z".to_owned(),
         grants: RecordedGrants {
             workdir: "read-write".to_owned(),
@@ -38,7 +38,7 @@ pub(in crate::recording) fn sample() -> CallRecording {
                 architecture: "x86_64".to_owned(),
             },
             operation: RecordedOperation::Handler {
-                name: "count".to_owned(),
+                name: ExportName::parse("count").unwrap(),
                 input: json!({"path": "a.txt"}).to_string(),
             },
             context: json!({"agentName": "coder", "turnId": "turn"}),
@@ -165,7 +165,7 @@ fn each_change_of_a_file_is_an_error_that_names_the_line() {
         4,
         "a line of a recording is not",
     );
-    check("{\"index\":1", "{\"index\"", 4, "not JSON");
+    check("{\"index\":1", "{\"index\"", 4, "not valid JSON");
     check(
         "\"hostCalls\":2",
         "\"hostCalls\":3",
@@ -175,6 +175,54 @@ fn each_change_of_a_file_is_an_error_that_names_the_line() {
     let more = format!("{text}{{\"index\":2}}\n");
     let error = parse(&more).unwrap_err().to_string();
     assert!(error.contains("a.call:6: a line follows"), "{error}");
+}
+
+#[test]
+fn a_name_that_is_none_is_refused_where_the_file_is_read() {
+    let text = text_of(&sample());
+    for (from, to, says) in [
+        (r#""name":"count""#, r#""name":"x/../../../evil""#, "evil"),
+        (r#""name":"count""#, r#""name":"..""#, ".."),
+        (
+            r#""tool":"notes__count""#,
+            r#""tool":"notes__../count""#,
+            "'../count'",
+        ),
+        (
+            r#""tool":"notes__count""#,
+            r#""tool":"/etc/passwd""#,
+            "/etc/passwd",
+        ),
+    ] {
+        let bent = text.replacen(from, to, 1);
+        assert_ne!(bent, text, "{from}");
+        let error = parse(&bent).unwrap_err().to_string();
+        assert!(
+            error.starts_with("a.call:1: ") && error.contains(says),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_small_file_of_many_values_is_refused_before_they_are_parsed() {
+    let text = text_of(&sample());
+    let with = |text: &str, from: &str, count: usize| {
+        let many = format!("\"arguments\":[[{}0]]", "[],".repeat(count));
+        let bent = text.replacen(&format!("\"arguments\":[{from}]"), &many, 1);
+        assert_ne!(bent, text);
+        bent
+    };
+    let refused = |text: &str, line: usize| {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("a.call:{line}: ")), "{error}");
+        assert!(error.contains("JSON values"), "{error}");
+    };
+    refused(&with(&text, "1", 400_000), 3);
+    // What all lines have together counts.
+    let half = with(&text, "1", 170_000);
+    assert!(parse(&half).is_ok());
+    refused(&with(&half, r#""가\u2028""#, 170_000), 4);
 }
 
 #[test]
@@ -224,7 +272,7 @@ fn recordings_are_compared_by_arguments_component_policy_and_host_calls() {
     right.recording.limits.deadline_ms = 5;
     right.grants.env.clear();
     right.recording.operation = RecordedOperation::Handler {
-        name: "count".to_owned(),
+        name: ExportName::parse("count").unwrap(),
         input: json!({"path": "b.txt"}).to_string(),
     };
     right.recording.calls[1].answer = Answer::Returned(json!({"err": "no-entry"}));
@@ -247,4 +295,47 @@ fn recordings_are_compared_by_arguments_component_policy_and_host_calls() {
     let ends = left.compare(&right).host_call.unwrap();
     assert_eq!((ends.index, ends.what), (1, "end"));
     assert!(left.compare(&short()).not_compared.is_some());
+}
+
+#[test]
+fn two_equal_calls_do_not_differ() {
+    let calls = |function: &str, argument: u64, answer: Value| {
+        let mut recording = sample();
+        recording.recording.calls = vec![HostCall {
+            index: 0,
+            function: function.to_owned(),
+            arguments: vec![json!(argument)],
+            answer: Answer::Returned(answer),
+        }];
+        recording
+    };
+    let stat = |size: u64, time: u64| json!({"ok": {"type": "regular-file", "size": size, "data-access-timestamp": {"some": {"seconds": time}}}});
+    let clock = "wasi:clocks/monotonic-clock@0.2.6#subscribe-instant";
+    assert!(
+        calls(clock, 1, json!(5))
+            .compare(&calls(clock, 2, json!(6)))
+            .is_same()
+    );
+    for function in [
+        "wasi:clocks/wall-clock@0.2.0#now",
+        "wasi:random/random@0.2.6#get-random-bytes",
+        "wasi:io/poll@0.2.6#poll",
+        "wasi:filesystem/types@0.2.6#[method]descriptor.metadata-hash-at",
+    ] {
+        let (left, right) = (calls(function, 1, json!(5)), calls(function, 1, json!(6)));
+        assert!(left.compare(&right).is_same(), "{function}");
+    }
+    let random = "wasi:random/random@0.2.6#get-random-bytes";
+    let differ = |left: CallRecording, right: CallRecording| {
+        left.compare(&right).host_call.map(|call| call.what)
+    };
+    let other = calls(random, 2, json!(5));
+    assert_eq!(differ(calls(random, 1, json!(5)), other), Some("arguments"));
+    let stat_at = "wasi:filesystem/types@0.2.6#[method]descriptor.stat-at";
+    let of = |size, time| calls(stat_at, 1, stat(size, time));
+    assert_eq!(differ(of(1, 5), of(1, 6)), None);
+    assert_eq!(differ(of(1, 5), of(2, 5)), Some("answer"));
+    let read = "wasi:filesystem/types@0.2.6#[method]descriptor.read";
+    let of = |answer: u64| calls(read, 1, json!(answer));
+    assert_eq!(differ(of(1), of(2)), Some("answer"));
 }
