@@ -33,6 +33,12 @@ const REPEATED_MAX: usize = 20_000;
 /// Maximum length of a message of the parser, in characters.
 const MESSAGE_MAX: usize = 200;
 
+/// 2⁶³, the first number that is no integer of 64 bits with a sign.
+const INTEGERS_END: f64 = 9_223_372_036_854_775_808.0;
+
+/// Longest integer in a message, in characters.
+const DIGITS_MAX: usize = 48;
+
 /// An error in a document.
 #[derive(Debug)]
 pub struct YamlError {
@@ -51,9 +57,42 @@ pub fn documents(source: &YamlSource, max: usize) -> Vec<Result<Node, YamlError>
         let mut text = source.text().as_bytes();
         serde_saphyr::read_with_options::<_, Node>(&mut text, options())
             .take(max)
-            .map(|document| document.map_err(|error| failure(&error)))
+            .map(|document| {
+                let node = document.map_err(|error| failure(&error))?;
+                check_integers(&node, source).map(|()| node)
+            })
             .collect()
     })
+}
+
+/// Refuses integers beyond 64 bits, which the parser reads as the nearest decimal number.
+fn check_integers(node: &Node, source: &YamlSource) -> Result<(), YamlError> {
+    match &node.value {
+        Value::Float(value) if value.abs() >= INTEGERS_END => {
+            let literal = source.literal(node.mark);
+            let digits = literal.strip_prefix(['-', '+']).unwrap_or(literal);
+            if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                let digits = text::shorten(literal, DIGITS_MAX);
+                return Err(YamlError {
+                    message: format!(
+                        "64 bits cannot hold the integer {digits}: write it as a string"
+                    ),
+                    at: Some(node.mark),
+                });
+            }
+            Ok(())
+        }
+        Value::List(items) => items
+            .iter()
+            .try_for_each(|item| check_integers(item, source)),
+        Value::Map(entries) => {
+            let mut values = entries.iter().map(|(_, value)| value);
+            values.try_for_each(|value| check_integers(value, source))
+        }
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) => {
+            Ok(())
+        }
+    }
 }
 
 /// Deserializes the only document of a text. The error message begins with the line.

@@ -126,7 +126,7 @@ impl Node {
         key.map_or(value.mark, |(key, _)| key.mark)
     }
 
-    /// Converts the value to JSON. Integers beyond 64 bits become `null`.
+    /// Converts the value to JSON.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,

@@ -91,6 +91,15 @@ impl YamlSource {
         }
     }
 
+    /// Returns the text of a scalar.
+    pub(super) fn literal(&self, mark: Mark) -> &str {
+        let start = self.position(mark.offset).offset;
+        let end = self
+            .position(mark.offset.saturating_add(mark.length))
+            .offset;
+        self.text.get(start..end).unwrap_or_default()
+    }
+
     /// Returns the position of a character, or the end of the text if it has fewer characters.
     fn position(&self, characters: usize) -> CharPosition {
         let (near, rest) = match self.strides.get(characters / STRIDE) {

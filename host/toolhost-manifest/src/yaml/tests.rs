@@ -58,6 +58,29 @@ fn a_wrong_document_costs_only_itself_and_a_syntax_error_the_rest() {
 }
 
 #[test]
+fn an_integer_keeps_its_digits_or_is_refused_with_its_place() {
+    assert_eq!(
+        outline(
+            "가: x\na: 18446744073709551615\nb: [-9223372036854775808, 1e30, 1.5e19, \"123456789012345678901\"]\n"
+        ),
+        [json!({"가": "x", "a": u64::MAX, "b": [i64::MIN, 1e30, 1.5e19, "123456789012345678901"]})]
+    );
+    for long in [
+        "18446744073709551616",
+        "-9223372036854775809",
+        "100000000000000000000000000000000",
+    ] {
+        assert_eq!(
+            outline(&format!("가: x\nb: [1, {{c: {long}}}]\n---\nd: 1\n")),
+            [
+                json!({"error": format!("64 bits cannot hold the integer {long}: write it as a string"), "at": [2, 12]}),
+                json!({"d": 1}),
+            ]
+        );
+    }
+}
+
+#[test]
 fn refuses_bombs_of_aliases_and_of_depth() {
     let mut aliases = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
