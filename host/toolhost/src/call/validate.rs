@@ -114,13 +114,16 @@ pub(super) async fn validate<'a>(
         let message = format!("Invalid arguments for tool '{name}': {reason}");
         return Err(ToolError::host(ToolErrorCode::InvalidArgs, message, locale));
     }
-    let args = Value::Object(call.args);
+    let mut args = Value::Object(call.args);
     let size = json::measure(&args);
     if size.depth > limits.json_depth {
         let (depth, most) = (size.depth, limits.json_depth);
         let message =
             format!("Invalid arguments for tool '{name}': nested {depth} deep, at most {most}");
         return exceeds("jsonDepth", message);
+    }
+    if size.floats > 0 {
+        json::write_integers(&mut args);
     }
     // A value is always written; `Value::to_string` takes twice as long.
     let input = serde_json::to_string(&args).unwrap_or_default();

@@ -149,6 +149,7 @@ fn explanations_stop_where_they_would_take_too_long() {
         depth,
         values,
         text: 0,
+        floats: 0,
     };
     assert!(cost.allows_explanation(measure(5, 6)));
     assert!(!cost.allows_explanation(measure(30, 31)));
@@ -174,6 +175,7 @@ fn comparisons_count_except_with_a_set_of_strings() {
             depth: 2,
             values: 100_000,
             text: 0,
+            floats: 0,
         };
         let cost = cost_of(&many(items)).unwrap();
         cost.allows_check(&Value::Null, size)
