@@ -289,10 +289,15 @@ impl Inner {
             false => Ended::Open,
         };
         self.records.end_commit(id, ended).await?;
-        if ended == Ended::Committed {
+        let committed = ended == Ended::Committed;
+        if committed {
             found.contents.remove_all();
         }
-        tracing::info!(id, ?ended, "a commit whose process had ended was recovered");
+        tracing::info!(
+            id,
+            committed,
+            "a commit whose process had ended was recovered"
+        );
         Ok(())
     }
 

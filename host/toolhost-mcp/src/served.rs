@@ -84,7 +84,8 @@ impl ServedAgent {
             None => {
                 let opened = self.workspaces.open(&bundle, key, self.max_instances);
                 opened.await.inspect_err(|error| {
-                    tracing::warn!(key, ?error, "an instance cannot be opened");
+                    let error: &(dyn std::error::Error + 'static) = error;
+                    tracing::warn!(key, error, "an instance cannot be opened");
                 })?
             }
         };

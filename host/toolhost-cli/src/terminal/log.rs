@@ -3,6 +3,7 @@
 //! The text of guests is untrusted: control characters are escaped, and each line begins with the name of
 //! the tool.
 
+use std::error::Error;
 use std::fmt::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -153,11 +154,38 @@ impl Visit for Record {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.add(field, format_args!("{value}"));
     }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        self.add(field, format_args!("{}", reasons(value)));
+    }
+}
+
+/// An error and its sources, in one sentence. Some errors quote their source.
+fn reasons(error: &(dyn Error + 'static)) -> String {
+    let mut reasons = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let reason = error.to_string();
+        if !reasons.contains(&reason) {
+            reasons = format!("{reasons}: {reason}");
+        }
+        source = error.source();
+    }
+    reasons
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_is_a_sentence_with_its_sources() {
+        let source = std::io::Error::other("the disk is full");
+        let error = anyhow::Error::new(source).context("the host failed");
+        assert_eq!(reasons(error.as_ref()), "the host failed: the disk is full");
+        let quoting = std::io::Error::other(std::io::Error::other("the disk is full"));
+        assert_eq!(reasons(&quoting), "the disk is full");
+    }
 
     #[test]
     fn every_line_of_a_guest_begins_with_the_name_of_its_tool() {

@@ -47,7 +47,7 @@ pub(super) fn protect(
         files(dir, &top, all, steps)
     });
     if let Err(error) = looked {
-        tracing::warn!(?path, %error, "case files could not be looked up: no tool can change their folder");
+        tracing::warn!(path = %path.display(), %error, "case files could not be looked up: no tool can change their folder");
         all.close(top.id);
     }
     Ok(())

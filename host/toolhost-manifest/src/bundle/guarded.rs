@@ -217,7 +217,7 @@ fn kept<T>(
             Ok(None)
         }
         (Err(error), Some(before)) => {
-            tracing::warn!(?path, %error, "a file of a bundle could not be looked up: its last known state stays protected");
+            tracing::warn!(path = %path.display(), %error, "a file of a bundle could not be looked up: its last known state stays protected");
             all.extend(before);
             Ok(None)
         }

@@ -56,20 +56,21 @@ pub(super) async fn run(session: &Session, params: RunParams) -> Result<Value, R
 fn refused(error: UndoError) -> RpcError {
     let failed =
         |code, message: String| RpcError::from(ToolError::host(code, message, Locale::default()));
-    match error {
+    let reasons: &(dyn std::error::Error + 'static) = &error;
+    match &error {
         UndoError::Nothing => RpcError::new(RpcErrorCode::NotFound, error.to_string())
             .suggesting("Use an id that undo/list returns for the same instance."),
         UndoError::Conflict { .. } => failed(ToolErrorCode::WorkdirConflict, error.to_string())
             .suggesting("Restore what the call left in these files, or change them by hand."),
         UndoError::Busy { .. } => failed(ToolErrorCode::Busy, error.to_string()),
         UndoError::HalfDone { .. } => {
-            tracing::error!(%error, ?error, "a call was undone in part");
+            tracing::error!(error = reasons, "a call was undone in part");
             let message = "The call was undone in part: the log of the host names the files.";
             failed(ToolErrorCode::Host, message.to_owned())
         }
         // With paths of the operator's.
         UndoError::BadRecord { .. } | UndoError::Failed { .. } | _ => {
-            tracing::error!(%error, ?error, "a call was not undone");
+            tracing::error!(error = reasons, "a call was not undone");
             let message = "The call could not be undone: the log of the host says why.";
             failed(ToolErrorCode::Host, message.to_owned())
         }

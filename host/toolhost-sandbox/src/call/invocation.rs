@@ -138,11 +138,18 @@ impl Drop for CancelLog {
             // A file call of the guest may not have returned yet.
             live.close();
         }
-        let mut usage = meter.usage(Duration::ZERO, self.started.elapsed());
-        // Denials hold texts of the guest, which may be secret.
-        let denials = std::mem::take(&mut usage.denials).len();
-        let files_changed = std::mem::take(&mut usage.changes).files.len();
-        let handler = self.operation.as_str();
-        tracing::info!(target: "toolhost::audit", handler, denials, files_changed, ?usage, "a call was dropped before it ended");
+        let usage = meter.usage(Duration::ZERO, self.started.elapsed());
+        tracing::info!(
+            target: "toolhost::audit",
+            handler = self.operation.as_str(),
+            wall_ms = usage.wall.as_millis(),
+            memory_peak = usage.memory_peak,
+            bytes_written = usage.bytes_written,
+            files_changed = usage.changes.files.len(),
+            http_requests = usage.http_requests,
+            // They hold texts of the guest, which may be secret.
+            denials = usage.denials.len(),
+            "a call was dropped before it ended"
+        );
     }
 }

@@ -98,7 +98,8 @@ fn out_of_memory(
 pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> ToolError {
     let code = code_of(error);
     if code == ToolErrorCode::Host {
-        tracing::error!(%tool, ?error, "a call failed because of the host");
+        let error: &(dyn std::error::Error + 'static) = error;
+        tracing::error!(%tool, error, "a call failed because of the host");
     }
     let failed = ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale);
     match limit_of(error) {

@@ -167,7 +167,8 @@ fn not_committed(tool: &ToolName, error: &CommitError, locale: Locale) -> ToolEr
         CommitError::TooLarge { .. } => ToolErrorCode::DiskLimit,
         CommitError::Late { .. } => ToolErrorCode::Timeout,
         CommitError::Failed { .. } | CommitError::HalfDone { .. } | _ => {
-            tracing::error!(%tool, %error, ?error, "the changes of a call were not committed");
+            let reasons: &(dyn std::error::Error + 'static) = error;
+            tracing::error!(%tool, error = reasons, "the changes of a call were not committed");
             let message = match error {
                 CommitError::HalfDone { .. } => {
                     "The changes of the call were committed in part: the log of the host names the files."
