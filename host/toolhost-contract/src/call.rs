@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::JsonObject;
 
-/// A tool call of the model. The fields are unchecked.
+/// A tool call of the model. The fields are unchecked; a member that it does not have, such as `arguments`, is an
+/// error where it is deserialized.
 ///
 /// `{"id": "call_1", "name": "bash__exec", "args": {"command": "ls"}}`
 ///
 /// Spec: tool-spec-v2 §8.2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolCall {
     /// Id of the call, set by the model or its provider.
     pub id: String,

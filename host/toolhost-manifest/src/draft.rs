@@ -1,7 +1,7 @@
 //! Generates a manifest for a component from its description.
 
 use serde_json::Value;
-use toolhost_contract::{ExportName, HandlerSpec, ResourceName, ToolName};
+use toolhost_contract::{ExportName, HandlerSpec, JsonLimits, ResourceName, ToolName};
 
 use crate::bundle::Bundle;
 use crate::yaml::YamlSource;
@@ -33,7 +33,7 @@ pub fn manifest(file_name: &str, handlers: &[HandlerSpec]) -> Option<String> {
     };
     let described = |handler: &&HandlerSpec| {
         let parameters = handler.parameters.as_deref();
-        let parameters = parameters.and_then(|json| serde_json::from_str(json).ok());
+        let parameters = parameters.and_then(|json| JsonLimits::SCHEMA.parse(json).ok());
         let whole = export(handler, parameters.as_ref());
         match loads(&whole) {
             true => whole,

@@ -13,13 +13,19 @@ use http_body_util::{BodyExt as _, Limited};
 use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use toolhost_contract::{AddressBlock, HttpGrant, HttpRule, Limits};
+use toolhost_contract::{AddressBlock, HttpGrant, HttpRule, JsonLimits, Limits};
 use toolhost_sandbox::Sandbox;
 
 use crate::endpoint::Endpoint;
 
 /// Most bytes of one answer.
 const ANSWER_MAX: usize = 1 << 20;
+
+/// Limits of a successful answer. Its numbers are lifetimes.
+const ANSWER: JsonLimits = JsonLimits::ANSWER
+    .rounding_integers()
+    .replacing_surrogates()
+    .skipping_byte_order_mark();
 
 /// Name under which open connections are counted.
 const OWNER: &str = "oauth";
@@ -107,6 +113,11 @@ impl OAuthEgress {
         let (parts, body) = response.map_err(|e| failed(&e))?.into_parts();
         let body = Limited::new(body, ANSWER_MAX).collect().await;
         let body = body.map_err(|e| failed(&e))?.to_bytes();
+        // The library parses it.
+        if parts.status.is_success() {
+            let checked = ANSWER.utf8(&body).and_then(|body| ANSWER.check(body));
+            checked.map_err(|error| NoAnswer(format!("its answer {error}")))?;
+        }
         Ok(HttpResponse::from_parts(parts, body.into()))
     }
 }
@@ -171,7 +182,7 @@ fn error_with_status(mut response: HttpResponse) -> HttpResponse {
         error: Option<IgnoredAny>,
     }
     if response.status() == StatusCode::OK {
-        let answer = serde_json::from_slice::<Answer>(response.body());
+        let answer = ANSWER.parse_bytes::<Answer>(response.body());
         if answer.is_ok_and(|it| it.error.is_some() && it.access_token.is_none()) {
             *response.status_mut() = StatusCode::BAD_REQUEST;
         }

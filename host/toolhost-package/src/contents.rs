@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
-use toolhost_contract::text;
+use toolhost_contract::{JsonLimits, text};
 
 use crate::registry::{Descriptor, MANIFEST_TYPE, digest_of};
 
@@ -126,7 +126,8 @@ impl PackageContents {
     /// # Errors
     /// [`ContentsError`].
     pub fn read(manifest: &[u8]) -> Result<(Descriptor, Option<String>), ContentsError> {
-        let mut manifest: ImageManifest = serde_json::from_slice(manifest)
+        let mut manifest: ImageManifest = JsonLimits::ANSWER
+            .parse_bytes(manifest)
             .map_err(|error| ContentsError::NotAManifest(text::shorten(&error.to_string(), 100)))?;
         let media_type = manifest.media_type.as_deref().unwrap_or(MANIFEST_TYPE);
         if media_type != MANIFEST_TYPE || !manifest.manifests.is_empty() {

@@ -21,7 +21,7 @@ use sigstore_verify::trust_root::TrustedRoot;
 use sigstore_verify::types::bundle::VerificationMaterialContent;
 use sigstore_verify::types::{self, Bundle, DerPublicKey, Sha256Hash, SignatureContent};
 use sigstore_verify::{VerificationPolicy, Verifier};
-use toolhost_contract::text;
+use toolhost_contract::{JsonLimits, text};
 use toolhost_manifest::bundle::package::PackageReference;
 use toolhost_manifest::policy::{PackageRules, SignerTrust};
 
@@ -308,8 +308,9 @@ fn verify_key(key: &DerPublicKey, digest: &Sha256Hash, bundle: &Bundle) -> Resul
 
 /// Checks that a statement is about a digest.
 fn check_subject(statement: &[u8], digest: &Sha256Hash) -> Result<(), String> {
-    let statement: types::Statement = serde_json::from_slice(statement)
-        .map_err(|error| format!("its statement is invalid: {error}"))?;
+    let statement: types::Statement = JsonLimits::ANSWER
+        .parse_bytes(statement)
+        .map_err(|error| format!("its statement {error}"))?;
     match statement.matches_sha256(digest) {
         true => Ok(()),
         false => Err("its statement is about another digest".to_owned()),
@@ -330,8 +331,9 @@ fn approval(json: &str) -> Result<Bundle, String> {
     let SignatureContent::DsseEnvelope(envelope) = &bundle.content else {
         return Err(NO_STATEMENT.to_owned());
     };
-    let statement: Statement = serde_json::from_slice(envelope.payload.as_bytes())
-        .map_err(|error| format!("a signature has no statement: {error}"))?;
+    let statement: Statement = JsonLimits::ANSWER
+        .parse_bytes(envelope.payload.as_bytes())
+        .map_err(|error| format!("the statement of a signature {error}"))?;
     match statement.predicate_type.as_str() {
         SIGNATURE | BUILD => Ok(bundle),
         other => Err(format!(

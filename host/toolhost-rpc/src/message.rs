@@ -1,7 +1,9 @@
 //! Messages: requests and notifications of the client, responses and notifications of the server.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolhost::{text, tool::JsonShape};
+use toolhost::text;
+use toolhost::tool::{JsonError, JsonLimits};
 
 use crate::error::{RpcError, RpcErrorCode};
 use crate::memory;
@@ -11,6 +13,9 @@ const ID_BYTES_MAX: usize = 256;
 
 /// Longest method or id in a message, in characters.
 const QUOTED_MAX: usize = 64;
+
+/// Deepest nesting of a line: that of the parser.
+const DEPTH_MAX: usize = 127;
 
 /// The id of a request: a string or an integer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,41 +61,52 @@ pub(crate) enum Incoming {
 /// A message that cannot be read, and the id that its error is sent with.
 pub(crate) type Unreadable = (RequestId, RpcError);
 
-/// Parses a line of at most `values_max` JSON values.
+/// Parses a line of at most `values_max` JSON values. Its bytes are limited where it is read.
 pub(crate) fn parse(line: &[u8], values_max: u64) -> Result<Incoming, Unreadable> {
-    let unreadable = |code, message: String| (RequestId::UNKNOWN, RpcError::new(code, message));
-    let line = std::str::from_utf8(line).map_err(|error| {
-        unreadable(
-            RpcErrorCode::Parse,
-            format!("the line is not UTF-8: {error}"),
-        )
-    })?;
-    let values = JsonShape::of(line).values;
-    if values > values_max {
-        let message = format!("the line has {values} JSON values, more than {values_max}");
-        return Err(unreadable(RpcErrorCode::Limit, message));
-    }
-    let value: Value = serde_json::from_str(line).map_err(|error| {
-        unreadable(
-            RpcErrorCode::Parse,
-            format!("the line is not JSON: {error}"),
-        )
-    })?;
+    let limits = JsonLimits::new(u64::MAX, DEPTH_MAX, values_max);
+    let text = limits.utf8(line);
+    let text = text.map_err(|error| unreadable(RequestId::UNKNOWN, &error))?;
+    let (value, shape): (Value, _) = limits
+        .parse_measured(text)
+        .map_err(|error| unreadable(id_of(text, limits), &error))?;
     match value {
-        Value::Object(message) => of_object(message, memory::of_line(line.len(), values)),
+        Value::Object(message) => of_object(message, memory::of_line(line.len(), shape.values)),
         Value::Array(_) => {
-            let message = "batches are not supported: send one message per line".to_owned();
-            Err(unreadable(RpcErrorCode::Request, message))
+            let message = "batches are not supported: send one message per line";
+            Err(wrong(RequestId::UNKNOWN, message))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            let message = "a message is a JSON object".to_owned();
-            Err(unreadable(RpcErrorCode::Request, message))
+            Err(wrong(RequestId::UNKNOWN, "a message is a JSON object"))
         }
     }
 }
 
+fn unreadable(id: RequestId, error: &JsonError) -> Unreadable {
+    let code = if matches!(error, JsonError::TooMany { .. }) {
+        RpcErrorCode::Limit
+    } else {
+        RpcErrorCode::Parse
+    };
+    (id, RpcError::new(code, format!("the line {error}")))
+}
+
+fn wrong(id: RequestId, text: &str) -> Unreadable {
+    (id, RpcError::new(RpcErrorCode::Request, text))
+}
+
+/// Returns the id of a request that is refused for a number or a string that cannot be held.
+fn id_of(text: &str, limits: JsonLimits) -> RequestId {
+    #[derive(Deserialize)]
+    struct Id {
+        id: Value,
+    }
+    let limits = limits.rounding_integers().replacing_surrogates();
+    let parsed = limits.parse(text).ok();
+    let id = parsed.and_then(|Id { id }| RequestId::parse(id));
+    id.unwrap_or(RequestId::UNKNOWN)
+}
+
 fn of_object(mut message: Map<String, Value>, bytes: usize) -> Result<Incoming, Unreadable> {
-    let wrong = |id: RequestId, text: &str| (id, RpcError::new(RpcErrorCode::Request, text));
     let is_response = message.contains_key("result") || message.contains_key("error");
     if is_response && !message.contains_key("method") {
         return Ok(Incoming::Response);
@@ -110,6 +126,10 @@ fn of_object(mut message: Map<String, Value>, bytes: usize) -> Result<Incoming, 
         return Err(wrong(for_answer(), "`method` is not a string"));
     };
     let params = message.remove("params").unwrap_or_else(|| json!({}));
+    if let Some(other) = message.keys().find(|key| *key != "jsonrpc") {
+        let text = format!("a request has no member `{}`", quoted(other));
+        return Err(wrong(for_answer(), &text));
+    }
     Ok(match id {
         Some(id) => Incoming::Request {
             id,
@@ -182,14 +202,21 @@ mod tests {
         check(&"[".repeat(90), Value::Null, -32700, "EOF");
         check("[]", Value::Null, -32600, "batches");
         check("7", Value::Null, -32600, "JSON object");
+        check("\u{feff}{}", Value::Null, -32700, "byte order mark");
         check("[0,0", Value::Null, -32700, "EOF");
         check(
             &format!("[{}0]", "0,".repeat(200)),
             Value::Null,
             -32002,
-            "202 JSON values",
+            "202 values",
         );
         check(r#"{"id":1,"method":"a"}"#, json!(1), -32600, "jsonrpc");
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","param":{"a":1}}"#,
+            json!(1),
+            -32600,
+            "no member `param`",
+        );
         check(
             r#"{"jsonrpc":"2.0","id":"x"}"#,
             json!("x"),
@@ -224,7 +251,36 @@ mod tests {
         );
         let (_, error) = parse(deep.as_bytes(), u64::MAX).unwrap_err();
         let message = error.to_json()["message"].to_string();
-        assert!(message.contains("recursion limit"), "{message}");
+        assert!(message.contains("nested 5001 deep"), "{message}");
+    }
+
+    #[test]
+    fn a_number_that_would_be_rounded_is_answered_with_the_id_and_its_place() {
+        let check = |arg: &str, id: Value, says: &str| {
+            let line = format!(
+                r#"{{"params":{{"call":{{"args":{{"n":[0,{arg}]}}}}}},"jsonrpc":"2.0","id":7,"method":"a"}}"#
+            );
+            let answer = refused(&line);
+            assert_eq!(
+                (&answer["id"], &answer["error"]["code"]),
+                (&id, &json!(-32700))
+            );
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains(says), "{message}");
+        };
+        let at = "at /params/call/args/n/1";
+        check(
+            "123456789012345678901234567890",
+            json!(7),
+            &format!("the integer 123456789012345678901234567890 {at}"),
+        );
+        check(r#""\ud83d""#, json!(7), at);
+        check("NaN", Value::Null, &format!("NaN {at}"));
+        let exact = r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"n":18446744073709551615}}"#;
+        let Ok(Incoming::Request { params, .. }) = parse(exact.as_bytes(), 100) else {
+            panic!("refused");
+        };
+        assert_eq!(params.to_string(), r#"{"n":18446744073709551615}"#);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolhost_contract::ExportName;
+use toolhost_contract::{ExportName, JsonError};
 
 /// Why a call has no outcome of its own.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +90,21 @@ pub enum SandboxError {
     /// A part of the host panicked while the guest ran.
     #[error("the host panicked")]
     HostPanic,
+}
+
+/// For the JSON of an answer.
+impl From<JsonError> for SandboxError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum may grow")]
+    fn from(error: JsonError) -> Self {
+        match error {
+            JsonError::TooLarge { bytes, limit } => Self::OutputTooLarge { bytes, limit },
+            JsonError::TooDeep { depth, limit } => Self::OutputTooDeep { depth, limit },
+            JsonError::TooMany { values, limit } => Self::OutputTooMany { values, limit },
+            other => Self::InvalidOutput {
+                reason: other.to_string(),
+            },
+        }
+    }
 }
 
 /// Why a component cannot be loaded.

@@ -10,7 +10,7 @@ use super::EXAMPLES;
 async fn every_kind_of_failure_has_its_code() {
     // tool-spec-v2 §2.4(1), §10.3
     type Case = (&'static str, fn() -> Value, &'static str, &'static str);
-    let cases: [Case; 15] = [
+    let cases: [Case; 17] = [
         (
             "spin_forever",
             || json!({}),
@@ -78,6 +78,18 @@ async fn every_kind_of_failure_has_its_code() {
             || json!({"output": "1 2"}),
             "E_TOOL_INVALID_OUTPUT",
             "not valid JSON",
+        ),
+        (
+            "echo_raw",
+            || json!({"output": r#"{"list": [{"n": 1000000000000000000000000000000}]}"#}),
+            "E_TOOL_INVALID_OUTPUT",
+            "the integer 1000000000000000000000000000000 at /list/0/n",
+        ),
+        (
+            "echo_raw",
+            || json!({"output": r#"{"mean": NaN}"#}),
+            "E_TOOL_INVALID_OUTPUT",
+            "the number NaN at /mean",
         ),
         (
             "echo_raw",

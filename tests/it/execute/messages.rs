@@ -81,7 +81,10 @@ async fn arguments_that_are_not_json_are_refused_and_the_other_calls_run() {
     let results = test_host.step.execute_all(&message).await;
     let error = results[0].tool_error().unwrap();
     assert_eq!(error.code.as_str(), "E_TOOL_INVALID_ARGS");
-    assert!(error.message.contains("they are not JSON: EOF"), "{error}");
+    assert!(
+        error.message.contains("their text is not valid JSON: EOF"),
+        "{error}"
+    );
     assert!(results[1].tool_error().is_none(), "{results:?}");
     // The catalog refuses before the arguments do.
     assert_eq!(code(&results[2]), "E_TOOL_NOT_IN_CATALOG");
@@ -89,6 +92,23 @@ async fn arguments_that_are_not_json_are_refused_and_the_other_calls_run() {
         .unwrap()
         .collect();
     assert_eq!(made.len(), 1, "{made:?}");
+}
+
+#[tokio::test]
+async fn a_number_without_a_fraction_is_an_integer_to_a_tool() {
+    let test_host = TestHost::with_tools(&[("w", "write_bytes", &["run"])], "").await;
+    let message = message(&[
+        ("w__run", r#"{"path": "/three", "bytes": 3.0}"#),
+        ("w__run", r#"{"path": "/thousand", "bytes": 1e3}"#),
+    ]);
+    for result in test_host.step.execute_all(&message).await {
+        assert!(result.tool_error().is_none(), "{result:?}");
+    }
+    let length = |name: &str| {
+        let file = test_host.work.dir.path().join(name);
+        std::fs::metadata(file).unwrap().len()
+    };
+    assert_eq!((length("three"), length("thousand")), (3, 1_000));
 }
 
 #[tokio::test]
@@ -122,5 +142,8 @@ async fn a_middleware_may_replace_arguments_that_are_not_json() {
         .execute_all(&message(&[("text__upper", "{\"te")]))
         .await;
     let error = results[0].tool_error().unwrap();
-    assert!(error.message.contains("they are not JSON"), "{error}");
+    assert!(
+        error.message.contains("their text is not valid JSON"),
+        "{error}"
+    );
 }

@@ -251,6 +251,31 @@ async fn wrong_parameters_are_named() {
     assert_eq!(client.fails("no/method", json!({})).await, "E_RPC_METHOD");
 }
 
+#[tokio::test]
+async fn a_member_that_is_not_listed_is_an_error_at_every_depth() {
+    let test_host = tools("").await;
+    let mut served = serve(config(&test_host));
+    let client = &mut served.client;
+    for (method, params, says) in [
+        (
+            "call/execute",
+            json!({"call": {"id": "a", "name": "text__upper", "args": {}, "arguments": {"text": "a"}}}),
+            "unknown field `arguments`",
+        ),
+        (
+            "call/execute",
+            json!({"call": {"id": "a", "name": "text__upper"}, "instance": {"keys": "a"}}),
+            "unknown field `keys`",
+        ),
+    ] {
+        client.send(method, params).await;
+        let answer = client.answer().await;
+        assert_eq!(error_code(&answer), "E_RPC_PARAMS");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(says), "{message}");
+    }
+}
+
 #[test]
 fn the_page_lists_every_method_and_every_error() {
     let page = std::fs::read_to_string(toolhost_tests::root("docs/rpc.md")).unwrap();

@@ -6,12 +6,12 @@
 
 use serde_json::Value;
 use toolhost_contract::{
-    Denial, ErrorCode, ErrorMessageLimit, HandlerError, Locale, ResourceName, ToolError,
+    Denial, ErrorCode, ErrorMessageLimit, HandlerError, JsonLimits, Locale, ResourceName, ToolError,
     ToolErrorCode, ToolResult, json_depth,
 };
 
 use super::{BETWEEN, display};
-use crate::accounting::output::{HeadTail, LogBook, LogLevel, parse_json};
+use crate::accounting::output::{HeadTail, LogBook, LogLevel};
 use crate::middleware::progress::Progress;
 use crate::toolhost::call::hints::{FailureContext, explain};
 use crate::{DiskLimit, Limits};
@@ -264,15 +264,10 @@ fn answers(host: &Host<'_>, output: &str) {
     const DEPTH: usize = 8;
     const BYTES: u64 = 4_096;
     const VALUES: u64 = 256;
-    let limits = Limits {
-        json_depth: DEPTH,
-        json_values: VALUES,
-        ..Limits::default()
-    };
-    let value = match parse_json(output, BYTES, &limits) {
+    let value = match JsonLimits::new(BYTES, DEPTH, VALUES).parse::<Value>(output) {
         Ok(value) => value,
         Err(error) => {
-            display::is_one_line(&error.to_string(), 512);
+            display::is_one_line(&error.to_string(), 1024);
             return;
         }
     };

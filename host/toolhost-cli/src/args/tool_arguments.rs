@@ -6,6 +6,7 @@ use std::str::FromStr;
 use anyhow::anyhow;
 use serde_json::Value;
 use toolhost::JsonObject;
+use toolhost::tool::JsonLimits;
 
 use crate::failure::Failure;
 use crate::files;
@@ -58,13 +59,13 @@ fn parse(what: &str, text: &str) -> Result<JsonObject, Failure> {
     if text.trim().is_empty() {
         return Err(wrong(format!("{what} is empty, not a JSON object")));
     }
-    match serde_json::from_str(text) {
+    match JsonLimits::ARGUMENTS.parse(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(wrong(format!(
             "{what} is {}, not a JSON object",
             kind(&other)
         ))),
-        Err(error) => Err(wrong(format!("{what} is not JSON: {error}"))),
+        Err(error) => Err(wrong(format!("{what} {error}"))),
     }
 }
 
@@ -108,11 +109,15 @@ mod tests {
         check(" ", "--args is empty, not a JSON object");
         check(
             "{a: 1}",
-            "--args is not JSON: key must be a string at line 1 column 2",
+            "--args is not valid JSON: key must be a string at line 1 column 2",
         );
         check(
             &"[".repeat(1000),
-            "--args is not JSON: recursion limit exceeded at line 1 column 128",
+            "--args is nested 1000 deep, at most 127 is allowed",
+        );
+        check(
+            r#"{"id": 725653563933458433725653563933458433}"#,
+            "--args has the integer 725653563933458433725653563933458433 at /id, which 64 bits cannot hold: write it as a string",
         );
         assert_eq!(parse("--args", "{\"a\": 1}").unwrap()["a"], 1);
     }

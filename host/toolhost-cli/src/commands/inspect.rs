@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
+use toolhost::tool::JsonLimits;
 use toolhost::{
     ToolErrorCode,
     sandbox::{HandlerSpec, Inspection, PrepareError, prepare_error_code, prepare_error_help},
@@ -160,8 +161,11 @@ fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&Refusal>) -
 fn handler_json(handler: &HandlerSpec) -> Value {
     let parameters = handler.parameters.as_deref();
     // Parameters that are not JSON are printed as text.
-    let parameters =
-        parameters.map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.into()));
+    let parameters = parameters.map(|text| {
+        JsonLimits::SCHEMA
+            .parse(text)
+            .unwrap_or_else(|_| text.into())
+    });
     json!({
         "name": handler.name.as_str(),
         "description": handler.description,

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use toolhost::Sandbox;
+use toolhost::tool::JsonLimits;
 use toolhost_manifest::bundle::package::PackageReference;
 use toolhost_manifest::{Bundle, bundle::OpenBundle};
 use toolhost_package::{PackageSource, PullError, Pulled};
@@ -107,7 +108,7 @@ fn failure(reference: &PackageReference, error: PullError) -> Failure {
 /// Returns the Tool resource of a package.
 fn tool_of(pulled: &Pulled) -> Result<Value, Failure> {
     let tool = pulled.tool.as_deref();
-    let tool = tool.and_then(|json| serde_json::from_str::<Value>(json).ok());
+    let tool = tool.and_then(|json| JsonLimits::ANSWER.parse::<Value>(json).ok());
     tool.ok_or_else(|| {
         let error = anyhow::anyhow!(
             "{} has no Tool resource: another program has written it",

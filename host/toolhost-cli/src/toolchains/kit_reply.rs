@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use serde::Deserialize;
+use toolhost::tool::JsonLimits;
 
 use super::build_error::{BuildError, ErrorCause, Fault};
 use super::job::BuiltComponent;
@@ -35,7 +36,7 @@ impl KitReply {
     /// Parses the output of a kit.
     pub(super) fn parse(output: &ProcessOutput, kit: &str) -> Result<Self, BuildError> {
         let last = output.stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(last).map_err(|_| {
+        JsonLimits::REPLY.parse(last).map_err(|_| {
             let fault = Fault::new(format!("the {kit} kit ended without a result"));
             BuildError::machine(fault.detail(output.stderr_end()))
         })

@@ -105,7 +105,7 @@ fn arguments_that_are_not_an_object_are_refused() {
         ("", "--args is empty, not a JSON object"),
         (
             "{path: a}",
-            "--args is not JSON: key must be a string at line 1 column 2",
+            "--args is not valid JSON: key must be a string at line 1 column 2",
         ),
         (
             "@list.json",

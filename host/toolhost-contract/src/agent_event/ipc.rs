@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::delegation::Delegation;
 use super::event::AgentEvent;
 use super::limits::{self, EventError, NAME_BYTES_MAX};
-use crate::JsonShape;
+use crate::{JsonError, JsonLimits};
 
 /// Longest message, in bytes without the line feed.
 pub const IPC_LINE_BYTES_MAX: usize = 1 << 20;
@@ -15,8 +15,7 @@ pub const IPC_LINE_BYTES_MAX: usize = 1 << 20;
 /// Deepest nesting of a message.
 pub const IPC_DEPTH_MAX: usize = 64;
 
-/// Most JSON values in a message. Bounds memory: a parsed value is much larger than its two bytes of
-/// JSON.
+/// Most JSON values in a message.
 const IPC_VALUES_MAX: u64 = 100_000;
 
 /// One message between the orchestrator and an agent's process.
@@ -57,20 +56,10 @@ pub enum IpcBody {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IpcError {
-    /// The message exceeds a limit.
-    #[error("the message has {found} {unit}; the limit is {limit}")]
-    Limit {
-        /// What is limited: `bytes`, `JSON values` or `levels of nesting`.
-        unit: &'static str,
-        /// How many the message has.
-        found: u64,
-        /// How many it may have.
-        limit: u64,
-    },
-    /// The message is not UTF-8.
-    #[error("the message is not UTF-8")]
-    NotUtf8(#[source] std::str::Utf8Error),
-    /// The message is not JSON, or lacks the fields of a message.
+    /// The message exceeds a limit, is not JSON, or not a message.
+    #[error("the message {0}")]
+    Json(#[from] JsonError),
+    /// The message lacks the fields of its type.
     #[error("the text is not a message of a known type")]
     Shape(#[source] serde_json::Error),
     /// A field of the event is invalid.
@@ -79,21 +68,13 @@ pub enum IpcError {
 }
 
 impl IpcError {
-    /// Checks the length and the nesting of a JSON text, and returns its shape.
+    /// Checks the length and the nesting of a JSON text that this host wrote.
     ///
     /// # Errors
-    /// [`IpcError::Limit`] if the text exceeds one of them.
-    pub fn check_size(json: &str, bytes_max: usize, depth_max: usize) -> Result<JsonShape, Self> {
-        Self::check("bytes", json.len() as u64, bytes_max as u64)?;
-        let shape = JsonShape::of(json);
-        Self::check("levels of nesting", shape.depth as u64, depth_max as u64)?;
-        Ok(shape)
-    }
-
-    fn check(unit: &'static str, found: u64, limit: u64) -> Result<(), Self> {
-        if found > limit {
-            return Err(Self::Limit { unit, found, limit });
-        }
+    /// [`IpcError::Json`] if the text exceeds one of them.
+    pub fn check_size(json: &str, bytes_max: usize, depth_max: usize) -> Result<(), Self> {
+        let limits = JsonLimits::new(bytes_max as u64, depth_max, u64::MAX);
+        limits.check(json)?;
         Ok(())
     }
 }
@@ -190,7 +171,7 @@ impl IpcMessage {
             IpcBody::Delegate(content) => self.delegation(Kind::Delegate, content),
             IpcBody::DelegateResult(content) => self.delegation(Kind::DelegateResult, content),
         }?;
-        within(&line)?;
+        LIMITS.check(&line)?;
         line.push('\n');
         Ok(line)
     }
@@ -216,15 +197,12 @@ impl IpcMessage {
     }
 }
 
+/// The limits of a message. Its values bound the memory: a parsed value is much larger than its two bytes of
+/// JSON.
+const LIMITS: JsonLimits =
+    JsonLimits::new(IPC_LINE_BYTES_MAX as u64, IPC_DEPTH_MAX, IPC_VALUES_MAX);
+
 /// Parses JSON within the limits of a message.
 fn bounded<T: DeserializeOwned>(json: &[u8]) -> Result<T, IpcError> {
-    let json = json.strip_suffix(b"\n").unwrap_or(json);
-    let json = std::str::from_utf8(json).map_err(IpcError::NotUtf8)?;
-    within(json)?;
-    serde_json::from_str(json).map_err(IpcError::Shape)
-}
-
-fn within(json: &str) -> Result<(), IpcError> {
-    let shape = IpcError::check_size(json, IPC_LINE_BYTES_MAX, IPC_DEPTH_MAX)?;
-    IpcError::check("JSON values", shape.values, IPC_VALUES_MAX)
+    Ok(LIMITS.parse_bytes(json.strip_suffix(b"\n").unwrap_or(json))?)
 }

@@ -102,7 +102,7 @@ pub enum JsonError {
         column: usize,
     },
     /// The text is JSON, but not of the type that is read.
-    #[error("{reason}")]
+    #[error("has an unexpected form: {reason}")]
     Shape {
         /// What is wrong. It may quote the text.
         reason: String,

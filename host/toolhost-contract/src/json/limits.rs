@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::JsonError;
 use super::place::place_of;
-use super::scan::{JsonShape, Scan, Unrepresentable, replace_surrogates, token_length};
+use super::scan::{JsonShape, Scan, Unrepresentable, replace_surrogates, token_around};
 use crate::{Limits, text};
 
 /// Longest number in an error, in characters.
@@ -51,11 +51,19 @@ pub struct JsonLimits {
 
 impl JsonLimits {
     /// The answer of a server to one request, as registries and authorization servers send them: 1 MiB,
-    /// 32 deep, 20,000 values.
-    pub const ANSWER: Self = Self::new(1 << 20, 32, 20_000);
+    /// 32 deep, 100,000 values.
+    pub const ANSWER: Self = Self::new(1 << 20, 32, 100_000);
 
-    /// A line that another process on this machine sends: 1 MiB, 64 deep, 100,000 values.
-    pub const LINE: Self = Self::new(1 << 20, 64, 100_000);
+    /// The JSON Schema of a handler, as its component describes it: 1 MiB, 64 deep, 100,000 values. A bound beyond
+    /// 64 bits is rounded: it bounds nothing that can be held.
+    pub const SCHEMA: Self = Self::new(1 << 20, 64, 100_000).rounding_integers();
+
+    /// The reply of a program that builds tools on this machine: 64 MiB, 127 deep, 1,000,000 values.
+    pub const REPLY: Self = Self::new(64 << 20, 127, 1_000_000);
+
+    /// The arguments that a model writes, before a policy limits them further: 64 MiB, 127 deep, 1,000,000
+    /// values.
+    pub const ARGUMENTS: Self = Self::new(64 << 20, 127, 1_000_000);
 
     /// Returns limits of bytes, nesting and values.
     #[must_use]
@@ -195,8 +203,7 @@ impl JsonLimits {
 
     fn check_number(&self, json: &str, at: usize, why: Unrepresentable) -> Result<(), JsonError> {
         let place = place_of(json, at);
-        let rest = json.get(at..).unwrap_or_default();
-        let token = rest.get(..token_length(rest.as_bytes()));
+        let token = json.get(token_around(json.as_bytes(), at));
         let token = text::shorten(token.unwrap_or_default(), NUMBER_MAX);
         match why {
             Unrepresentable::Integer if self.rounds_integers => Ok(()),

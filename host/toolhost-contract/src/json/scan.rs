@@ -1,6 +1,7 @@
 //! Measures JSON text without parsing it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 
@@ -45,19 +46,29 @@ impl Scan {
     pub(super) fn of(json: &str) -> Self {
         let (mut depth, mut deepest, mut values) = (0_usize, 0, 1);
         let (mut number, mut surrogate) = (None, None);
-        let mut rest = json.as_bytes();
+        let bytes = json.as_bytes();
+        // Looks at the number around an offset, and returns what follows it: each is looked at once.
+        let mut check = |at: usize| {
+            let token = token_around(bytes, at);
+            if number.is_none() {
+                let text = json.get(token.clone()).unwrap_or_default();
+                number = unrepresentable(text).map(|why| (token.start, why));
+            }
+            bytes.get(token.end..).unwrap_or_default()
+        };
+        let mut rest = bytes;
         while let Some((byte, after)) = rest.split_first() {
             let at = json.len() - rest.len();
             match byte {
                 b'"' => rest = after_string(after, json.len(), &mut surrogate),
-                b'-' | b'0'..=b'9' | b'N' | b'I' => {
-                    let length = token_length(rest);
-                    let (token, after) = rest.split_at(length);
-                    rest = after;
-                    if number.is_none() {
-                        number = unrepresentable(token).map(|why| (at, why));
+                b'0'..=b'9' => {
+                    rest = after_digits(after);
+                    let is_long = after.len() - rest.len() >= SHORT_DIGITS;
+                    if is_long || matches!(rest.first(), Some(b'e' | b'E')) {
+                        rest = check(at);
                     }
                 }
+                b'N' | b'I' => rest = check(at),
                 b'[' | b'{' => {
                     rest = after;
                     depth += 1;
@@ -178,11 +189,22 @@ pub(super) fn replace_surrogates(json: &str) -> Cow<'_, str> {
     Cow::Owned(replaced)
 }
 
-/// Bytes of the number or word at the beginning of a text. At least one.
-pub(super) fn token_length(text: &[u8]) -> usize {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    let end = text.iter().position(|byte| !is_part(byte));
-    end.unwrap_or(text.len()).max(1)
+fn after_digits(text: &[u8]) -> &[u8] {
+    let digits = text.iter().position(|byte| !byte.is_ascii_digit());
+    digits.and_then(|end| text.get(end..)).unwrap_or_default()
+}
+
+/// Returns the place of the number or word around an offset. It is not empty.
+pub(super) fn token_around(text: &[u8], at: usize) -> Range<usize> {
+    let is_other = |byte: &u8| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.');
+    let before = text.get(..at).unwrap_or_default();
+    let start = before
+        .iter()
+        .rposition(is_other)
+        .map_or(0, |other| other + 1);
+    let after = text.get(at..).unwrap_or_default();
+    let end = after.iter().position(is_other).unwrap_or(after.len());
+    start..at + end.max(1)
 }
 
 /// Digits that 64 bits hold in any case.
@@ -191,11 +213,7 @@ const SHORT_DIGITS: usize = 18;
 /// Digits that a number with a fraction holds in any case, without an exponent.
 const FINITE_DIGITS: usize = 308;
 
-fn unrepresentable(token: &[u8]) -> Option<Unrepresentable> {
-    if token.len() <= SHORT_DIGITS && !token.iter().any(u8::is_ascii_alphabetic) {
-        return None;
-    }
-    let text = std::str::from_utf8(token).ok()?;
+fn unrepresentable(text: &str) -> Option<Unrepresentable> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if matches!(digits, "NaN" | "Infinity") {
         return Some(Unrepresentable::NotFinite);
@@ -221,6 +239,7 @@ mod tests {
             (r#"{"a":[1,{"b":2}]}"#, 3, 5),
             ("[[0],[0]]", 2, 5),
             ("[1.5e3,-2]", 1, 3),
+            ("[1e1e1e1,2E-1]", 1, 3),
             (r#"["[[[[,"]"#, 1, 2),
             (r#"["\"[[["]"#, 1, 2),
             (r#"["\\",["\\"]]"#, 2, 4),
@@ -258,6 +277,8 @@ mod tests {
         check("[1, 100000000000000000000,1e999]", Some((4, Integer)));
         check(r#"{"a":NaN}"#, Some((5, NotFinite)));
         check("[-Infinity]", Some((1, NotFinite)));
+        check("[1.5, -1.5e999]", Some((6, NotFinite)));
+        check("[1E5,-100000000000000000000]", Some((5, Integer)));
         check("[Infinity", Some((1, NotFinite)));
         check("1e309", Some((0, NotFinite)));
         check(&format!("{}.5", "9".repeat(400)), Some((0, NotFinite)));

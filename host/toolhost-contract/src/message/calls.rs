@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::error::MessageError;
-use crate::{JsonObject, ToolCall};
+use crate::{JsonLimits, JsonObject, ToolCall};
 
 /// The format of a tool call.
 #[derive(Clone, Copy)]
@@ -90,10 +90,10 @@ pub(super) fn parse(body: &JsonObject) -> Result<Vec<ToolCall>, MessageError> {
 
 /// Parses arguments. Absent ones and an empty text mean none.
 fn args(args: Option<&Value>) -> Result<JsonObject, String> {
-    let of_text = |text: &str| match serde_json::from_str(text) {
+    let of_text = |text: &str| match JsonLimits::ARGUMENTS.parse(text) {
         Ok(Value::Object(args)) => Ok(args),
         Ok(_) => Err("they are not a JSON object".to_owned()),
-        Err(error) => Err(format!("they are not JSON: {error}")),
+        Err(error) => Err(format!("their text {error}")),
     };
     match args {
         None | Some(Value::Null) => Ok(JsonObject::new()),

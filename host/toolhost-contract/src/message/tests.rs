@@ -82,10 +82,39 @@ fn arguments_that_are_no_object_are_an_error_of_their_call_alone() {
         .iter()
         .map(ToolCall::args_error)
         .collect();
-    let cut = "they are not JSON: EOF while parsing a string at line 1 column 11";
+    let cut = "their text is not valid JSON: EOF while parsing a string at line 1 column 11";
     let other = Some("they are not a JSON object");
     assert_eq!(errors, [Some(cut), other, other, None, None]);
     assert_eq!(message.tool_calls()[3].args["x"], 1);
+}
+
+/// Why the arguments of a call, written as text, are refused.
+fn refused_text(arguments: &str) -> String {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "a__b", "arguments": arguments}});
+    let message = parse(json!({"role": "assistant", "tool_calls": [call]})).unwrap();
+    message.tool_calls()[0].args_error().unwrap().to_owned()
+}
+
+#[test]
+fn text_arguments_that_would_change_in_silence_are_refused_with_their_place() {
+    assert_eq!(
+        refused_text(r#"{"items":[{"id":123456789012345678901234567890}]}"#),
+        "their text has the integer 123456789012345678901234567890 at /items/0/id, which 64 bits cannot \
+         hold: write it as a string"
+    );
+    assert_eq!(
+        refused_text(r#"{"x":{"y":NaN}}"#),
+        "their text has the number NaN at /x/y, which is not finite"
+    );
+}
+
+#[test]
+fn text_arguments_of_many_values_are_refused_before_they_are_parsed() {
+    let text = format!("{{\"l\":[{}0]}}", "[],".repeat(600_000));
+    assert_eq!(
+        refused_text(&text),
+        "their text has 1200003 values, at most 1000000 are allowed"
+    );
 }
 
 #[test]

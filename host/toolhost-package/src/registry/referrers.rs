@@ -8,7 +8,7 @@ use http::Method;
 use http::header::ACCEPT;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolhost_contract::text;
+use toolhost_contract::{JsonLimits, text};
 use toolhost_manifest::bundle::package::{PackageReference, is_digest};
 
 use super::client::{INDEX_TYPE, MANIFEST_MAX, MANIFEST_TYPE, Registry};
@@ -141,7 +141,7 @@ impl Registry {
             return Ok(None);
         }
         let manifest = self.manifest(reference, &artifact.digest).await?;
-        let artifact = serde_json::from_slice::<Artifact>(&manifest.bytes);
+        let artifact = JsonLimits::ANSWER.parse_bytes::<Artifact>(&manifest.bytes);
         let Some(layer) = artifact.ok().and_then(|artifact| artifact.only()) else {
             return Ok(None);
         };
@@ -198,7 +198,9 @@ impl Registry {
         let tag = fallback_tag(subject);
         for _ in 0..LIST_TRIES {
             let mut index = match self.manifest(reference, &tag).await {
-                Ok(manifest) => serde_json::from_slice(&manifest.bytes).unwrap_or_default(),
+                Ok(manifest) => JsonLimits::ANSWER
+                    .parse_bytes(&manifest.bytes)
+                    .unwrap_or_default(),
                 Err(RegistryError::NotFound { .. }) => json!({
                     "schemaVersion": 2,
                     "mediaType": INDEX_TYPE,
@@ -242,10 +244,10 @@ impl Registry {
     }
 
     fn index(&self, reference: &PackageReference, bytes: &[u8]) -> Result<Index, RegistryError> {
-        let index = serde_json::from_slice(bytes);
+        let index = JsonLimits::ANSWER.parse_bytes(bytes);
         index.map_err(|error| {
             let error = text::shorten(&error.to_string(), REASON_LENGTH);
-            let reason = format!("the list of referrers is invalid: {error}");
+            let reason = format!("the list of referrers {error}");
             protocol(reference, Action::Read, &reason)
         })
     }

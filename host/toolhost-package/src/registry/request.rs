@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use serde::Deserialize;
-use toolhost_contract::text;
+use toolhost_contract::{JsonLimits, text};
 use toolhost_manifest::bundle::package::{PackageReference, is_digest};
 use url::Url;
 
@@ -225,7 +225,8 @@ impl Registry {
                 reason: reason(&response),
             });
         }
-        let token = serde_json::from_slice::<Token>(&response.body)
+        let token = JsonLimits::ANSWER
+            .parse_bytes::<Token>(&response.body)
             .ok()
             .and_then(Token::header);
         let no_token = || protocol(reference, Action::Read, "the token server sent no token");
@@ -315,7 +316,7 @@ fn reason(response: &Response) -> String {
         message: String,
     }
     let status = format!("status {}", response.status);
-    let Ok(Errors { errors }) = serde_json::from_slice(&response.body) else {
+    let Ok(Errors { errors }) = JsonLimits::ANSWER.parse_bytes(&response.body) else {
         return status;
     };
     let one = |error: &OciError| {

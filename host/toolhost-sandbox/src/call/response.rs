@@ -3,11 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
-use toolhost_contract::HandlerError;
+use toolhost_contract::{HandlerError, JsonLimits};
 
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
-use crate::accounting::output::parse_json;
 use crate::call::invocation::Outcome;
 use crate::host::bindings::handlers;
 
@@ -35,7 +34,7 @@ impl RawResponse {
             Self::Cancelled => Outcome::Output(Value::Null),
             Self::Outcome(Ok(handlers::Outcome::Output(json))) => {
                 meter.output_bytes.store(json.len() as u64, Relaxed);
-                Outcome::Output(parse_json(&json, limits.output_bytes, limits)?)
+                Outcome::Output(JsonLimits::of_output(limits).parse(&json)?)
             }
             Self::Outcome(Ok(handlers::Outcome::Pending(handle))) => {
                 meter.output_bytes.store(handle.len() as u64, Relaxed);

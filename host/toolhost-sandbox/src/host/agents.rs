@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use toolhost_contract::{Denial, HandlerError, JsonObject, Locale, ToolErrorCode, json_depth};
+use toolhost_contract::{
+    Denial, HandlerError, JsonLimits, JsonObject, Locale, ToolErrorCode, json_depth,
+};
 use wasmtime::component::HasData;
 
 use crate::SandboxError;
 use crate::accounting::host_calls::CallHasher;
 use crate::accounting::meter::Meter;
-use crate::accounting::output::parse_json;
 use crate::host::agents::port::{
     AgentEntry, AgentRequest, AgentResponse, AgentSend, AgentSpawn, AgentsFuture, AgentsPort,
 };
@@ -227,8 +228,9 @@ impl Agents {
     }
 
     fn value_of(&self, what: &str, json: &str) -> Result<Value, ToolError> {
-        let limits = &self.meter.limits;
-        parse_json(json, limits.input_bytes, limits)
+        let limits = JsonLimits::of_input(&self.meter.limits);
+        limits
+            .parse(json)
             .map_err(|error| invalid(format!("`{what}` {error}.")))
     }
 

@@ -1,7 +1,7 @@
 //! Checks the parameters that a component's `describe` returned. Loading a bundle and describing a component
 //! use the same check.
 
-use toolhost_contract::{ExportName, JsonSchemaObject, SchemaShapeError};
+use toolhost_contract::{ExportName, JsonLimits, JsonSchemaObject, SchemaShapeError};
 use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 use toolhost_sandbox::HandlerSpec;
 
@@ -33,10 +33,11 @@ pub(crate) fn described_parameters(
             "{correct} in the component, or write the parameters of '{name}' in spec.exports of the manifest."
         ),
     };
-    let parameters = match handler.parameters.as_deref().map(serde_json::from_str) {
+    let parameters = handler.parameters.as_deref();
+    let parameters = match parameters.map(|text| JsonLimits::SCHEMA.parse(text)) {
         None => None,
         Some(Err(reason)) => {
-            let reason = format!("they are not JSON: {reason}");
+            let reason = format!("their text {reason}");
             return Err(fault(reason, "Correct the JSON text of the parameters"));
         }
         Some(Ok(schema)) => {
@@ -84,7 +85,11 @@ mod tests {
         ];
         assert_eq!(faults(&good), []);
         for (parameters, says, help) in [
-            ("{", "they are not JSON: EOF", "Correct the JSON text"),
+            (
+                "{",
+                "their text is not valid JSON: EOF",
+                "Correct the JSON text",
+            ),
             ("[]", "the schema must be an object", "Write a JSON object"),
             (
                 r#"{"type": "string"}"#,

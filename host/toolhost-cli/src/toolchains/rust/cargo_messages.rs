@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use toolhost::tool::JsonLimits;
 
 use crate::toolchains::build_error::Fault;
 
@@ -73,7 +74,7 @@ impl Messages {
     pub(super) fn parse(stdout: &str) -> Self {
         let mut messages = Self::default();
         for line in stdout.lines() {
-            match serde_json::from_str(line) {
+            match JsonLimits::REPLY.parse(line) {
                 Ok(Message::Artifact(artifact)) => messages.artifacts.push(artifact),
                 Ok(Message::Compiler { message }) => messages.compiler.push(message),
                 Ok(Message::Script { package_id }) => messages.scripts.push(package_id),

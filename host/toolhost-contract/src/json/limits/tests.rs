@@ -66,7 +66,10 @@ fn syntax_names_the_line_and_types_name_the_member() {
         name: String,
     }
     let error = SMALL.parse::<Named>(r#"{"nam": "x"}"#).unwrap_err();
-    assert_eq!(error.to_string(), "missing field `name`");
+    assert_eq!(
+        error.to_string(),
+        "has an unexpected form: missing field `name`"
+    );
     assert!(!error.is_limit() && SMALL.parse::<Named>("[[[[").unwrap_err().is_limit());
 }
 
