@@ -219,7 +219,7 @@ impl<'a> BuildSession<'a> {
             if path.is_file() {
                 inputs.push(path);
             } else if fs::symlink_metadata(&path).is_err() {
-                absent.push(self.from_dir(&path)?);
+                absent.push(self.path_in_stamp(&path)?);
             }
         }
         inputs.sort();
@@ -249,11 +249,11 @@ impl<'a> BuildSession<'a> {
     /// Returns the path from the bundle's directory to a file.
     fn relative(&self, input: &Path) -> Result<String> {
         let input = input.canonicalize();
-        self.from_dir(&input.context("a source file was removed during the build")?)
+        self.path_in_stamp(&input.context("a source file was removed during the build")?)
     }
 
     /// Returns the path from the bundle's directory to an absolute path without links.
-    fn from_dir(&self, input: &Path) -> Result<String> {
+    fn path_in_stamp(&self, input: &Path) -> Result<String> {
         let dir = self.options.bundle;
         let same = |(a, b): &(Component<'_>, Component<'_>)| a == b;
         let shared = input.components().zip(dir.components());
