@@ -28,7 +28,7 @@ pub(super) const NAME: &str = "journal";
 /// Its name until the plan is written.
 const NEW_NAME: &str = "journal.new";
 
-/// Maximum bytes of a journal: more are neither written nor read. 100,000 removed files take some 8 MiB.
+/// Maximum bytes of a journal: more are neither written nor read. 100,000 removed files take some 7 MiB.
 pub(super) const BYTES_MAX: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
 /// Bytes of these for the marks behind the plan.
