@@ -53,9 +53,9 @@ pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use workdir::{
     CommitError, CommitOptions, CommitTurn, Durability, FileIo, FileReplacement, Recovered,
-    ReplaceFilesError, ReplacedFiles, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord,
-    Undone, Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle, WorkdirRules,
-    WriteProtected,
+    ReplaceFilesError, ReplacedFiles, Shortage, StagingError, StagingRoot, UndoError, UndoLimits,
+    UndoRecord, Undone, Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle,
+    WorkdirRules, WriteProtected,
 };
 
 pub use toolhost_contract::{

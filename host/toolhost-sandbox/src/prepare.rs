@@ -21,7 +21,6 @@ use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;
 use crate::component::initial_data::take_out;
 use crate::component::inspect::{InspectionRules, check_function_cost, read};
-use crate::component_id::ComponentId;
 use crate::engine::memory::image::{Image, InitialData};
 use crate::engine::memory::source::MemorySource;
 use crate::platform::HAS_ADDRESS_SPACE;
@@ -239,7 +238,7 @@ impl Sandbox {
                 is_cacheable,
             } = compiled?;
             Ok(New {
-                code: link(&sandbox, &component, image, &facts)?,
+                code: link(&sandbox, &component, image, digest)?,
                 digest,
                 facts,
                 is_cacheable,
@@ -268,7 +267,7 @@ impl Sandbox {
             is_cacheable,
             lock,
         } = new;
-        let handlers = describe(&self.0, &code, ComponentId::of(&facts.sha256)).await?;
+        let handlers = describe(&self.0, &code, digest.id()).await?;
         let sandbox = Arc::clone(&self.0);
         let work = move || {
             let record = ComponentRecord {
@@ -349,7 +348,7 @@ fn cached(
     if found.record.rules != InspectionRules::with(limits) {
         read(bytes, limits)?.check()?;
     }
-    let code = link(sandbox, &found.component, found.image, &found.record.facts)?;
+    let code = link(sandbox, &found.component, found.image, digest)?;
     Ok(Some(PreparedTool::new(sandbox, code, digest, found.record)))
 }
 
@@ -357,10 +356,9 @@ fn link(
     sandbox: &SandboxInner,
     component: &Component,
     image: Option<Image>,
-    facts: &ComponentFacts,
+    digest: ComponentDigest,
 ) -> Result<Arc<ComponentCode>, PrepareError> {
-    let id = ComponentId::of(&facts.sha256);
-    let memory = MemorySource::new(id, image, &sandbox.idle_memory);
+    let memory = MemorySource::new(digest.id(), image, &sandbox.idle_memory);
     let spares = sandbox.spares.as_ref().map(Spares::new);
     let code = ComponentCode::link(&sandbox.linker, component, memory, spares);
     code.map(Arc::new).map_err(|error| link_failed(&error))

@@ -137,8 +137,7 @@ impl Sandbox {
     /// Of the limits, those of HTTP apply, to each request alone.
     #[must_use]
     pub fn http_client(&self, owner: &str, grant: Arc<HttpGrant>, limits: Limits) -> HttpClient {
-        let owner = blake3::hash(owner.as_bytes());
-        let owner = ComponentId::of(&owner.to_hex());
+        let owner = ComponentId::from(blake3::hash(owner.as_bytes()));
         let (network, files) = (Arc::clone(&self.0.network), Arc::clone(&self.0.open_files));
         HttpClient::new(owner, grant, limits, network, files)
     }
@@ -174,6 +173,19 @@ impl Sandbox {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SandboxError> {
         self.0.executor.compute(work).await
+    }
+
+    /// Runs work that waits, for files or for locks of other processes, on a thread of the sandbox's own: 32
+    /// at once, which delay no [computation](Self::compute). If the future is dropped before the work begins, it
+    /// never does.
+    ///
+    /// # Errors
+    /// Those of [`compute`](Self::compute).
+    pub async fn wait<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, SandboxError> {
+        self.0.executor.wait(work).await
     }
 
     /// The cache of compiled components. None where none is configured.

@@ -99,7 +99,7 @@ impl PreparedTool {
     ) -> Self {
         Self(Arc::new(Prepared {
             sandbox: Arc::clone(sandbox),
-            component: ComponentId::of(&record.facts.sha256),
+            component: digest.id(),
             code,
             digest,
             handlers: record.handlers,

@@ -17,6 +17,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -33,8 +34,8 @@ pub use protected::WriteProtected;
 pub use replace::{FileReplacement, ReplaceFilesError, ReplacedFiles};
 pub(crate) use staging::FileKind;
 pub use staging::{
-    CommitError, CommitOptions, CommitTurn, Durability, Recovered, StagingError, StagingRoot,
-    UndoError, UndoLimits, UndoRecord, Undone, Unrecovered,
+    CommitError, CommitOptions, CommitTurn, Durability, Recovered, Shortage, StagingError,
+    StagingRoot, UndoError, UndoLimits, UndoRecord, Undone, Unrecovered,
 };
 pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};
 
@@ -194,24 +195,26 @@ impl Workdir {
         let dir = open_dir(path)?;
         let chain = ancestors(&dir).map_err(|source| WorkdirError::new(path, source))?;
         rules.check(path, &chain)?;
-        Ok(Self::from_dir(dir, usages))
+        Self::from_dir(path, dir, usages)
     }
 
     /// Opens a directory that the host created for guests, such as an instance's workspace.
     pub(crate) fn open_own(path: &Path, usages: &WorkdirUsages) -> Result<Self, WorkdirError> {
-        Ok(Self::from_dir(open_dir(path)?, usages))
+        Self::from_dir(path, open_dir(path)?, usages)
     }
 
-    fn from_dir(dir: Dir, usages: &WorkdirUsages) -> Self {
-        Self {
+    fn from_dir(path: &Path, dir: Dir, usages: &WorkdirUsages) -> Result<Self, WorkdirError> {
+        let usage = usages.of(&dir);
+        let usage = usage.map_err(|source| WorkdirError::new(path, source))?;
+        Ok(Self {
             handle: WorkdirHandle {
-                usage: usages.of(&dir),
+                usage,
                 dir: Arc::new(dir),
                 file_io: FileIo::default(),
                 mount: Arc::default(),
             },
             overlay: None,
-        }
+        })
     }
 
     /// Returns a handle whose calls change nothing in the directory: what they change is kept apart as one
@@ -235,6 +238,12 @@ impl Workdir {
             },
             overlay: Some(overlay),
         })
+    }
+
+    /// The workdir for a call with this deadline.
+    pub(crate) fn until(mut self, ends: Option<Instant>) -> Self {
+        self.overlay = self.overlay.map(|overlay| Arc::new(overlay.until(ends)));
+        self
     }
 
     /// Sets where file operations run. Default: [`FileIo::Inline`].

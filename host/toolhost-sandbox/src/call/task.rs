@@ -67,6 +67,7 @@ impl CallTask {
             Arc::clone(&meter),
             &sandbox.memory,
             sandbox.executor.blocking.clone(),
+            ends,
         );
         let agents = Agents {
             granted: agents,

@@ -11,6 +11,9 @@ use crate::scheduler::blocking::{BlockingPool, MAX_BLOCKING, NoThread, spawn_blo
 use crate::scheduler::clock::Clock;
 use crate::scheduler::run_queue::FairRunQueue;
 
+/// Most works at once that wait for files or for locks of other processes, such as commits.
+const MAX_WAITING: usize = 32;
+
 /// The threads of a sandbox. Dropping it ends them without waiting, as a sandbox may be dropped in async
 /// code.
 pub(crate) struct Executor {
@@ -22,6 +25,7 @@ pub(crate) struct Executor {
     /// The queue for calls that compute for long.
     pub(crate) run_queue: FairRunQueue,
     computing: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
     /// Taken when dropped.
     runtime: Option<Runtime>,
     _stop_clock: oneshot::Sender<()>,
@@ -33,7 +37,9 @@ impl Executor {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let runtime = Builder::new_multi_thread()
             .worker_threads(cores)
-            .max_blocking_threads((calls as usize).saturating_add(cores + MAX_BLOCKING))
+            .max_blocking_threads(
+                (calls as usize).saturating_add(cores + MAX_BLOCKING + MAX_WAITING),
+            )
             .thread_name("toolhost-guest")
             .event_interval(1)
             .build()?;
@@ -44,6 +50,7 @@ impl Executor {
             blocking: BlockingPool::new(threads.clone()),
             run_queue: FairRunQueue::new(threads.clone(), cores),
             computing: Arc::new(Semaphore::new(cores)),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
             threads,
             runtime: Some(runtime),
             _stop_clock: stop,
@@ -56,7 +63,24 @@ impl Executor {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SandboxError> {
-        let permit = Arc::clone(&self.computing).acquire_owned().await;
+        self.with_permit(&self.computing, work).await
+    }
+
+    /// Runs work that waits, for files or for locks of other processes, on a thread of its own. It takes no
+    /// permit of a computation. If the future is dropped before the work begins, it never does.
+    pub(crate) async fn wait<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, SandboxError> {
+        self.with_permit(&self.waiting, work).await
+    }
+
+    async fn with_permit<T: Send + 'static>(
+        &self,
+        permits: &Arc<Semaphore>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, SandboxError> {
+        let permit = Arc::clone(permits).acquire_owned().await;
         let permit = permit.map_err(|_| NoThread)?;
         let task = spawn_blocking(&self.threads, move || {
             let done = work();

@@ -1,11 +1,13 @@
 //! Locks of the files and names of a workdir, held while a call changes them.
 
 use std::collections::HashSet;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
+use std::time::Instant;
 
 use toolhost_contract::FileId;
+use toolhost_system::io::Errno;
 
-use crate::sync::lock;
+use crate::sync::{lock, wait_while};
 
 /// What a call changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,18 +43,24 @@ pub(crate) struct ChangeGuard<'a, const N: usize> {
 
 impl ChangeLocks {
     /// Waits until no other call changes one of the targets.
-    pub(super) fn lock<const N: usize>(&self, targets: [Target; N]) -> ChangeGuard<'_, N> {
-        let mut held = lock(&self.held);
-        while targets.iter().any(|target| held.contains(target)) {
-            let woken = self.given_back.wait(held);
-            held = woken.unwrap_or_else(PoisonError::into_inner);
-        }
+    ///
+    /// # Errors
+    /// `EBUSY` if another call still does when the deadline `ends` has passed; without one, after 10 s. Its
+    /// file call hangs.
+    pub(super) fn lock<const N: usize>(
+        &self,
+        targets: [Target; N],
+        ends: Option<Instant>,
+    ) -> Result<ChangeGuard<'_, N>, Errno> {
+        let is_taken = |held: &mut HashSet<Target>| targets.iter().any(|one| held.contains(one));
+        let free = wait_while(&self.given_back, lock(&self.held), ends, is_taken);
+        let mut held = free.ok_or(Errno::BUSY)?;
         held.extend(targets.iter().cloned());
         drop(held);
-        ChangeGuard {
+        Ok(ChangeGuard {
             locks: self,
             targets,
-        }
+        })
     }
 }
 
@@ -71,6 +79,7 @@ impl<const N: usize> Drop for ChangeGuard<'_, N> {
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
@@ -80,15 +89,16 @@ mod tests {
         let id = |inode| FileId { device: 1, inode };
         let [one, other] = [1, 2].map(|inode| Target::Size(id(inode)));
         let (holders, is_free) = (AtomicU32::new(0), AtomicBool::new(false));
-        let first = locks.lock([one.clone(), Target::name(id(9), "Name")]);
+        let first = [one.clone(), Target::name(id(9), "Name")];
+        let first = locks.lock(first, None).unwrap();
         // Free, and given back at once.
-        drop(locks.lock([other.clone()]));
-        drop(locks.lock([Target::name(id(8), "name")]));
+        drop(locks.lock([other.clone()], None).unwrap());
+        drop(locks.lock([Target::name(id(8), "name")], None).unwrap());
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..500 {
-                        let _both = locks.lock([other.clone(), one.clone()]);
+                        let _both = locks.lock([other.clone(), one.clone()], None).unwrap();
                         assert_eq!(holders.fetch_add(1, Relaxed), 0);
                         holders.fetch_sub(1, Relaxed);
                     }
@@ -96,13 +106,31 @@ mod tests {
             }
             scope.spawn(|| {
                 // Another case of a name that is locked.
-                let _name = locks.lock([Target::name(id(9), "name")]);
+                let _name = locks.lock([Target::name(id(9), "name")], None).unwrap();
                 assert!(is_free.load(Relaxed));
             });
             assert_eq!(holders.load(Relaxed), 0);
             is_free.store(true, Relaxed);
             drop(first);
         });
+        assert!(lock(&locks.held).is_empty());
+    }
+
+    #[test]
+    fn a_change_that_hangs_delays_others_until_their_deadline_and_they_change_nothing() {
+        let locks = ChangeLocks::default();
+        let id = |inode| FileId { device: 1, inode };
+        let [one, other] = [1, 2].map(|inode| Target::Size(id(inode)));
+        let hangs = locks.lock([one.clone()], None).unwrap();
+        let ends = Instant::now().checked_add(Duration::from_millis(20));
+        let refused = thread::scope(|scope| {
+            let waits = scope.spawn(|| locks.lock([other.clone(), one.clone()], ends).err());
+            waits.join().unwrap()
+        });
+        assert_eq!(refused, Some(Errno::BUSY));
+        // It has taken none of them.
+        drop(locks.lock([other], None).unwrap());
+        drop(hangs);
         assert!(lock(&locks.held).is_empty());
     }
 }

@@ -36,7 +36,10 @@ impl Workdir {
             true => FileChanges::default(),
             false => overlay.changes(&clock)?,
         };
-        let Some(staging) = overlay.take_staging() else {
+        let staging = overlay.take_staging();
+        let Some(staging) =
+            staging.map_err(|errno| CommitError::failed("reading the changes", errno))?
+        else {
             return Ok(WorkdirCommit::default());
         };
         if set.ops.is_empty() {
@@ -69,6 +72,7 @@ impl Workdir {
     /// as long as removing the staged files takes.
     pub fn drop_changes(&self) {
         if let Some(overlay) = &self.overlay {
+            // If a file call of the transaction hangs, they are dropped when it returns.
             drop(overlay.take_staging());
         }
     }

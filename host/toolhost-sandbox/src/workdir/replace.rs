@@ -9,11 +9,12 @@ use cap_std::fs::{Dir, OpenOptions};
 use sha2::{Digest, Sha256};
 use toolhost_system::cap::{MetadataExt, OpenOptionsExt};
 use toolhost_system::fs::{AtFlags, OFlags, linkat, permissions_of};
+use toolhost_system::io::Errno;
 
 use super::Workdir;
 use super::staging::{
     ChangeSet, CommitClock, CommitError, CommitOptions, RenameOp, Staging, StagingError,
-    StagingRoot, Stamp, UndoError,
+    StagingRoot, Stamp, Step, UndoError, reach,
 };
 
 /// A file of a directory that is to be created, replaced or deleted.
@@ -76,7 +77,7 @@ impl Workdir {
     ) -> Result<ReplacedFiles, ReplaceFilesError> {
         let failed = |step: &str| {
             let step = step.to_owned();
-            |source: io::Error| CommitError::Failed { step, source }
+            |source: io::Error| CommitError::failed(step, source)
         };
         let contents = Dir::open_ambient_dir(contents, ambient_authority());
         let contents = contents.map_err(failed("opening the directory of contents"))?;
@@ -131,7 +132,7 @@ impl Stager<'_> {
         let (mut conflicts, mut stamps) = (BTreeSet::new(), BTreeMap::new());
         for file in files {
             match self.stamp(&file.path)? {
-                Some((stamp, digest)) if file.expected == Some(digest) => {
+                Some((stamp, Some(digest))) if file.expected == Some(digest) => {
                     stamps.insert(file.path.as_str(), stamp);
                 }
                 None if file.expected.is_none() => {}
@@ -164,7 +165,11 @@ impl Stager<'_> {
             if let Some(expected) = stamps.get(path) {
                 let staged = self.staging.new_name();
                 self.link(content, &staged)?;
-                self.copy_permissions(path, &staged)?;
+                match self.copy_permissions(path, &staged) {
+                    // Another program was faster.
+                    Err(error) if is_absent(&error) => return Ok(Err(vec![path.to_owned()])),
+                    copied => copied?,
+                }
                 ops.push(RenameOp::Exchange {
                     staged,
                     path: path.into(),
@@ -197,31 +202,37 @@ impl Stager<'_> {
         Ok(Ok(ops))
     }
 
-    /// Returns the stamp and the digest of a file; none if there is nothing at the path.
-    fn stamp(&self, path: &str) -> io::Result<Option<(Stamp, [u8; 32])>> {
+    /// Returns the stamp and the digest of what is at a path; none if there is nothing. What is not a regular file, or
+    /// not any more, has no digest.
+    fn stamp(&self, path: &str) -> io::Result<Option<(Stamp, Option<[u8; 32]>)>> {
         let found = match self.dir.symlink_metadata(path) {
             Ok(found) => found,
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // Nothing else has the digest of a file.
-        let mut digest = [0; 32];
         let stamp = Stamp::of(&found);
-        if found.is_file() {
-            let mut options = OpenOptions::new();
-            let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-            options.read(true).custom_flags(flags.bits().cast_signed());
-            let mut file = self.dir.open_with(path, &options)?;
-            let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
-            loop {
-                match file.read(&mut buffer)? {
-                    0 => break,
-                    read => hash.update(buffer.get(..read).unwrap_or_default()),
-                }
-            }
-            digest = hash.finalize().into();
+        if !found.is_file() {
+            return Ok(Some((stamp, None)));
         }
-        Ok(Some((stamp, digest)))
+        let mut options = OpenOptions::new();
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        options.read(true).custom_flags(flags.bits().cast_signed());
+        reach(Step::Hashing)?;
+        let mut file = match self.dir.open_with(path, &options) {
+            // Another program was faster: a link took its place, or it is gone.
+            Err(error) if is_absent(&error) || is_link(&error) => {
+                return Ok(Some((stamp, None)));
+            }
+            file => file?,
+        };
+        let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                read => hash.update(buffer.get(..read).unwrap_or_default()),
+            }
+        }
+        Ok(Some((stamp, Some(hash.finalize().into()))))
     }
 
     /// Returns the first folder on a path that is missing, or will be once the deleted files are.
@@ -256,6 +267,10 @@ impl Stager<'_> {
         let set = permissions.map(|permissions| file.set_permissions(permissions));
         set.transpose().map(drop)
     }
+}
+
+fn is_link(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::LOOP)
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -30,11 +30,12 @@ pub(crate) use clock::CommitClock;
 #[cfg_attr(not(test), expect(unused_imports, reason = "tests use it"))]
 pub(crate) use commit::Committed;
 pub use commit::{CommitOptions, Durability};
-pub use error::{CommitError, StagingError, UndoError};
+pub use error::{CommitError, Shortage, StagingError, UndoError};
 pub use records::{UndoLimits, UndoRecord};
 pub use recovery::{Recovered, Unrecovered};
 pub use root::StagingRoot;
 pub(crate) use stamp::{FileKind, Stamp};
+pub(super) use step::{Step, reach};
 pub(crate) use transaction::Staging;
 pub use turns::CommitTurn;
 pub use undo::Undone;

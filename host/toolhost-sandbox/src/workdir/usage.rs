@@ -1,12 +1,15 @@
 //! Counts the bytes by which guests have grown each workdir.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
 use toolhost_contract::FileId;
+use toolhost_system::io::Errno;
 
 use super::changes::{ChangeGuard, ChangeLocks, Target};
 use super::identity::file_id;
@@ -26,16 +29,14 @@ pub(crate) struct WorkdirUsages(Mutex<HashMap<DirIdentity, WorkdirUsage>>);
 
 impl WorkdirUsages {
     /// Returns the usage that all handles of a directory share.
-    pub(crate) fn of(&self, dir: &Dir) -> WorkdirUsage {
-        let Ok(metadata) = dir.dir_metadata() else {
-            return WorkdirUsage::default();
-        };
+    pub(crate) fn of(&self, dir: &Dir) -> io::Result<WorkdirUsage> {
+        let metadata = dir.dir_metadata()?;
         let identity = (file_id(&metadata), metadata.created().ok());
         let mut usages = lock(&self.0);
         if usages.len() >= REMEMBERED_MAX {
             forget_half(&mut usages);
         }
-        usages.entry(identity).or_default().clone()
+        Ok(usages.entry(identity).or_default().clone())
     }
 }
 
@@ -116,9 +117,16 @@ impl Drop for Count {
 impl WorkdirUsage {
     /// Locks files or names of the workdir. Held from reading a size, or finding what a name leads to, until
     /// the change is counted, so that no two calls count the same change. A file call that hangs delays only
-    /// calls that change the same file or name.
-    pub(crate) fn lock<const N: usize>(&self, targets: [Target; N]) -> ChangeGuard<'_, N> {
-        self.0.changes.lock(targets)
+    /// calls that change the same file or name, each until its deadline `ends`.
+    ///
+    /// # Errors
+    /// `EBUSY` where the deadline passes meanwhile.
+    pub(crate) fn lock<const N: usize>(
+        &self,
+        targets: [Target; N],
+        ends: Option<Instant>,
+    ) -> Result<ChangeGuard<'_, N>, Errno> {
+        self.0.changes.lock(targets, ends)
     }
 
     /// Returns the usage of a transaction on the workdir, with locks and open files of its own: what it adds

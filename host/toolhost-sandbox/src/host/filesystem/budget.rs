@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use toolhost_contract::DiskLimit;
 use toolhost_system::io::Errno;
 
 use crate::accounting::meter::Meter;
 use crate::accounting::quota::QuotaGuard;
-use crate::workdir::{FreedSpace, WorkdirUsage};
+use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirUsage};
 
 /// Bytes charged for a name: one block, of its directory or of its own.
 const NAME_BYTES: u64 = 4 << 10;
@@ -18,6 +19,8 @@ const NAME_BYTES: u64 = 4 << 10;
 pub(super) struct Budget {
     pub(super) meter: Arc<Meter>,
     pub(super) usage: WorkdirUsage,
+    /// The deadline of the call. None where that is beyond the range of the clock.
+    pub(super) ends: Option<Instant>,
 }
 
 /// One of the call's open descriptors. Dropping it frees the slot.
@@ -34,6 +37,17 @@ impl Drop for OpenSlot {
 }
 
 impl Budget {
+    /// Locks files or names of the workdir, until a change of them is counted.
+    ///
+    /// # Errors
+    /// `EBUSY` if another call still changes one of them at the deadline.
+    pub(super) fn lock<const N: usize>(
+        &self,
+        targets: [Target; N],
+    ) -> Result<ChangeGuard<'_, N>, Errno> {
+        self.usage.lock(targets, self.ends)
+    }
+
     /// Reserves an open descriptor.
     ///
     /// # Errors

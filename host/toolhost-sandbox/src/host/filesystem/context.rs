@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Instant;
 
 use cap_std::fs::{Dir, Metadata};
 use toolhost_contract::{Denial, FileId, NameChange, WorkdirAccess};
@@ -33,7 +34,8 @@ pub(crate) struct Filesystem {
 
 impl Filesystem {
     /// The filesystem whose `/` is `root`; without one, a guest gets no directory. What a transaction holds counts
-    /// against `memory`, that of all calls.
+    /// against `memory`, that of all calls. `ends` is the deadline of the call; none where that is beyond the range
+    /// of the clock.
     pub(crate) fn new(
         root: Option<Workdir>,
         access: WorkdirAccess,
@@ -41,7 +43,9 @@ impl Filesystem {
         meter: Arc<Meter>,
         memory: &Arc<Quota>,
         blocking: BlockingPool,
+        ends: Option<Instant>,
     ) -> Self {
+        let root = root.map(|root| root.until(ends));
         if let Some(overlay) = root.as_ref().and_then(|root| root.overlay.as_ref()) {
             overlay.charge_to(CallMemory::new(Arc::clone(&meter), Arc::clone(memory)));
         }
@@ -49,7 +53,7 @@ impl Filesystem {
         let usage = usage.unwrap_or_default();
         Self {
             root,
-            budget: Budget { meter, usage },
+            budget: Budget { meter, usage, ends },
             blocking,
             access,
             protected,
@@ -104,7 +108,7 @@ impl Filesystem {
     /// Fails for a directory of the workdir in a transaction: its attributes can only be changed in place.
     pub(super) fn check_own_attributes(&self, dir: FileId) -> FsResult<()> {
         match self.overlay() {
-            Some(overlay) if overlay.is_lower_dir(dir) => Err(Errno::NOTSUP.into()),
+            Some(overlay) if overlay.is_lower_dir(dir)? => Err(Errno::NOTSUP.into()),
             _ => Ok(()),
         }
     }
@@ -124,15 +128,17 @@ impl Filesystem {
     }
 
     /// Returns the identity by which a guest knows a file.
-    pub(super) fn identity(&self, metadata: &Metadata) -> FileId {
+    pub(super) fn identity(&self, metadata: &Metadata) -> Result<FileId, Errno> {
         let id = file_id(metadata);
-        self.merged().map_or(id, |overlay| overlay.identity(id))
+        self.merged().map_or(Ok(id), |overlay| overlay.identity(id))
     }
 
     /// Returns how many names a file or directory has for the call.
-    pub(super) fn links(&self, metadata: &Metadata) -> u64 {
-        self.merged()
-            .map_or_else(|| metadata.nlink(), |overlay| overlay.links(metadata))
+    pub(super) fn links(&self, metadata: &Metadata) -> Result<u64, Errno> {
+        match self.merged() {
+            None => Ok(metadata.nlink()),
+            Some(overlay) => overlay.links(metadata),
+        }
     }
 
     /// Why nothing in the workdir may be changed, if so.
@@ -193,9 +199,10 @@ impl Filesystem {
             return Ok(());
         }
         let current = protected.current();
-        let made = self
-            .merged()
-            .and_then(|overlay| overlay.made_beneath(parent));
+        let made = match self.merged() {
+            None => None,
+            Some(overlay) => overlay.made_beneath(parent)?,
+        };
         self.deny_if(match made {
             None => current.forbids(parent, name, change),
             // It is not in the workdir yet.

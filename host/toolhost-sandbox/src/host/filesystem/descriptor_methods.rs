@@ -244,8 +244,8 @@ impl HostDescriptor for FilesystemView<'_> {
         let descriptor = self.descriptor(&handle)?;
         let metadata = descriptor.metadata()?;
         let links = match descriptor {
-            Descriptor::File(file) => file.file.links(&metadata),
-            Descriptor::Dir { .. } => self.fs.links(&metadata),
+            Descriptor::File(file) => file.file.links(&metadata)?,
+            Descriptor::Dir { .. } => self.fs.links(&metadata)?,
         };
         Ok(stat(&metadata, links))
     }
@@ -258,7 +258,7 @@ impl HostDescriptor for FilesystemView<'_> {
     ) -> FsResult<DescriptorStat> {
         let run = || -> FsResult<DescriptorStat> {
             let metadata = self.metadata_at(&handle, flags, &path)?;
-            Ok(stat(&metadata, self.fs.links(&metadata)))
+            Ok(stat(&metadata, self.fs.links(&metadata)?))
         };
         run().map_err(|error| error.of_path(&*path))
     }
@@ -349,7 +349,7 @@ impl HostDescriptor for FilesystemView<'_> {
             let entry = self
                 .fs
                 .entry_to_change(self.dir_to_change(&handle)?, &path)?;
-            let _name = self.fs.budget.usage.lock([entry.target()?]);
+            let _name = self.fs.budget.lock([entry.target()?])?;
             self.fs.open_unprotected(&entry, NameChange::Remove)?;
             entry.remove_dir()?;
             self.fs.record_removed(&entry);
@@ -370,8 +370,8 @@ impl HostDescriptor for FilesystemView<'_> {
             let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
             let from = self.fs.entry_to_change(from, &path)?;
             let to = self.fs.entry_to_change(to, &new_path)?;
-            let usage = &self.fs.budget.usage;
-            let _names = usage.lock([from.target()?, to.target()?]);
+            let budget = &self.fs.budget;
+            let _names = budget.lock([from.target()?, to.target()?])?;
             let moved = self.fs.open_unprotected(&from, NameChange::Remove)?;
             let change = moved.as_ref().map_or(NameChange::File, brings);
             let replaced = self.fs.open_unprotected(&to, change)?;
@@ -380,14 +380,14 @@ impl HostDescriptor for FilesystemView<'_> {
             let was_there = replaced.is_some();
             let mut replaced = replaced.filter(|replaced| moved != Some(replaced.id()));
             let is_one = was_there && replaced.is_none();
-            let lock = |replaced: &mut OpenEntry<'_>| replaced.lock_size(usage);
+            let lock = |replaced: &mut OpenEntry<'_>| replaced.lock_size(budget);
             let _size = replaced.as_mut().map(lock).transpose()?;
             from.rename(&to)?;
             if !is_one {
                 self.fs.record_moved(&from, &to, was_there);
             }
             if let Some(replaced) = replaced {
-                self.fs.budget.removed(replaced.freed(usage));
+                budget.removed(replaced.freed(&budget.usage));
             }
             Ok(())
         };
@@ -412,15 +412,15 @@ impl HostDescriptor for FilesystemView<'_> {
             let entry = self
                 .fs
                 .entry_to_change(self.dir_to_change(&handle)?, &path)?;
-            let usage = &self.fs.budget.usage;
-            let _name = usage.lock([entry.target()?]);
+            let budget = &self.fs.budget;
+            let _name = budget.lock([entry.target()?])?;
             let mut removed = self.fs.open_unprotected(&entry, NameChange::Remove)?;
-            let lock = |removed: &mut OpenEntry<'_>| removed.lock_size(usage);
+            let lock = |removed: &mut OpenEntry<'_>| removed.lock_size(budget);
             let _size = removed.as_mut().map(lock).transpose()?;
             entry.remove_file()?;
             self.fs.record_removed(&entry);
-            let freed = removed.as_ref().map(|removed| removed.freed(usage));
-            self.fs.budget.removed(freed.unwrap_or_default());
+            let freed = removed.as_ref().map(|removed| removed.freed(&budget.usage));
+            budget.removed(freed.unwrap_or_default());
             Ok(())
         };
         run().map_err(|error| error.of_path(&*path))
@@ -448,7 +448,7 @@ impl HostDescriptor for FilesystemView<'_> {
     ) -> FsResult<MetadataHashValue> {
         let run = || -> FsResult<MetadataHashValue> {
             let metadata = self.metadata_at(&handle, flags, &path)?;
-            Ok(metadata_hash(self.fs.identity(&metadata), &metadata))
+            Ok(metadata_hash(self.fs.identity(&metadata)?, &metadata))
         };
         run().map_err(|error| error.of_path(&*path))
     }

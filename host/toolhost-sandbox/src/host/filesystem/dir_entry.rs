@@ -11,6 +11,7 @@ use toolhost_system::fs::{AtFlags, Mode, OFlags};
 use toolhost_system::io::Errno;
 
 use super::beneath::{open_beneath, open_path, path_beneath};
+use super::budget::Budget;
 use super::error::{FsError, FsResult};
 use crate::platform::{PATH_ONLY, read_link_of};
 use crate::workdir::{ChangeGuard, FreedSpace, Overlay, Target, WorkdirUsage, file_id};
@@ -224,7 +225,7 @@ impl<'o> OpenEntry<'o> {
         Ok(Self {
             overlay,
             handle,
-            id: overlay.map_or(id, |overlay| overlay.identity(id)),
+            id: overlay.map_or(Ok(id), |overlay| overlay.identity(id))?,
             metadata,
             was_last: false,
         })
@@ -235,21 +236,18 @@ impl<'o> OpenEntry<'o> {
         self.id
     }
 
-    fn links(&self, metadata: &Metadata) -> u64 {
+    fn links(&self, metadata: &Metadata) -> Result<u64, Errno> {
         match self.overlay {
-            None => metadata.nlink(),
+            None => Ok(metadata.nlink()),
             Some(overlay) => overlay.links(metadata),
         }
     }
 
     /// Locks the size of the entry until its removal is counted, and reads its metadata again.
-    pub(super) fn lock_size<'a>(
-        &mut self,
-        usage: &'a WorkdirUsage,
-    ) -> io::Result<ChangeGuard<'a, 1>> {
-        let guard = usage.lock([Target::Size(self.id())]);
+    pub(super) fn lock_size<'a>(&mut self, budget: &'a Budget) -> io::Result<ChangeGuard<'a, 1>> {
+        let guard = budget.lock([Target::Size(self.id())])?;
         self.metadata = Metadata::from_file(&self.handle)?;
-        self.was_last = self.metadata.is_file() && self.links(&self.metadata) == 1;
+        self.was_last = self.metadata.is_file() && self.links(&self.metadata)? == 1;
         Ok(guard)
     }
 
@@ -257,7 +255,7 @@ impl<'o> OpenEntry<'o> {
     /// names, if another call had removed this one, or if a call has it open.
     pub(super) fn freed(&self, usage: &WorkdirUsage) -> FreedSpace {
         let now = Metadata::from_file(&self.handle).ok();
-        now.filter(|now| self.was_last && self.links(now) == 0)
+        now.filter(|now| self.was_last && self.links(now) == Ok(0))
             .filter(|_| usage.remove(self.id()))
             .map_or_else(FreedSpace::default, |removed| FreedSpace {
                 bytes: removed.len(),

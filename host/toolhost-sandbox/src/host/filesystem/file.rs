@@ -83,8 +83,8 @@ impl OpenFile {
     }
 
     /// Locks the size of the file, until its change is counted.
-    fn lock_size(&self) -> ChangeGuard<'_, 1> {
-        self.budget.usage.lock([Target::Size(self.id)])
+    fn lock_size(&self) -> Result<ChangeGuard<'_, 1>, Errno> {
+        self.budget.lock([Target::Size(self.id)])
     }
 
     pub(super) fn metadata(&self) -> io::Result<Metadata> {
@@ -92,7 +92,7 @@ impl OpenFile {
     }
 
     fn links(&self) -> io::Result<u64> {
-        Ok(self.file.links(&self.metadata()?))
+        Ok(self.file.links(&self.metadata()?)?)
     }
 
     /// Makes sure that a change reaches no file of the workdir in a transaction: copies the first `keep` bytes
@@ -106,12 +106,12 @@ impl OpenFile {
         Ok(Extent {
             size: metadata.len(),
             on_disk: metadata.blocks().saturating_mul(512),
-            counts: self.file.links(&metadata) > 0 || self.budget.usage.holds_removed(self.id),
+            counts: self.file.links(&metadata)? > 0 || self.budget.usage.holds_removed(self.id),
         })
     }
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
-        let _size = self.lock_size();
+        let _size = self.lock_size()?;
         // Of the file that a transaction copies, too: what it cuts is freed.
         let before = self.extent()?;
         self.copy_up(size)?;
@@ -167,7 +167,7 @@ impl OpenFile {
         at: impl FnOnce(Extent) -> u64,
         write: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<()> {
-        let _size = self.lock_size();
+        let _size = self.lock_size()?;
         if !bytes.is_empty() {
             self.copy_up(u64::MAX)?;
         }
@@ -244,6 +244,7 @@ mod tests {
         Budget {
             meter: Arc::new(meter),
             usage: WorkdirUsage::default(),
+            ends: None,
         }
     }
 

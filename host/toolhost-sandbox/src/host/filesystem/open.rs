@@ -195,7 +195,7 @@ impl Filesystem {
         access: FileAccess,
         slot: OpenSlot,
     ) -> FsResult<OpenFile> {
-        let id = self.identity(metadata);
+        let id = self.identity(metadata)?;
         Ok(OpenFile::new(file, id, access, self.budget.clone(), slot)?)
     }
 

@@ -60,6 +60,7 @@ impl Site {
             Arc::new(Meter::new(limits, ComponentId(1), files)),
             &self.memory,
             BlockingPool::new(self.threads.handle().clone()),
+            None,
         )
     }
 

@@ -29,7 +29,8 @@ use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathF
 use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::staging::{ChangeSet, CommitClock, RenameOp, StagingRoot};
 use crate::workdir::{
-    FileKind, FreedSpace, Workdir, WorkdirUsage, WorkdirUsages, WriteProtected, file_id,
+    FileKind, FreedSpace, OverlayError, Workdir, WorkdirUsage, WorkdirUsages, WriteProtected,
+    file_id,
 };
 
 /// A workdir, a transaction on it, and a twin of the workdir.
@@ -106,6 +107,7 @@ fn filesystem(
         meter,
         &Arc::new(Quota::new(1 << 30, 3)),
         BlockingPool::new(threads.handle().clone()),
+        None,
     )
 }
 
@@ -250,7 +252,7 @@ impl Session {
             false => OFlags::NOFOLLOW,
         };
         let found = self.fs.metadata(&self.root, path, flags).map_err(errno)?;
-        Ok(stat_text(&found, self.fs.links(&found)))
+        Ok(stat_text(&found, self.fs.links(&found)?))
     }
 
     /// Performs an operation in the transaction.
@@ -350,8 +352,8 @@ impl Session {
                 if let Some((held, _)) = &self.held[slot] {
                     let metadata = held.metadata().unwrap();
                     let links = match held {
-                        Descriptor::File(file) => file.file.links(&metadata),
-                        Descriptor::Dir { .. } => self.fs.links(&metadata),
+                        Descriptor::File(file) => file.file.links(&metadata)?,
+                        Descriptor::Dir { .. } => self.fs.links(&metadata)?,
                     };
                     return Ok(stat_text(&metadata, links));
                 }
@@ -540,7 +542,7 @@ fn check(session: &[Op], succeeded: &Cell<usize>) -> Result<(), TestCaseError> {
     prop_assert_eq!(tree(&all.path("work")), before, "the workdir is untouched");
     let changes = all.change_set();
     let overlay = all.fs.overlay().unwrap();
-    if let Some(staging) = overlay.take_staging() {
+    if let Some(staging) = overlay.take_staging().unwrap() {
         apply(&all.path("work"), &changes, staging.dir());
     }
     prop_assert_eq!(
@@ -619,6 +621,36 @@ fn what_a_dropped_transaction_has_added_is_given_back() {
 }
 
 #[test]
+fn a_file_call_that_hangs_delays_others_of_its_transaction_until_their_deadline() {
+    let mut all = Session::new();
+    all.run(&Op::Write("b", OFlags::CREATE, true, 0)).unwrap();
+    let overlay = Arc::clone(all.fs.overlay().unwrap());
+    let found = overlay.find(&all.root, "a", OFlags::empty()).unwrap();
+    let (hangs, hanging) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let late = overlay.until(Some(std::time::Instant::now()));
+    std::thread::scope(|scope| {
+        let copied = scope.spawn(move || {
+            let hang = |_: u64| {
+                hangs.send(()).unwrap();
+                ended.recv().map_err(|_| Errno::IO)
+            };
+            overlay.copy_found(&found, &hang)
+        });
+        hanging.recv().unwrap();
+        let found = late.find(&all.root, "b", OFlags::empty()).err();
+        assert_eq!(found, Some(OverlayError::Errno(Errno::BUSY)));
+        let made = late.create_dir(&all.root, "c", Mode::RWXU);
+        assert_eq!(made, Err(Errno::BUSY));
+        end.send(()).unwrap();
+        assert!(copied.join().unwrap().unwrap().is_some());
+    });
+    assert!(late.find(&all.root, "b", OFlags::empty()).is_ok());
+    let missing = late.find(&all.root, "c", OFlags::empty()).err();
+    assert_eq!(missing, Some(OverlayError::Errno(Errno::NOENT)));
+}
+
+#[test]
 fn a_case_file_cannot_be_made_in_a_folder_that_the_transaction_has_made() {
     let mut all = Session::new();
     let bundle = file_id(&all.root.dir_metadata().unwrap());
@@ -658,7 +690,7 @@ fn renaming_a_folder_of_ten_thousand_files_is_two_renames() {
     assert_eq!(all.list_len("c"), 10_001);
     let changes = all.change_set();
     assert_eq!(changes.ops.len(), 2, "{changes:?}");
-    let staging = all.fs.overlay().unwrap().take_staging().unwrap();
+    let staging = all.fs.overlay().unwrap().take_staging().unwrap().unwrap();
     apply(&all.path("work"), &changes, staging.dir());
     assert_eq!(
         fs::metadata(all.path("work").join("c")).unwrap().ino(),

@@ -1,7 +1,7 @@
 //! What a transaction changes: as renames for its commit, and as a list for receipts.
 
 use std::collections::{BinaryHeap, HashMap};
-use std::io::{self, Read};
+use std::io::Read;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
@@ -59,10 +59,7 @@ fn changed_names(state: &State) -> impl Iterator<Item = ChangedName<'_>> {
 }
 
 fn failed(errno: Errno) -> CommitError {
-    CommitError::Failed {
-        step: "reading the changes".to_owned(),
-        source: io::Error::from(errno),
-    }
+    CommitError::failed("reading the changes", errno)
 }
 
 impl Overlay {
@@ -89,7 +86,7 @@ impl Overlay {
     /// # Errors
     /// [`CommitError::Late`], [`CommitError::Failed`].
     pub(crate) fn change_set(&self, clock: &CommitClock) -> Result<ChangeSet, CommitError> {
-        let state = self.lock();
+        let state = self.lock().map_err(failed)?;
         let Some(staging) = &state.staging else {
             return Ok(ChangeSet::default());
         };
@@ -188,7 +185,7 @@ impl Overlay {
         changes: &mut Changes,
         clock: &CommitClock,
     ) -> Result<Option<Arc<Dir>>, CommitError> {
-        let state = self.lock();
+        let state = self.lock().map_err(failed)?;
         let Some(staging) = &state.staging else {
             return Ok(None);
         };

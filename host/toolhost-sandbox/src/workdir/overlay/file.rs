@@ -59,10 +59,10 @@ impl WorkdirFile {
     }
 
     /// Returns how many names the file has for its call.
-    pub(crate) fn links(&self, metadata: &Metadata) -> u64 {
+    pub(crate) fn links(&self, metadata: &Metadata) -> Result<u64, Errno> {
         match self {
             Self::Merged(overlay, file) if !file.is_staged() => overlay.links(metadata),
-            Self::Own(_) | Self::Merged(..) => metadata.nlink(),
+            Self::Own(_) | Self::Merged(..) => Ok(metadata.nlink()),
         }
     }
 }
@@ -85,12 +85,12 @@ impl Overlay {
         }
         let id = file_id(metadata);
         let given = given.filter(|path| is_plain(path));
-        let is_noted = self.lock().opened.contains_key(&id);
+        let is_noted = self.lock()?.opened.contains_key(&id);
         let real = match (is_noted, given) {
             (false, None) => Some(self.path_in_lower(&file)?),
             (true, _) | (_, Some(_)) => None,
         };
-        let mut state = self.lock();
+        let mut state = self.lock()?;
         if !is_noted {
             state.take_memory()?;
             let path = match (&real, given) {

@@ -50,7 +50,7 @@ impl Overlay {
             return Ok(None);
         }
         let id = file_id(&dir.dir_metadata().map_err(|error| errno_of(&error))?);
-        let mut state = self.lock();
+        let mut state = self.lock()?;
         let node = state.dirs.get(&id).filter(|node| !node.entries.is_empty());
         let Some(node) = node else {
             return Ok(None);

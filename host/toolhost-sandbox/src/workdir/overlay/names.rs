@@ -339,30 +339,30 @@ impl Overlay {
 
     /// Returns where a directory that the call made lies: the directory of the lower layer above it, and the
     /// names from there. None of a directory of the lower layer.
-    pub(crate) fn made_beneath(&self, dir: FileId) -> Option<(FileId, Vec<String>)> {
-        let state = self.lock();
+    pub(crate) fn made_beneath(&self, dir: FileId) -> Result<Option<(FileId, Vec<String>)>, Errno> {
+        let state = self.lock()?;
         let (mut here, mut names) = (dir, Vec::new());
         while let Some(DirPlace::Staged(at)) = state.dirs.get(&here).map(|node| &node.place) {
             names.push(at.name.clone());
             here = at.dir;
         }
         names.reverse();
-        (!names.is_empty()).then_some((here, names))
+        Ok((!names.is_empty()).then_some((here, names)))
     }
 
     /// Returns how many names a file, or a directory, has in the merged view.
-    pub(crate) fn links(&self, metadata: &Metadata) -> u64 {
+    pub(crate) fn links(&self, metadata: &Metadata) -> Result<u64, Errno> {
         let links = metadata.nlink();
         let id = file_id(metadata);
-        let state = self.lock();
+        let state = self.lock()?;
         if !metadata.is_dir() {
             let unlinked = state.unlinked.get(&id).copied().unwrap_or_default();
-            return links.saturating_sub(unlinked);
+            return Ok(links.saturating_sub(unlinked));
         }
         let Some(node) = state.dirs.get(&id) else {
-            return links;
+            return Ok(links);
         };
-        match (node.is_removed, links) {
+        Ok(match (node.is_removed, links) {
             (true, _) => 0,
             // The file system does not count the directories in a directory.
             (false, 0 | 1) => links,
@@ -380,6 +380,6 @@ impl Overlay {
                 let hidden: u64 = hidden.map(|hidden| is_dir(hidden.kind)).sum();
                 (links + shown).saturating_sub(hidden)
             }
-        }
+        })
     }
 }

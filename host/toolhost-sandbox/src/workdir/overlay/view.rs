@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use cap_std::fs::Dir;
 use toolhost_contract::FileId;
@@ -11,12 +13,19 @@ use toolhost_system::io::Errno;
 
 use super::state::State;
 use crate::accounting::call_memory::CallMemory;
-use crate::sync::lock;
-use crate::workdir::staging::{CommitTurn, Staging, StagingError, StagingRoot};
+use crate::sync::{DeadlineGuard, DeadlineMutex, lock};
+use crate::workdir::staging::{CommitTurn, Shortage, Staging, StagingError, StagingRoot};
 use crate::workdir::{WorkdirHandle, WorkdirUsage, file_id};
 
-/// The merged view of one transaction, which one call or several share.
+/// The merged view of one transaction, as one call has it, or the host.
 pub(crate) struct Overlay {
+    shared: Arc<Shared>,
+    /// When whoever has it stops to wait for another call. None for the host.
+    ends: Option<Instant>,
+}
+
+/// What the calls of a transaction share.
+pub(crate) struct Shared {
     pub(super) lower: Arc<Dir>,
     pub(super) device: u64,
     /// The workdir without the transaction, for the staging directory.
@@ -26,13 +35,22 @@ pub(crate) struct Overlay {
     usage: WorkdirUsage,
     /// Whether anything was changed.
     is_active: AtomicBool,
-    state: Mutex<State>,
+    /// Held while paths are walked and files are copied, which may hang.
+    state: DeadlineMutex<State>,
     failure: Mutex<Option<StagingError>>,
 }
 
 /// The state, locked for a change: the staging directory exists.
 pub(super) struct Changing<'a> {
-    pub(super) state: MutexGuard<'a, State>,
+    pub(super) state: DeadlineGuard<'a, State>,
+}
+
+impl Deref for Overlay {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 impl fmt::Debug for Overlay {
@@ -51,21 +69,36 @@ impl Overlay {
             Some((device, _)) => *device,
             None => file_id(&workdir.dir.dir_metadata()?).device,
         };
-        Ok(Self {
+        let shared = Shared {
             lower: Arc::clone(&workdir.dir),
             device,
             usage: workdir.usage.transaction(),
             workdir: workdir.clone(),
             staging: staging.clone(),
             is_active: AtomicBool::new(false),
-            state: Mutex::default(),
+            state: DeadlineMutex::default(),
             failure: Mutex::default(),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            ends: None,
         })
+    }
+
+    /// The same view for a call with this deadline.
+    pub(crate) fn until(&self, ends: Option<Instant>) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            ends,
+        }
     }
 
     /// Counts the memory of what the transaction holds from now on for a call.
     pub(crate) fn charge_to(&self, memory: CallMemory) {
-        self.lock().charge_to(memory);
+        // Where another call keeps it locked until the deadline, this one can change nothing.
+        if let Ok(mut state) = self.lock() {
+            state.charge_to(memory);
+        }
     }
 
     /// The counters of the calls of the transaction.
@@ -90,10 +123,13 @@ impl Overlay {
 
     /// Takes the staging directory for a commit. None if nothing was changed. No call can change anything
     /// afterwards.
-    pub(crate) fn take_staging(&self) -> Option<Staging> {
-        let mut state = self.lock();
+    ///
+    /// # Errors
+    /// Those of [`lock`](Self::lock).
+    pub(crate) fn take_staging(&self) -> Result<Option<Staging>, Errno> {
+        let mut state = self.lock()?;
         state.is_closed = true;
-        state.staging.take()
+        Ok(state.staging.take())
     }
 
     /// Returns why the staging directory could not be made, if so: the calls of the transaction got an error
@@ -102,8 +138,12 @@ impl Overlay {
         lock(&self.failure).take()
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+    /// Locks the state.
+    ///
+    /// # Errors
+    /// `EBUSY` if a file call of another call still holds it at the deadline: it hangs.
+    pub(super) fn lock(&self) -> Result<DeadlineGuard<'_, State>, Errno> {
+        self.state.lock(self.ends).ok_or(Errno::BUSY)
     }
 
     /// Locks the state for a change, and makes the staging directory for the first one.
@@ -111,7 +151,7 @@ impl Overlay {
     /// # Errors
     /// `ENOMEM` where the transaction holds more memory than its call may use.
     pub(super) fn change(&self) -> Result<Changing<'_>, Errno> {
-        let mut state = self.lock();
+        let mut state = self.lock()?;
         if state.is_closed {
             return Err(Errno::ROFS);
         }
@@ -120,6 +160,12 @@ impl Overlay {
             match Staging::create(&self.staging, &self.workdir) {
                 Ok(staging) => state.staging = Some(staging),
                 Err(error) => {
+                    match error.shortage() {
+                        Some(Shortage::Disk) => return Err(Errno::NOSPC),
+                        // WASI has no code for too many open files.
+                        Some(Shortage::Descriptors) => return Err(Errno::NOMEM),
+                        None => {}
+                    }
                     tracing::warn!(%error, "a transaction could not make its staging directory");
                     state.is_closed = true;
                     *lock(&self.failure) = Some(error);
@@ -132,12 +178,12 @@ impl Overlay {
     }
 
     /// Returns the identity that guests know a file by: of a staged copy, that of the lower file.
-    pub(crate) fn identity(&self, id: FileId) -> FileId {
-        self.lock().identity(id)
+    pub(crate) fn identity(&self, id: FileId) -> Result<FileId, Errno> {
+        Ok(self.lock()?.identity(id))
     }
 
     /// Whether an open directory lies in the lower layer, so that its own attributes cannot be changed.
-    pub(crate) fn is_lower_dir(&self, id: FileId) -> bool {
-        !self.lock().is_staged(id)
+    pub(crate) fn is_lower_dir(&self, id: FileId) -> Result<bool, Errno> {
+        Ok(!self.lock()?.is_staged(id))
     }
 }

@@ -124,7 +124,7 @@ impl Overlay {
         path: &str,
         flags: OFlags,
     ) -> Result<Walked, OverlayError> {
-        self.walk(&self.lock(), start, path, flags)
+        self.walk(&*self.lock()?, start, path, flags)
     }
 
     /// Resolves a path in the merged view. With `O_NOFOLLOW` in `flags` a last symlink is not followed; with

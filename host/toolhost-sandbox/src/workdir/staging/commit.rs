@@ -15,7 +15,7 @@ use super::journal::{self, BYTES_MAX, Committed as EndMark, Mark, Progress};
 use super::namespace::{Checked, Placed, check, staged_dir};
 use super::plan::{JournalOp, Plan, WorkdirPlace};
 use super::private::is_empty;
-use super::records::{UndoLimits, prune};
+use super::records::{UndoLimits, drop_oldest, prune};
 use super::recovery::finish_dead;
 use super::renames::{Fault, Renames};
 use super::rollback::{make, paths, take_back};
@@ -97,10 +97,7 @@ impl Staging {
         if set.ops.is_empty() && set.read.is_empty() {
             return Ok(Committed::default());
         }
-        let before = |step: &str, error: io::Error| CommitError::Failed {
-            step: step.to_owned(),
-            source: error,
-        };
+        let before = |step: &str, error: io::Error| CommitError::failed(step, error);
         let inode = inode_of(&workdir.dir);
         let inode = inode.map_err(|errno| before("opening the workdir", errno.into()))?;
         let waits = Instant::now();
@@ -144,18 +141,6 @@ impl Staging {
             ops,
             left,
         };
-        clock.check()?;
-        journal::write(&dir, &plan).map_err(|error| {
-            if error.kind() == io::ErrorKind::FileTooLarge {
-                let bytes_max = BYTES_MAX;
-                return CommitError::TooLarge { bytes_max };
-            }
-            before("writing the journal", error)
-        })?;
-        if options.durability == Durability::Power {
-            let synced = sync_file_system(&*dir);
-            synced.map_err(|errno| before("writing the journal", errno.into()))?;
-        }
         let commit = Commit {
             renames,
             set,
@@ -166,14 +151,13 @@ impl Staging {
             sequence: last.saturating_add(1),
             bytes: 0,
         };
-        let made = commit.make_renames();
-        let marked = made.and_then(|()| {
-            let marked = commit.mark_end(end, options.durability);
-            marked.map_err(|error| Broken::failed("writing the end mark", error))
-        });
-        let end = match marked {
-            Ok(end) => end,
-            Err(broken) => return Err(self.take_back(&renames, &plan, broken)),
+        let end = loop {
+            let made = self.make(&commit, &plan, end, options.durability, &clock);
+            match made {
+                // What is kept to undo earlier commits makes room for this one.
+                Err(error) if error.is_full_disk() && drop_oldest(&root, &mut records) => {}
+                made => break made?,
+            }
         };
 
         let id = self.id().to_owned();
@@ -185,6 +169,36 @@ impl Staging {
         Ok(Committed {
             undo: is_kept.then_some(id),
         })
+    }
+
+    /// Writes the journal, makes the renames and marks their end; or takes them back.
+    fn make(
+        &mut self,
+        commit: &Commit<'_>,
+        plan: &Plan,
+        end: EndMark,
+        durability: Durability,
+        clock: &CommitClock,
+    ) -> Result<EndMark, CommitError> {
+        let not_written = |error: io::Error| CommitError::failed("writing the journal", error);
+        let dir = self.dir().clone();
+        clock.check()?;
+        journal::write(&dir, plan).map_err(|error| {
+            if error.kind() == io::ErrorKind::FileTooLarge {
+                let bytes_max = BYTES_MAX;
+                return CommitError::TooLarge { bytes_max };
+            }
+            not_written(error)
+        })?;
+        if durability == Durability::Power {
+            sync_file_system(&*dir).map_err(|errno| not_written(errno.into()))?;
+        }
+        let made = commit.make_renames();
+        let marked = made.and_then(|()| {
+            let marked = commit.mark_end(end, durability);
+            marked.map_err(|error| Broken::failed("writing the end mark", error))
+        });
+        marked.map_err(|broken| self.take_back(&commit.renames, plan, broken))
     }
 
     /// Takes back the renames of a commit that broke off.
@@ -206,7 +220,9 @@ impl Staging {
         }
         self.leave();
         let text = broken.error.to_string();
-        let (step, source) = if let CommitError::Failed { step, source } = broken.error {
+        let (step, source) = if let CommitError::Failed { step, source }
+        | CommitError::Short { step, source, .. } = broken.error
+        {
             (step, source)
         } else {
             ("a rename".to_owned(), io::Error::other(text))
@@ -229,8 +245,7 @@ struct Broken {
 
 impl Broken {
     fn failed(step: impl Into<String>, source: io::Error) -> Self {
-        let step = step.into();
-        let error = CommitError::Failed { step, source };
+        let error = CommitError::failed(step, source);
         let is_astray = false;
         Self { error, is_astray }
     }

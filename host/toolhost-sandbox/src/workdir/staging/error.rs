@@ -1,5 +1,6 @@
 //! Why a transaction does not start, or is not committed.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,8 +8,41 @@ use std::time::Duration;
 /// Most paths in an error, a record or a result: each may have 4,096 bytes, and a journal names each directory once.
 pub(super) const LISTED_MAX: usize = 1_000;
 
+use toolhost_system::io::Errno;
+
 /// Paths that a message names.
 const NAMED_MAX: usize = 8;
+
+/// What the system ran out of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shortage {
+    /// Bytes or inodes of the disk, or of the quota of this user.
+    Disk,
+    /// File descriptors of the process or of the machine.
+    Descriptors,
+}
+
+impl Shortage {
+    /// Returns what the system lacked, if an operation failed because of that.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<Self> {
+        match Errno::from_io_error(error)? {
+            Errno::NOSPC | Errno::DQUOT => Some(Self::Disk),
+            Errno::MFILE | Errno::NFILE => Some(Self::Descriptors),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Disk => "the disk is full",
+            Self::Descriptors => "the host has no file descriptors left",
+        })
+    }
+}
 
 /// Why a transaction cannot start. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +90,19 @@ pub enum StagingError {
         #[source]
         source: io::Error,
     },
+}
+
+impl StagingError {
+    /// Returns what the system lacked, if that is why.
+    #[must_use]
+    pub fn shortage(&self) -> Option<Shortage> {
+        match self {
+            Self::Io { source, .. } => Shortage::of(source),
+            Self::OtherFileSystem { .. } | Self::NoExchange { .. } | Self::NotPrivate { .. } => {
+                None
+            }
+        }
+    }
 }
 
 /// Why a transaction was not committed. The workdir is as it was before the commit, except where the error
@@ -109,6 +156,18 @@ pub enum CommitError {
         /// [`CommitOptions::time`](super::CommitOptions::time).
         limit: Duration,
     },
+    /// The system ran out of something, also after all undo records of the workdir were dropped. The steps before
+    /// were taken back.
+    #[error("{shortage}, so none of the call's changes were kept: {step} failed")]
+    Short {
+        /// What it ran out of.
+        shortage: Shortage,
+        /// The step and its path.
+        step: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// The file system refused a step. The steps before it were taken back.
     #[error("the changes could not be committed: {step} failed, and none of them were kept")]
     Failed {
@@ -136,6 +195,34 @@ pub enum CommitError {
         #[source]
         source: io::Error,
     },
+}
+
+impl CommitError {
+    /// The error of a step that the system refused.
+    pub(in crate::workdir) fn failed(
+        step: impl Into<String>,
+        source: impl Into<io::Error>,
+    ) -> Self {
+        let (step, source) = (step.into(), source.into());
+        match Shortage::of(&source) {
+            Some(shortage) => Self::Short {
+                shortage,
+                step,
+                source,
+            },
+            None => Self::Failed { step, source },
+        }
+    }
+
+    pub(super) fn is_full_disk(&self) -> bool {
+        matches!(
+            self,
+            Self::Short {
+                shortage: Shortage::Disk,
+                ..
+            }
+        )
+    }
 }
 
 /// Why a commit was not undone. The workdir is as it was before, except where the error says otherwise.
@@ -172,6 +259,18 @@ pub enum UndoError {
     Busy {
         /// How long this one waited.
         seconds: u64,
+    },
+    /// The system ran out of something, also after the undo records of other calls were dropped. The steps before
+    /// were taken back.
+    #[error("{shortage}, so nothing was undone: {step} failed")]
+    Short {
+        /// What it ran out of.
+        shortage: Shortage,
+        /// The step and its path.
+        step: String,
+        /// Why.
+        #[source]
+        source: io::Error,
     },
     /// The file system refused a step. The steps before it were taken back.
     #[error("the call could not be undone: {step} failed, and its changes are all in place")]

@@ -99,6 +99,15 @@ impl<W: Write> Write for Bounded<W> {
 /// # Errors
 /// Of the kind `FileTooLarge` if it has more than [`BYTES_MAX`].
 pub(super) fn write(dir: &Dir, plan: &Plan) -> io::Result<()> {
+    let written = write_new(dir, plan);
+    if written.is_err() {
+        // It may be written again.
+        let _ = unlinkat(dir, NEW_NAME, AtFlags::empty());
+    }
+    written
+}
+
+fn write_new(dir: &Dir, plan: &Plan) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let file = File::from(openat(dir, NEW_NAME, flags, mode)?);

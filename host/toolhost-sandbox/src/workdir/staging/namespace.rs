@@ -15,7 +15,7 @@ use super::clock::CommitClock;
 use super::error::{CommitError, LISTED_MAX};
 use super::plan::{JournalOp, is_tree_path};
 use super::private::open_dir;
-use super::renames::{Mounts, Place, Renames, place};
+use super::renames::{Mounts, Place, Renames, is_gone, place};
 use super::stamp::{FileKind, Stamp, of_stat};
 use super::tree::{LeftStamp, read_tree};
 use crate::platform::device;
@@ -101,8 +101,7 @@ fn failed(path: &impl fmt::Display, errno: Errno) -> CommitError {
         Errno::XDEV => format!("renaming `{path}`, where another file system is mounted,"),
         _ => format!("looking up `{path}`"),
     };
-    let source = errno.into();
-    CommitError::Failed { step, source }
+    CommitError::failed(step, errno)
 }
 
 fn path_of(op: &RenameOp) -> &TreePath {
@@ -245,7 +244,7 @@ impl Namespace<'_> {
     fn stamp(&self, origin: &Origin) -> Result<Option<Stamp>, Errno> {
         match self.place(origin) {
             Ok(place) => place.stamp(),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) if is_gone(errno) => Ok(None),
             Err(errno) => Err(errno),
         }
     }
@@ -357,7 +356,7 @@ impl Namespace<'_> {
         match self.place(&origin) {
             Ok(place) => Ok(place.stamp()?.is_none()),
             // Its directory is gone.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(false),
+            Err(errno) if is_gone(errno) => Ok(false),
             Err(errno) => Err(errno),
         }
     }
@@ -456,7 +455,7 @@ impl Namespace<'_> {
         let origin = self.origin_in(slot.dir, &slot.name)?;
         match self.place(&origin) {
             Ok(place) => Ok(Some(of_stat(&fstat(&place.parent)?).id)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) if is_gone(errno) => Ok(None),
             Err(errno) => Err(errno),
         }
     }
@@ -526,8 +525,7 @@ impl Namespace<'_> {
         for index in std::mem::take(&mut self.placed) {
             in_time()?;
             if known.insert(index) {
-                let found = self.placed(index);
-                placed.extend(found.map_err(|errno| failed(&"a renamed file", errno))?);
+                placed.extend(self.placed(index)?);
             }
         }
         let staged = self.staged.into_keys().collect();
@@ -538,20 +536,26 @@ impl Namespace<'_> {
         })
     }
 
-    fn placed(&mut self, index: usize) -> Result<Option<Placed>, Errno> {
-        let Some(path) = self.path(index)? else {
+    fn placed(&mut self, index: usize) -> Result<Option<Placed>, CommitError> {
+        let refused = |errno| failed(&"a renamed file", errno);
+        let Some(path) = self.path(index).map_err(refused)? else {
             return Ok(None);
         };
-        let node = self.node(index)?;
+        let node = self.node(index).map_err(refused)?;
         let new_dir = match (&node.origin, node.kind) {
             (Origin::Staging(at), Some(FileKind::Dir)) => Some(at.name().to_owned()),
             _ => None,
         };
-        let found = self.place(&node.origin)?.stat()?.ok_or(Errno::STALE)?;
-        let stamp = LeftStamp::of(&found);
-        if stamp.inode() != node.inode {
-            return Err(Errno::STALE);
-        }
+        let found = match self.place(&node.origin).and_then(|place| place.stat()) {
+            Err(errno) if is_gone(errno) => None,
+            found => found.map_err(refused)?,
+        };
+        let stamp = found.as_ref().map(LeftStamp::of);
+        // Another program removed or replaced it after it was checked.
+        let Some(stamp) = stamp.filter(|stamp| stamp.inode() == node.inode) else {
+            let files = vec![path.to_string()];
+            return Err(CommitError::Conflict { files });
+        };
         Ok(Some(Placed {
             path,
             stamp,

@@ -1,6 +1,6 @@
 //! The staging directories of one workdir that are undo records, and which of them are kept.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use cap_std::fs::Dir;
 use toolhost_system::io::Errno;
@@ -94,6 +94,31 @@ pub(super) fn prune(
             remove(root, &id, &dir);
         }
     }
+}
+
+/// Removes the oldest undo record that no other process works on, to make room. Returns whether there was one.
+/// Called under the lock of the workdir.
+pub(super) fn drop_oldest(root: &StagingRoot, newest_first: &mut Vec<(String, Committed)>) -> bool {
+    while let Some((id, _)) = newest_first.pop() {
+        if let Ok(Some(dir)) = root.open_locked(&id) {
+            tracing::warn!(
+                id,
+                "the disk is full: a call can no longer be undone, as its undo record made room"
+            );
+            remove(root, &id, &dir);
+            return true;
+        }
+    }
+    false
+}
+
+/// Removes the oldest undo record of a workdir, unless a commit runs there. Returns whether there was one.
+pub(super) fn make_room(root: &StagingRoot, workdir: u64) -> bool {
+    let Ok(_lock) = root.lock_workdir_within(workdir, Duration::ZERO) else {
+        return false;
+    };
+    let all = progress_of(root, workdir);
+    all.is_ok_and(|all| drop_oldest(root, &mut committed(all)))
 }
 
 /// Removes a staging directory that this process has locked, with its journal first.

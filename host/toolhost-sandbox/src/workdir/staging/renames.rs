@@ -34,10 +34,18 @@ impl From<Errno> for Fault {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::EXIST | Errno::NOTEMPTY => Self::Taken,
-            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => Self::Gone,
+            errno if is_gone(errno) => Self::Gone,
             errno => Self::Io(errno.into()),
         }
     }
+}
+
+/// Whether nothing is at a path any more, or something else than a directory is on it.
+pub(super) fn is_gone(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::STALE
+    )
 }
 
 /// A staging directory and a workdir, on one file system.
@@ -78,7 +86,7 @@ impl Renames<'_> {
     pub(super) fn stat(&self, path: &TreePath) -> Result<Option<Stat>, Errno> {
         match place(self.workdir, path, Mounts::Crossed) {
             Ok(place) => stat(&place.parent, place.name),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) if is_gone(errno) => Ok(None),
             Err(errno) => Err(errno),
         }
     }

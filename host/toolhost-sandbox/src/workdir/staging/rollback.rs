@@ -14,6 +14,8 @@ use crate::workdir::tree_path::TreePath;
 pub(super) struct Stuck {
     /// Its path in the workdir.
     pub(super) path: String,
+    /// Whether another program changed what is there.
+    pub(super) is_conflict: bool,
     pub(super) error: io::Error,
 }
 
@@ -126,10 +128,15 @@ impl Stuck {
     fn changed(path: String) -> Self {
         let reason = "another program changed what the commit had put there";
         let error = io::Error::other(reason);
-        Self { path, error }
+        Self {
+            path,
+            is_conflict: true,
+            error,
+        }
     }
 
     fn new(path: &TreePath, fault: Fault) -> Self {
+        let is_conflict = !matches!(fault, Fault::Io(_));
         let error = match fault {
             Fault::Gone => io::Error::new(
                 io::ErrorKind::NotFound,
@@ -142,8 +149,11 @@ impl Stuck {
             Fault::Astray => io::Error::other("another program replaced it at the same time"),
             Fault::Io(error) => error,
         };
-        let path = path.to_string();
-        Self { path, error }
+        Self {
+            path: path.to_string(),
+            is_conflict,
+            error,
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use super::error::StagingError;
 use super::journal::{self, Committed, Progress};
 use super::private::{make_dir, names, not_private, open_dir, remove_contents};
 use super::stamp::{Stamp, of_stat};
+use super::step::{Step, reach};
 use super::turns::{CommitTurn, CommitTurns};
 use crate::platform::{HAS_EXCHANGE, mount_id};
 use crate::sync::lock;
@@ -124,6 +125,7 @@ impl StagingRoot {
     /// Makes and locks a directory for a transaction on this workdir, and returns its name.
     pub(super) fn make_dir(&self, workdir: &WorkdirHandle) -> Result<(String, Dir), StagingError> {
         self.check_mount(workdir)?;
+        reach(Step::Making).map_err(|error| self.failed(error))?;
         let inode = workdir
             .dir
             .dir_metadata()
@@ -245,6 +247,15 @@ impl StagingRoot {
 
     /// Waits until no other commit to the workdir with this inode runs, in any process.
     pub(super) fn lock_workdir(&self, inode: u64) -> Result<WorkdirLock, LockError> {
+        self.lock_workdir_within(inode, LOCK_WAIT)
+    }
+
+    /// Waits for this long at most.
+    pub(super) fn lock_workdir_within(
+        &self,
+        inode: u64,
+        most: Duration,
+    ) -> Result<WorkdirLock, LockError> {
         let locks = make_dir(&self.0.dir, "locks")?;
         let name = format!("{inode:016x}.lock");
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -257,7 +268,7 @@ impl StagingRoot {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            if start.elapsed() > LOCK_WAIT {
+            if start.elapsed() >= most {
                 return Err(LockError::Busy);
             }
             std::thread::sleep(wait);
@@ -309,7 +320,7 @@ impl Drop for WorkdirLock {
 /// Why a workdir was not locked.
 #[derive(Debug)]
 pub(super) enum LockError {
-    /// Another commit takes longer than [`LOCK_WAIT`].
+    /// Another commit takes longer than the wait.
     Busy,
     Io(io::Error),
 }

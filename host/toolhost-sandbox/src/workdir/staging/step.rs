@@ -5,7 +5,11 @@ use std::io;
 
 /// What was just done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Step {
+pub(in crate::workdir) enum Step {
+    /// A file that is to be replaced is about to be read.
+    Hashing,
+    /// The staging directory of a transaction is about to be made.
+    Making,
     /// The lock of the workdir was taken.
     Locked,
     /// Stamps, free names and write protection were checked.
@@ -37,12 +41,14 @@ pub(super) enum Step {
 /// Notes that a step was reached. Fails only in tests.
 #[cfg(not(test))]
 #[expect(clippy::unnecessary_wraps, reason = "tests make steps fail")]
-pub(super) fn reach(_: Step) -> io::Result<()> {
+pub(in crate::workdir) fn reach(_: Step) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(test)]
-pub(super) use hook::{on_step, reach};
+pub(super) use hook::on_step;
+#[cfg(test)]
+pub(in crate::workdir) use hook::reach;
 
 #[cfg(test)]
 mod hook {
@@ -61,7 +67,7 @@ mod hook {
         HOOK.set(hook);
     }
 
-    pub(in super::super) fn reach(step: Step) -> io::Result<()> {
+    pub(in crate::workdir) fn reach(step: Step) -> io::Result<()> {
         // Taken out meanwhile, so that a hook may itself commit.
         let Some(mut hook) = HOOK.take() else {
             return Ok(());

@@ -5,6 +5,7 @@ mod concurrent;
 mod hostile;
 mod killed;
 mod limits;
+mod shortage;
 mod undone;
 
 use std::collections::BTreeMap;

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cap_std::fs::Dir;
 
-use super::error::StagingError;
-use super::root::StagingRoot;
+use super::error::{Shortage, StagingError};
+use super::records::make_room;
+use super::root::{StagingRoot, inode_of};
 use crate::workdir::WorkdirHandle;
 
 /// The staging directory of one transaction, `{state root}/staging/{id}`, with mode 0700. It is removed when it
@@ -27,7 +28,8 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Makes the staging directory of a transaction on this workdir.
+    /// Makes the staging directory of a transaction on this workdir. On a full disk, the oldest undo records of the
+    /// workdir make room for it.
     ///
     /// # Errors
     /// [`StagingError::OtherFileSystem`] where the workdir lies on another file system or another mount than
@@ -37,8 +39,17 @@ impl Staging {
         root: &StagingRoot,
         workdir: &WorkdirHandle,
     ) -> Result<Self, StagingError> {
-        let (id, dir) = root.make_dir(workdir)?;
-        Ok(Self::of(root, id, dir))
+        loop {
+            match root.make_dir(workdir) {
+                Err(error)
+                    if error.shortage() == Some(Shortage::Disk)
+                        && inode_of(&workdir.dir).is_ok_and(|inode| make_room(root, inode)) => {}
+                made => {
+                    let (id, dir) = made?;
+                    return Ok(Self::of(root, id, dir));
+                }
+            }
+        }
     }
 
     fn of(root: &StagingRoot, id: String, dir: Dir) -> Self {

@@ -9,11 +9,11 @@ use cap_std::fs::Dir;
 use toolhost_system::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
-use super::error::{CommitError, LISTED_MAX, StagingError, UndoError};
+use super::error::{CommitError, LISTED_MAX, Shortage, StagingError, UndoError};
 use super::journal::{self, Committed, Journal, Mark};
 use super::namespace::check;
 use super::plan::{JournalOp, WorkdirPlace};
-use super::records::{UndoRecord, committed, progress_of, remove};
+use super::records::{UndoRecord, committed, drop_oldest, progress_of, remove};
 use super::recovery::finish_dead;
 use super::renames::Renames;
 use super::rollback::{Stuck, make_again, paths, take_back};
@@ -87,13 +87,14 @@ impl StagingRoot {
         let io = |errno: Errno| failed("reading the staging root", errno.into());
         let found = finish_dead(self, &workdir.dir, &place).map_err(io)?;
         let of_id = |(known, _): &(String, Committed)| id.is_none_or(|id| id == known);
-        let mut found = found.into_iter().filter(of_id);
         let is_its = |id: &str| self.is_of(&place, id);
-        let (id, mark) = found.find(|(id, _)| is_its(id)).ok_or(UndoError::Nothing)?;
+        let mut others = found;
+        let at = others.iter().position(|one| of_id(one) && is_its(&one.0));
+        let (id, mark) = others.remove(at.ok_or(UndoError::Nothing)?);
         let dir = self.open_locked(&id).map_err(io)?.ok_or(UndoError::Busy {
             seconds: LOCK_WAIT.as_secs(),
         })?;
-        let undone = self.undo_locked(workdir, &id, &dir, mark);
+        let undone = self.undo_locked(workdir, &id, &dir, mark, others);
         self.unlock(&dir);
         undone
     }
@@ -114,6 +115,7 @@ impl StagingRoot {
         id: &str,
         dir: &Dir,
         mark: Committed,
+        mut others: Vec<(String, Committed)>,
     ) -> Result<Undone, UndoError> {
         let bad = |reason: String| UndoError::BadRecord {
             path: self.path().join(id),
@@ -126,9 +128,15 @@ impl StagingRoot {
         };
         check_left(&renames, &journal).map_err(|error| self.refused(id, error))?;
         reach(Step::Checked).map_err(|error| failed("checking the files", error))?;
-        journal::append(dir, Mark::Undoing)
-            .and_then(|()| reach(Step::UndoMarked))
-            .map_err(|error| failed("writing the journal", error))?;
+        loop {
+            let marked = journal::append(dir, Mark::Undoing);
+            match marked.and_then(|()| reach(Step::UndoMarked)) {
+                Err(error)
+                    if Shortage::of(&error) == Some(Shortage::Disk)
+                        && drop_oldest(self, &mut others) => {}
+                marked => break marked.map_err(|error| failed("writing the journal", error))?,
+            }
+        }
         let stuck = take_back(&renames, &journal.plan);
         let stuck = stuck.map_err(|error| failed("renaming files", error))?;
         if !stuck.is_empty() {
@@ -154,6 +162,7 @@ impl StagingRoot {
             CommitError::Failed { step, source } if !is_bad(&source) => {
                 UndoError::Failed { step, source }
             }
+            CommitError::Short { step, source, .. } => failed(&step, source),
             CommitError::Failed { .. }
             | CommitError::WriteProtected { .. }
             | CommitError::Busy { .. }
@@ -181,6 +190,8 @@ impl StagingRoot {
             staging: self.path().join(id),
             source,
         };
+        let is_conflict = stuck.iter().all(|stuck| stuck.is_conflict);
+        let files = paths(&stuck);
         let first = stuck.into_iter().next();
         let (path, source) = match first {
             Some(stuck) => (stuck.path, stuck.error),
@@ -195,6 +206,8 @@ impl StagingRoot {
         }
         let marked = journal::append(renames.staging, Mark::Committed(mark));
         match marked {
+            // Another program was faster.
+            Ok(()) if is_conflict => UndoError::Conflict { files },
             Ok(()) => failed(&format!("renaming `{path}`"), source),
             Err(error) => half_done(Vec::new(), error),
         }
@@ -203,7 +216,14 @@ impl StagingRoot {
 
 fn failed(step: &str, source: io::Error) -> UndoError {
     let step = step.to_owned();
-    UndoError::Failed { step, source }
+    match Shortage::of(&source) {
+        Some(shortage) => UndoError::Short {
+            shortage,
+            step,
+            source,
+        },
+        None => UndoError::Failed { step, source },
+    }
 }
 
 /// Returns the first paths that a commit changed.
@@ -213,10 +233,7 @@ fn changed(journal: &Journal) -> Vec<String> {
 
 /// Checks that everything is as the commit left it: the renames backwards conflict with nothing.
 fn check_left(renames: &Renames<'_>, journal: &Journal) -> Result<(), CommitError> {
-    let io = |source: io::Error| CommitError::Failed {
-        step: "reading the workdir".to_owned(),
-        source,
-    };
+    let io = |source: io::Error| CommitError::failed("reading the workdir", source);
     let mut stamps = HashMap::new();
     let mut files = Vec::new();
     for left in &journal.plan.left {
