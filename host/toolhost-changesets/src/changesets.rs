@@ -153,7 +153,7 @@ impl Changesets {
         for id in self.0.records.open_of(owner).await? {
             match self.0.find(&id, owner).await {
                 Ok(found) => {
-                    let changes = found.merged().changes()?;
+                    let changes = self.0.changes(found).await?;
                     let changed = changes.into_iter().map(|file| file.path).collect();
                     open.push(Changeset { id, changed });
                 }
@@ -173,7 +173,8 @@ impl Changesets {
         id: &str,
         owner: &ChangesetOwner,
     ) -> Result<Vec<ChangedFile>, ChangesetError> {
-        self.0.find(id, owner).await?.merged().changes()
+        let found = self.0.find(id, owner).await?;
+        self.0.changes(found).await
     }
 
     /// Loads the bundle as the changeset leaves it, changes the bundle's files, whole or not at all, and
@@ -215,12 +216,32 @@ impl Changesets {
         if !self.0.records.discard(id).await? {
             return Err(self.0.not_open(id, owner).await);
         }
-        found.contents.remove_all();
-        Ok(())
+        let found = Arc::new(found);
+        let remove = |found: &OpenChangeset| found.contents.remove_all();
+        self.0.on_thread(&found, remove).await
     }
 }
 
 impl Inner {
+    /// Runs work on the files of a changeset on a thread of the sandbox: it may read many files, or wait for
+    /// another process.
+    pub(crate) async fn on_thread<T: Send + 'static>(
+        &self,
+        found: &Arc<OpenChangeset>,
+        work: impl FnOnce(&OpenChangeset) -> T + Send + 'static,
+    ) -> Result<T, ChangesetError> {
+        let (host, found) = (self.bundle.current().host(), Arc::clone(found));
+        let done = host.sandbox().wait(move || work(&found)).await;
+        done.map_err(|error| ChangesetError::Host {
+            reason: error.to_string(),
+        })
+    }
+
+    async fn changes(&self, found: OpenChangeset) -> Result<Vec<ChangedFile>, ChangesetError> {
+        let changes = |found: &OpenChangeset| found.merged().changes();
+        self.on_thread(&Arc::new(found), changes).await?
+    }
+
     /// Returns what the policy grants to the owner's agent.
     pub(crate) fn grant(&self, owner: &ChangesetOwner) -> Result<ChangesetGrant, ChangesetError> {
         let agent = self.bundle.current().agent(&owner.agent);

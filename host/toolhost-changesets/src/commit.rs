@@ -1,11 +1,12 @@
 //! Commits a changeset.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use data_encoding::HEXLOWER;
 use toolhost::manifest::{Diagnostic, Place};
-use toolhost::workdir::{CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles};
+use toolhost::workdir::{
+    CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles, StagingRoot,
+};
 use toolhost::{LoadError, LoadedBundle, ToolErrorCode};
 
 use crate::changesets::{Inner, OpenChangeset, folder_of};
@@ -50,6 +51,7 @@ impl Inner {
         };
         // From here on, the files of the changeset do not change.
         found.rows = rows;
+        let found = Arc::new(found);
         let mut changes = Vec::new();
         let next = async |current: LoadedBundle| {
             let (next, changed) = apply(self, id, &found, &current).await?;
@@ -65,7 +67,8 @@ impl Inner {
         drop(committing);
         Ok(match updated {
             Ok(bundle) => {
-                found.contents.remove_all();
+                self.on_thread(&found, |found| found.contents.remove_all())
+                    .await?;
                 let diagnostics = bundle.diagnostics().to_vec();
                 CommitOutcome::Ok {
                     changes,
@@ -81,33 +84,41 @@ impl Inner {
 async fn apply(
     changesets: &Inner,
     id: &str,
-    found: &OpenChangeset,
+    found: &Arc<OpenChangeset>,
     current: &LoadedBundle,
 ) -> Result<(LoadedBundle, Vec<ChangedFile>), CommitOutcome> {
     let failed = |error: ChangesetError| CommitOutcome::failed(with_causes(&error));
-    check_paths(found).map_err(failed)?;
-    let merged = found.merged();
-    let conflicts = merged.conflicts();
-    if !conflicts.is_empty() {
-        return Err(CommitOutcome::conflict(conflicts.into_iter().collect()));
-    }
-    let changes = merged.changes().map_err(failed)?;
-    let view = merged.view().map_err(failed)?;
+    let read = changesets.on_thread(found, |found| -> Result<_, ChangesetError> {
+        check_paths(found)?;
+        let merged = found.merged();
+        let conflicts = merged.conflicts();
+        if !conflicts.is_empty() {
+            return Ok(Err(conflicts));
+        }
+        Ok(Ok((merged.changes()?, merged.view()?)))
+    });
+    let read = read.await.flatten().map_err(failed)?;
+    let (changes, view) =
+        read.map_err(|conflicts| CommitOutcome::conflict(conflicts.into_iter().collect()))?;
     // Nothing on the disk has changed yet. The load keeps its components for the one after the renames.
     let aside = current.reload_with(view).await;
     let aside = aside.map_err(|error| rejected(current, error))?;
-    let replaced = replace(changesets, id, found)?;
+    let (staging, label) = (changesets.staging.clone(), format!("commit of {id}"));
+    let replace = move |found: &OpenChangeset| replace(&staging, &label, found);
+    let replaced = changesets.on_thread(found, replace).await;
+    let replaced = replaced.map_err(failed)??;
     match aside.reload().await {
         Ok(next) => Ok((next, changes)),
         // Another program has changed a file that the changeset does not.
         Err(error) => {
-            let undone = replaced.undo();
+            let undo = |_: &OpenChangeset| replaced.undo().map_err(|error| with_causes(&error));
+            let undone = changesets.on_thread(found, undo).await;
+            let undone = undone.map_err(|error| with_causes(&error)).flatten();
             let error = match undone {
                 Ok(()) => format!("the bundle did not load after its files were changed: {error}"),
                 Err(undo) => format!(
                     "the bundle does not load after its files were changed, and they could not be changed \
-                     back ({}): {error}",
-                    with_causes(&undo)
+                     back ({undo}): {error}"
                 ),
             };
             Err(CommitOutcome::failed(error))
@@ -133,14 +144,10 @@ fn check_paths(found: &OpenChangeset) -> Result<(), ChangesetError> {
 
 /// Puts the files of a changeset in the place of the bundle's.
 fn replace(
-    changesets: &Inner,
-    id: &str,
+    staging: &StagingRoot,
+    label: &str,
     found: &OpenChangeset,
 ) -> Result<ReplacedFiles, CommitOutcome> {
-    let decoded = |digest: &String| {
-        let bytes = HEXLOWER.decode(digest.as_bytes()).unwrap_or_default();
-        <[u8; 32]>::try_from(bytes).unwrap_or_default()
-    };
     let file = |(path, row): (&String, &FileRow)| {
         let content = match &row.version {
             FileVersion::Bundle => return None,
@@ -150,15 +157,14 @@ fn replace(
         Some(FileReplacement {
             path: path.clone(),
             content,
-            expected: row.base.as_ref().map(decoded),
+            expected: row.base,
         })
     };
     let files: Vec<_> = found.rows.iter().filter_map(file).collect();
     let contents = found.contents.dir();
-    let label = format!("commit of {id}");
     let replaced = found
         .workdir
-        .replace_files(&changesets.staging, contents, &files, &label);
+        .replace_files(staging, contents, &files, label);
     replaced.map_err(|error| {
         if let ReplaceFilesError::Commit(CommitError::Conflict { files }) = error {
             return CommitOutcome::conflict(files);

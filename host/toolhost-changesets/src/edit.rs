@@ -2,7 +2,7 @@
 
 use crate::changesets::{Changesets, Inner, OpenChangeset, Version};
 use crate::error::ChangesetError;
-use crate::folder::{Entry, EntryKind, digest, unfit};
+use crate::folder::{Digest, Entry, EntryKind, digest, unfit};
 use crate::host_source;
 use crate::limits::{BYTES_MAX, FILE_BYTES_MAX, FILES_MAX};
 use crate::owner::ChangesetOwner;
@@ -141,7 +141,7 @@ impl Inner {
         id: &str,
         found: &OpenChangeset,
         path: &str,
-        base: Option<String>,
+        base: Option<Digest>,
         version: FileVersion,
     ) -> Result<(), ChangesetError> {
         if found.rows.len() >= FILES_MAX && !found.rows.contains_key(path) {
@@ -164,9 +164,9 @@ impl Inner {
 
 impl OpenChangeset {
     /// Returns the digest of the bundle's file that the changeset has seen: now, if it has seen none.
-    fn base(&self, path: &str) -> Result<Option<String>, ChangesetError> {
+    fn base(&self, path: &str) -> Result<Option<Digest>, ChangesetError> {
         match self.rows.get(path) {
-            Some(row) => Ok(row.base.clone()),
+            Some(row) => Ok(row.base),
             None => self.folder.digest(path),
         }
     }

@@ -4,9 +4,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use cap_std::fs::{Dir, FileType, OpenOptions};
-use data_encoding::HEXLOWER;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use toolhost_system::cap::OpenOptionsExt;
 use toolhost_system::fs::OFlags;
 
@@ -109,7 +108,7 @@ impl Folder {
     }
 
     /// Returns the digest of a regular file; none if there is nothing at the path.
-    pub(crate) fn digest(&self, path: &str) -> Result<Option<String>, ChangesetError> {
+    pub(crate) fn digest(&self, path: &str) -> Result<Option<Digest>, ChangesetError> {
         Ok(self.read(path)?.map(|bytes| digest(&bytes)))
     }
 
@@ -138,9 +137,11 @@ impl Folder {
     }
 }
 
-/// Returns the SHA-256 digest of bytes, in hexadecimal digits.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    HEXLOWER.encode(&Sha256::digest(bytes))
+/// The SHA-256 digest of a file.
+pub(crate) type Digest = [u8; 32];
+
+pub(crate) fn digest(bytes: &[u8]) -> Digest {
+    Sha256::digest(bytes).into()
 }
 
 pub(crate) fn unfit(path: &str, kind: EntryKind) -> ChangesetError {

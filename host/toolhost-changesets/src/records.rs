@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolhost_store::rusqlite::{self, OptionalExtension, Transaction};
+use data_encoding::HEXLOWER;
+use toolhost_store::rusqlite::{self, OptionalExtension, Transaction, types::Type};
 use toolhost_store::{Schema, Store, StoreError};
 
+use crate::folder::Digest;
 use crate::limits::CLOSED_KEPT;
 use crate::owner::ChangesetOwner;
 
@@ -83,7 +85,7 @@ pub(crate) enum Ended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileRow {
     /// The digest of the bundle's file when the changeset saw it last; none if there was none.
-    pub(crate) base: Option<String>,
+    pub(crate) base: Option<Digest>,
     pub(crate) version: FileVersion,
 }
 
@@ -177,7 +179,8 @@ impl Records {
             let set =
                 "INSERT OR REPLACE INTO changeset_files (changeset, path, base, content, deleted)
                 SELECT ?1, ?2, ?3, ?4, ?5 FROM changesets WHERE id = ?1 AND state = 'open'";
-            let changed = db.execute(set, (&id, &path, &row.base, content, deleted))?;
+            let base = row.base.map(|digest| HEXLOWER.encode(&digest));
+            let changed = db.execute(set, (&id, &path, base, content, deleted))?;
             Ok(changed == 1)
         };
         self.0.write(set).await
@@ -266,10 +269,21 @@ fn files(db: &Transaction<'_>, id: &str) -> rusqlite::Result<FileRows> {
             (false, Some(name)) => FileVersion::Content(name),
             (false, None) => FileVersion::Bundle,
         };
-        let base = row.get(1)?;
+        let base: Option<String> = row.get(1)?;
+        let base = base.as_deref().map(parse_digest).transpose()?;
         Ok((row.get(0)?, FileRow { base, version }))
     })?;
     rows.collect()
+}
+
+/// Reads the digest in the column `base`.
+fn parse_digest(text: &str) -> rusqlite::Result<Digest> {
+    let bytes = HEXLOWER.decode(text.as_bytes()).ok();
+    let digest = bytes.and_then(|bytes| Digest::try_from(bytes).ok());
+    digest.ok_or_else(|| {
+        let reason = "`base` of a file of a changeset is not 64 hexadecimal digits";
+        rusqlite::Error::FromSqlConversionFailure(1, Type::Text, reason.into())
+    })
 }
 
 /// Removes the rows of changesets that were closed long ago.

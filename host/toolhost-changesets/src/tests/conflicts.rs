@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::{CommitOutcome, Version};
+use toolhost_store::rusqlite;
+
+use crate::error::with_causes;
+use crate::{ChangesetError, CommitOutcome, Version};
 
 use super::Fixture;
 
@@ -102,4 +105,23 @@ async fn a_file_that_became_a_folder_or_a_link_conflicts() {
     };
     assert_eq!(files, ["new/a.md", "notes.md"]);
     assert!(!fixture.top.path().join("a.md").exists());
+}
+
+#[tokio::test]
+async fn a_row_whose_digest_is_malformed_is_an_error_that_names_it_and_no_commit() {
+    let fixture = Fixture::new().await;
+    let id = fixture.open().await;
+    fixture.write(&id, "notes.md", "mine").await;
+    let before = fixture.disk();
+    let db = rusqlite::Connection::open(fixture.state("toolhost.db")).unwrap();
+    let changed = db.execute("UPDATE changeset_files SET base = 'beef'", []);
+    assert_eq!(changed.unwrap(), 1);
+    let commit = fixture.changesets.commit(&id, &fixture.owner).await;
+    let error = commit.unwrap_err();
+    let ChangesetError::Store(_) = &error else {
+        panic!("{error:?}");
+    };
+    let error = with_causes(&error);
+    assert!(error.contains("64 hexadecimal digits"), "{error}");
+    assert_eq!(fixture.disk(), before);
 }

@@ -1,6 +1,7 @@
 //! The four results of a commit.
 
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -303,6 +304,41 @@ async fn a_bundle_that_does_not_load_after_the_renames_is_put_back() {
     );
     assert_eq!(fixture.text("goondan.yaml"), new);
     assert!(!fixture.path("notes.md").exists());
+}
+
+/// The runtime of the test has one thread.
+#[tokio::test]
+async fn a_commit_that_waits_for_another_process_leaves_its_runtime_to_other_tasks() {
+    let fixture = Fixture::new().await;
+    let id = fixture.open().await;
+    fixture.write(&id, "notes.md", "new").await;
+    // The lock that another process holds while it commits.
+    let locks = fixture.state("staging/locks");
+    fs::DirBuilder::new().mode(0o700).create(&locks).unwrap();
+    let inode = fs::metadata(fixture.path("")).unwrap().ino();
+    let path = locks.join(format!("{inode:016x}.lock"));
+    let held = fs::File::create(&path).unwrap();
+    held.lock().unwrap();
+    let commit_waits = || {
+        let open = fs::read_dir("/proc/self/fd").unwrap();
+        let open = open.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
+        open.filter(|open| *open == path).count() > 1
+    };
+    let other = async {
+        let started = std::time::Instant::now();
+        while !commit_waits() {
+            assert!(started.elapsed().as_secs() < 30, "it does not begin");
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        assert_eq!(fixture.text("notes.md"), "one\ntwo\n");
+        drop(held);
+    };
+    let (committed, ()) = tokio::join!(fixture.commit(&id), other);
+    assert!(
+        matches!(committed, CommitOutcome::Ok { .. }),
+        "{committed:?}"
+    );
+    assert_eq!(fixture.text("notes.md"), "new");
 }
 
 #[tokio::test]
