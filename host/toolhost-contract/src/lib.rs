@@ -7,6 +7,7 @@ mod agent_event;
 mod call;
 mod catalog;
 mod code;
+mod commit_condition;
 mod context;
 mod denial;
 mod error;
@@ -37,6 +38,7 @@ pub use agent_event::{
 pub use call::ToolCall;
 pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};
+pub use commit_condition::{CommitCondition, CommitConditionError};
 pub use context::ToolContext;
 pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{ExportName, JsonSchemaObject, ResourceName, ToolName};
+use crate::{CommitCondition, ExportName, JsonSchemaObject, ResourceName, ToolName};
 
 /// `metadata` of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub struct ToolExportSpec {
     pub parameters: Option<JsonSchemaObject>,
     /// JSON Schema of the output. `None` allows any output. Not in the specification.
     pub output_schema: Option<JsonSchemaObject>,
+    /// Which outputs mean that the changes of a transaction are kept. `None`: all. Not in the specification.
+    pub commit_when: Option<CommitCondition>,
 }
 
 /// Longest `error.message` for the model, in UTF-16 code units. Positive.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
@@ -54,6 +55,8 @@ impl ToolStatus {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
+/// A result with a [note](Self::note) has it as `note`.
+///
 /// Spec: tool-spec-v2 §10.1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,11 +65,15 @@ pub struct ToolResult {
     tool_name: String,
     #[serde(flatten)]
     outcome: Outcome,
-    #[serde(skip)]
+    #[serde(flatten, serialize_with = "note")]
     usage: Usage,
     #[serde(skip)]
     recording: Option<Arc<Path>>,
 }
+
+/// What a model has to know of an output whose call was not committed.
+const DROPPED: &str = "The call's changes of files were dropped, as its output means that it failed: the files \
+     are as they were before it.";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
@@ -208,6 +215,14 @@ impl ToolResult {
         Some(error)
     }
 
+    /// Returns what a model has to know beside the output or the handle: that the changes of the call were dropped,
+    /// where [`Usage::changes_dropped`] says so. None for an error, which changes nothing.
+    #[must_use]
+    pub fn note(&self) -> Option<&'static str> {
+        let has_failed = self.status() == ToolStatus::Error;
+        (self.usage.changes_dropped && !has_failed).then_some(DROPPED)
+    }
+
     /// Returns the resources used by the call. Not included in the JSON for the model.
     #[must_use]
     pub fn usage(&self) -> &Usage {
@@ -220,6 +235,14 @@ impl ToolResult {
     pub fn recording(&self) -> Option<&Path> {
         self.recording.as_deref()
     }
+}
+
+fn note<S: Serializer>(usage: &Usage, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    if usage.changes_dropped {
+        map.serialize_entry("note", DROPPED)?;
+    }
+    map.end()
 }
 
 /// `{"toolCallId": …, "toolName": …, "status": "ok", "output": …, "usage": {"wall": …, …}}`
@@ -270,6 +293,7 @@ struct StoredUsage {
     #[serde(deserialize_with = "known_denials")]
     denials: Vec<Denial>,
     changes: FileChanges,
+    changes_dropped: bool,
 }
 
 fn code<'de, D: Deserializer<'de>>(stored: D) -> Result<ErrorCode, D::Error> {

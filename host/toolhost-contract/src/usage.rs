@@ -55,6 +55,9 @@ pub struct Usage {
     /// `filesRenamed`.
     #[serde(flatten, serialize_with = "counts")]
     pub changes: FileChanges,
+    /// Whether a call that succeeded lost what it had changed, as its output did not meet `commitWhen`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub changes_dropped: bool,
 }
 
 fn counts<S: Serializer>(changes: &FileChanges, serializer: S) -> Result<S::Ok, S::Error> {

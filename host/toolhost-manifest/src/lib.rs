@@ -8,6 +8,7 @@
 
 pub mod bundle;
 mod command;
+mod commit_condition;
 mod diagnostic;
 mod draft;
 pub mod json_pointer;

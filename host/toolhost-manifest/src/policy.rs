@@ -20,8 +20,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use toolhost_contract::{
-    AddressBlock, Grants, Limits, Locale, McpServerResource, OAuthAppResource, Redactor,
-    ResourceName, ToolErrorCode, WorkdirChanges,
+    AddressBlock, CommitCondition, Grants, Limits, Locale, McpServerResource, OAuthAppResource,
+    Redactor, ResourceName, ToolErrorCode, WorkdirChanges,
 };
 
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
@@ -41,7 +41,7 @@ use oauth_apps::OAuthAppRule;
 pub use oauth_apps::{OAuthAppGrant, ToolOAuthGrant};
 pub use packages::{PackageRules, PackageSigner, SignerTrust};
 pub use read::{PolicyError, read_at};
-use rules::{AgentRules, Defaults, Rule};
+use rules::{AgentRules, CommitRule, Defaults, Rule};
 pub use variable::{SecretSource, Secrets};
 
 /// What the operator grants. A tool that is not named gets no grants.
@@ -62,6 +62,7 @@ pub use variable::{SecretSource, Secrets};
 ///     agents: true                 # it may talk to other agents
 ///     readOnly: true               # the workdir may be read, not changed
 ///     workdir: transactional       # the changes of a call are kept all together, or not at all
+///     commitWhen: {pointer: /exitCode, equals: 0}  # only if the output has this there; or always
 ///   fetcher:
 ///     http:
 ///       allow:                     # "[METHOD ]scheme://host[:port][/path*]"
@@ -197,6 +198,22 @@ impl Policy {
     pub fn workdir_changes(&self, agent: &str, tool: &ResourceName) -> WorkdirChanges {
         let of_tool = self.last(agent, tool, |rule| rule.changes);
         of_tool.or(self.defaults.changes).unwrap_or_default()
+    }
+
+    /// Returns which outputs mean that the changes of a transaction are kept. None: all. The policy's rule
+    /// replaces `of_export`, that of the manifest.
+    #[must_use]
+    pub fn commit_when<'a>(
+        &'a self,
+        agent: &str,
+        tool: &ResourceName,
+        of_export: Option<&'a CommitCondition>,
+    ) -> Option<&'a CommitCondition> {
+        match self.last(agent, tool, |rule| rule.commit_when.as_ref()) {
+            None => of_export,
+            Some(CommitRule::Always) => None,
+            Some(CommitRule::If(condition)) => Some(condition),
+        }
     }
 
     /// Returns whether the calls of any tool are transactions, which need a state root.

@@ -25,7 +25,7 @@ pub(crate) enum Revision {
 ///
 /// | ToolResult | content | structuredContent | isError |
 /// |---|---|---|---|
-/// | `ok` | the output as JSON, or a string as it is; one block for each workdir file that it names | the output; with older revisions only an object | false |
+/// | `ok` | the output as JSON, or a string as it is; a block for the [note](ToolResult::note); one block for each workdir file that it names | the output; with older revisions only an object | false |
 /// | `error` | message, code, suggestion and page, a line each | none | true |
 /// | `pending` | the handle, and how to poll | `{status, handle}` | false |
 pub(crate) fn to_mcp(
@@ -37,6 +37,7 @@ pub(crate) fn to_mcp(
         ToolStatus::Ok => {
             let output = result.output().cloned().unwrap_or_default();
             let mut content = vec![ContentBlock::text(output_text(&output))];
+            content.extend(result.note().map(ContentBlock::text));
             content.extend(files);
             let mut converted = CallToolResult::success(content);
             if revision == Revision::Stateless || output.is_object() {
@@ -105,5 +106,23 @@ mod tests {
             json!({"files": [{"path": "a.md", "kind": "created"}], "truncated": false})
         );
         assert_eq!(meta[RESULT_KEY]["status"], "ok");
+    }
+
+    #[test]
+    fn an_output_whose_changes_were_dropped_has_a_note_as_a_block_of_its_own() {
+        let mut usage = Usage::default();
+        usage.changes_dropped = true;
+        let result = ToolResult::ok("call_1", "a__b", json!({"n": 1})).with_usage(usage);
+        let converted = to_mcp(&result, Vec::new(), Revision::Stateless);
+        let converted = serde_json::to_value(converted).unwrap();
+        let note = result.note().unwrap();
+        let blocks = [
+            &converted["content"][0]["text"],
+            &converted["content"][1]["text"],
+        ];
+        assert_eq!(blocks, [&json!("{\"n\":1}"), &json!(note)]);
+        assert_eq!(converted["structuredContent"], json!({"n": 1}));
+        assert_eq!(converted["isError"], false);
+        assert_eq!(converted["_meta"][RESULT_KEY]["note"], note);
     }
 }

@@ -9,7 +9,13 @@ use toolhost_manifest::yaml::write::{quoted, value};
 use toolhost_manifest::{Bundle, YamlSource};
 
 /// The keys of an export, in the order in which they are written.
-const EXPORT_KEYS: [&str; 4] = ["name", "description", "parameters", "outputSchema"];
+const EXPORT_KEYS: [&str; 5] = [
+    "name",
+    "description",
+    "commitWhen",
+    "parameters",
+    "outputSchema",
+];
 
 /// Why a Tool document cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +40,9 @@ pub fn tool_json(tool: &ToolResource) -> Value {
         member.insert("name".to_owned(), json!(export.name));
         if let Some(description) = &export.description {
             member.insert("description".to_owned(), json!(description));
+        }
+        if let Some(when) = &export.commit_when {
+            member.insert("commitWhen".to_owned(), when.to_json());
         }
         let schemas = [
             ("parameters", &export.parameters),
@@ -136,7 +145,7 @@ mod tests {
             "spec": {"entry": "./text.wasm", "exports": [
                 {"name": "upper", "description": "Upper: \"case\"\n# no comment\u{1b}[2J",
                  "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}},
-                {"name": "lower", "parameters": {"type": "object"}}]}});
+                {"name": "lower", "commitWhen": {"pointer": "/a~1b", "equals": "x"}, "parameters": {"type": "object"}}]}});
         let check = |name: Option<&str>, expected: &str| {
             let name = name.map(|name| ResourceName::parse(name).unwrap());
             let yaml = tool_document(&tool, &reference(), name.as_ref()).unwrap();
@@ -148,6 +157,12 @@ mod tests {
             assert_eq!(description, Some("Upper: \"case\"\n# no comment\u{1b}[2J"));
             assert_eq!(tool.spec.exports.len(), 2);
             assert!(!yaml.contains('\u{1b}'));
+            let exports = &tool_json(tool)["spec"]["exports"];
+            let when = json!({"pointer": "/a~1b", "equals": "x"});
+            assert_eq!(
+                (&exports[0]["commitWhen"], &exports[1]["commitWhen"]),
+                (&Value::Null, &when)
+            );
         };
         check(None, "text");
         check(Some("shout"), "shout");

@@ -271,6 +271,7 @@ impl ToolsApi<'_> {
             },
             schema: Arc::new(schema),
             output_schema: output_schema.map(Arc::new),
+            commit_when: None,
             error_message_limit: ErrorMessageLimit::DEFAULT,
             runs: Runs::Native {
                 owner: Arc::clone(owner),

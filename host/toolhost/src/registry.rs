@@ -8,7 +8,7 @@ pub(crate) mod overlay;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolhost_contract::{ErrorMessageLimit, ToolCatalogItem, ToolName};
+use toolhost_contract::{CommitCondition, ErrorMessageLimit, ToolCatalogItem, ToolName};
 use toolhost_sandbox::PreparedTool;
 
 use crate::handler::ToolHandler;
@@ -20,6 +20,8 @@ pub(crate) struct RegisteredTool {
     pub(crate) item: ToolCatalogItem,
     pub(crate) schema: Arc<ArgsSchema>,
     pub(crate) output_schema: Option<Arc<OutputSchema>>,
+    /// Which outputs mean that the changes of a transaction are kept, unless the policy has a rule of its own.
+    pub(crate) commit_when: Option<Arc<CommitCondition>>,
     pub(crate) error_message_limit: ErrorMessageLimit,
     pub(crate) runs: Runs,
 }

@@ -21,10 +21,7 @@ impl Host {
             return Ok(Vec::new());
         };
         let workdir = workdir.clone();
-        let listed = self
-            .0
-            .sandbox
-            .compute(move || staging.undo_records(&workdir));
+        let listed = self.0.sandbox.wait(move || staging.undo_records(&workdir));
         let listed = listed.await.map_err(failed)?;
         listed.map_err(failed)
     }
@@ -41,7 +38,7 @@ impl Host {
         let undone = self
             .0
             .sandbox
-            .compute(move || staging.undo(&workdir, id.as_deref()));
+            .wait(move || staging.undo(&workdir, id.as_deref()));
         undone.await.map_err(failed)?
     }
 }

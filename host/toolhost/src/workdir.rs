@@ -9,6 +9,6 @@ pub use toolhost_contract::{
     FileChange, FileChangeCounts, FileChangeKind, FileChanges, FileDigest, WorkdirChanges,
 };
 pub use toolhost_sandbox::{
-    CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles, StagingError, StagingRoot,
-    UndoError, UndoRecord, Undone, WorkdirAccess,
+    CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles, Shortage, StagingError,
+    StagingRoot, UndoError, UndoRecord, Undone, WorkdirAccess,
 };

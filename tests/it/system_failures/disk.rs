@@ -84,6 +84,47 @@ fn a_full_disk_gives_errors_and_leaves_complete_records() {
     );
 }
 
+#[test]
+fn a_commit_on_a_full_disk_takes_the_room_of_undo_records_or_says_that_there_is_none() {
+    let (top, disk) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    bundle(top.path(), TOOLS);
+    let mount = format!(
+        "mount -t tmpfs -o size=4m tmpfs {0} && mkdir {0}/work",
+        disk.path().display()
+    );
+    let Some(mut host) = HostProcess::after_mounting(&mount, disk.path()) else {
+        return;
+    };
+    let path = |name: &str| disk.path().join(name);
+    let start = |state: &str| {
+        json!({
+            "op": "start", "state": path(state), "policy": "defaults: {workdir: transactional}",
+        })
+    };
+    let load = json!({"op": "load", "bundle": top.path(), "work": path("work")});
+    let mkdir = |name: &str| json!({"path": name});
+    for (state, result) in [("with-records", "ok"), ("without", "error")] {
+        host.must(start(state));
+        host.must(load.clone());
+        if result == "ok" {
+            // The second one keeps what the first one has written.
+            for _ in 0..2 {
+                assert_eq!(host.call("files__write", write(100_000))["status"], "ok");
+            }
+        }
+        host.must(json!({"op": "fill", "path": path("filler")}));
+        let made = host.call("files__mkdir", mkdir(state));
+        assert_eq!(made["status"], result, "{made}");
+        host.must(json!({"op": "remove", "path": path("filler")}));
+        let listed = host.call("files__list", json!({"path": "."}))["output"].to_string();
+        assert_eq!(listed.contains(state), result == "ok", "{listed}");
+        if result == "error" {
+            assert_eq!(made["error"]["code"], "E_TOOL_DISK_LIMIT", "{made}");
+            assert_eq!(host.call("files__mkdir", mkdir(state))["status"], "ok");
+        }
+    }
+}
+
 fn read_only(dirs: &[&Path]) -> String {
     let mounts = dirs.iter().map(|dir| {
         let dir = dir.display();

@@ -9,7 +9,9 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolhost::{Agent, AssistantMessage, Host, Sandbox, SandboxConfig, Step, ToolResult, Workdir};
+use toolhost::{
+    Agent, AssistantMessage, Host, Policy, Sandbox, SandboxConfig, Step, ToolResult, Workdir,
+};
 use toolhost_sandbox::CacheConfig;
 use toolhost_tests::test_host::{open_step, tool_call_of};
 
@@ -45,7 +47,7 @@ impl HostProcess {
     async fn run(&mut self, command: &Value) -> Outcome {
         let text = |key: &str| command.get(key).and_then(Value::as_str).unwrap_or_default();
         match text("op") {
-            // Starts a host with a state root, and with its own cache if `cache` is given.
+            // Starts a host with a state root and a policy, and with its own cache if `cache` is given.
             "start" => {
                 let sandbox = match text("cache") {
                     "" => toolhost_tests::sandbox(),
@@ -56,8 +58,9 @@ impl HostProcess {
                         config
                     })?,
                 };
-                let host = Host::builder().sandbox(sandbox).state_root(text("state"));
-                self.host = Some(host.build()?);
+                let policy = Policy::parse(text("policy"), "policy.yaml")?;
+                let host = Host::builder().sandbox(sandbox).policy(policy);
+                self.host = Some(host.state_root(text("state")).build()?);
             }
             // Loads a bundle and opens a step in a workdir.
             "load" => {

@@ -43,7 +43,9 @@ async fn run(
         ));
     }
     let context = HostContext::open_ignoring_lock(settings, PolicyFile::default())?;
-    let bundle = context.load_for_call(&args.bundle, recording.tool.as_str()).await?;
+    let bundle = context
+        .load_for_call(&args.bundle, recording.tool.as_str())
+        .await?;
     let mut options = ReplayOptions::default();
     let stepping = args.step.then(|| Stepping::start(recording, args.json));
     if let Some(stepping) = &stepping {

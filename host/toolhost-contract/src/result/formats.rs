@@ -19,17 +19,24 @@ impl ToolResult {
     /// An error with [`ToolError::details`] has the link and the code for the user in further lines,
     /// `AUTHORIZE` and `USER CODE`.
     ///
+    /// A [note](Self::note) is a further line, `NOTE`.
+    ///
     /// Further lines of a part are indented, and an output is JSON, so that no tool can imitate an error or
     /// a part of one.
     ///
     /// Spec: tool-spec-v2 §2.4.
     #[must_use]
     pub fn to_text(&self) -> String {
-        match &self.outcome {
+        let mut text = match &self.outcome {
             Outcome::Ok { output } => output.to_string(),
             Outcome::Pending { handle } => format!("PENDING: {handle}"),
             Outcome::Error { error } => error_text(error),
+        };
+        if let Some(note) = self.note() {
+            text.push_str("\nNOTE: ");
+            text.push_str(note);
         }
+        text
     }
 
     /// Returns the message of an OpenAI request that answers the call:
@@ -61,13 +68,17 @@ impl ToolResult {
     ///   "toolName": "text__upper", "output": {"type": "json", "value": {"text": "HI"}}}]}
     /// ```
     ///
-    /// `output.type` is `json` for a value, `text` for a pending call and `error-text` for an error; the
-    /// value of the latter two is [`Self::to_text`].
+    /// `output.type` is `json` for a value, `text` for a pending call and a value with a [note](Self::note), and
+    /// `error-text` for an error; the value of the latter two is [`Self::to_text`].
     #[must_use]
     pub fn to_ai_sdk(&self) -> Value {
         let output = match &self.outcome {
-            Outcome::Ok { output } => json!({"type": "json", "value": output}),
-            Outcome::Pending { .. } => json!({"type": "text", "value": self.to_text()}),
+            Outcome::Ok { output } if self.note().is_none() => {
+                json!({"type": "json", "value": output})
+            }
+            Outcome::Ok { .. } | Outcome::Pending { .. } => {
+                json!({"type": "text", "value": self.to_text()})
+            }
             Outcome::Error { .. } => json!({"type": "error-text", "value": self.to_text()}),
         };
         let (call, name) = (&self.tool_call_id, &self.tool_name);
@@ -79,7 +90,8 @@ impl ToolResult {
 
     /// Returns the result of MCP's `tools/call`: `{"content", "structuredContent"?, "isError"}`.
     ///
-    /// `content` is one block of text: an output that is a string as it is, else [`Self::to_text`].
+    /// `content` is one block of text: an output that is a string as it is, else [`Self::to_text`]. The
+    /// [note](Self::note) of a string is another block.
     /// `structuredContent` is an output that is an object.
     #[must_use]
     pub fn to_mcp(&self) -> Value {
@@ -87,10 +99,11 @@ impl ToolResult {
             Some(Value::String(text)) => text.clone(),
             _ => self.to_text(),
         };
-        let (content, is_error) = (
-            json!([{"type": "text", "text": text}]),
-            self.tool_error().is_some(),
-        );
+        let is_text = self.output().is_some_and(Value::is_string);
+        let note = self.note().filter(|_| is_text);
+        let blocks = [text].into_iter().chain(note.map(str::to_owned));
+        let blocks = blocks.map(|text| json!({"type": "text", "text": text}));
+        let (content, is_error) = (Value::from_iter(blocks), self.tool_error().is_some());
         match self.output().filter(|output| output.is_object()) {
             None => json!({"content": content, "isError": is_error}),
             Some(output) => {
@@ -175,6 +188,37 @@ mod tests {
         );
         let stored = result.to_stored();
         assert_eq!(ToolResult::from_stored(&stored), Some(result));
+    }
+
+    #[test]
+    fn an_output_whose_changes_were_dropped_has_a_note_in_every_format_and_an_error_has_none() {
+        let usage = || crate::Usage {
+            changes_dropped: true,
+            ..crate::Usage::default()
+        };
+        let dropped = ok().with_usage(usage());
+        let note = dropped.note().unwrap();
+        let text = format!("{{\"n\":1}}\nNOTE: {note}");
+        assert_eq!(dropped.to_text(), text);
+        assert_eq!(dropped.to_openai()["content"], text);
+        assert_eq!(dropped.to_anthropic()["content"], text);
+        let part = &dropped.to_ai_sdk()["content"][0]["output"];
+        assert_eq!(*part, json!({"type": "text", "value": text}));
+        let mcp = dropped.to_mcp();
+        assert_eq!(mcp["content"], json!([{"type": "text", "text": text}]));
+        assert_eq!(mcp["structuredContent"], json!({"n": 1}));
+        assert_eq!(mcp["isError"], false);
+        assert_eq!(serde_json::to_value(&dropped).unwrap()["note"], note);
+        assert_eq!(dropped.output(), Some(&json!({"n": 1})));
+        // A string cannot imitate the note: it is another block.
+        let string = ToolResult::ok("c", "t__x", json!("x")).with_usage(usage());
+        let blocks = json!([{"type": "text", "text": "x"}, {"type": "text", "text": note}]);
+        assert_eq!(string.to_mcp()["content"], blocks);
+        let stored = ToolResult::from_stored(&dropped.to_stored());
+        assert_eq!(stored, Some(dropped));
+        assert_eq!(failed().with_usage(usage()).to_text(), ERROR);
+        assert_eq!(ok().note(), None);
+        assert!(serde_json::to_value(ok()).unwrap().get("note").is_none());
     }
 
     #[test]

@@ -39,6 +39,7 @@ fn usage() -> Usage {
             files: vec![FileChange::new("a", FileChangeKind::Created)],
             truncated: true,
         },
+        changes_dropped: false,
     }
 }
 

@@ -171,7 +171,7 @@ fn keys_removed_in_v2_and_unknown_keys_are_findings() {
     assert_eq!(help[1], "Did you mean 'labels'?");
     assert_eq!(
         help[6],
-        "Known keys: name, description, parameters, outputSchema."
+        "Known keys: name, description, parameters, outputSchema, commitWhen."
     );
     assert_eq!(help[7], "Known keys: apiVersion, kind, metadata, spec.");
 }

@@ -10,6 +10,7 @@ use toolhost_contract::{
 use super::document::Named;
 use super::oauth_app;
 use super::package::{PackageReference, is_package};
+use crate::commit_condition;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
@@ -187,9 +188,16 @@ fn read_export(
     findings: &mut Findings,
 ) -> Option<(ToolExportSpec, Place)> {
     let fields = at.known_fields(
-        &["name", "description", "parameters", "outputSchema"],
+        &[
+            "name",
+            "description",
+            "parameters",
+            "outputSchema",
+            "commitWhen",
+        ],
         findings,
     )?;
+    let commit_when = fields.optional("commitWhen", findings, commit_condition::read);
     let description = fields.optional("description", findings, Cursor::text);
     let parameters = fields.optional("parameters", findings, read_parameters);
     let output_schema = fields.optional("outputSchema", findings, read_output_schema);
@@ -207,6 +215,7 @@ fn read_export(
         description: description?.map(str::to_owned),
         parameters: parameters?,
         output_schema: output_schema?,
+        commit_when: commit_when?,
     };
     Some((export, findings.place(&at)))
 }

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolhost_contract::{Locale, ResourceName, WorkdirAccess, WorkdirChanges};
+use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess, WorkdirChanges};
 
 use super::limits::{KEYS, LimitChanges, LimitInfo, Unit, parse_bytes};
 use super::mcp_servers::{self, McpRule};
 use super::named::named;
 use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
-use super::rules::{AgentRules, Defaults, Rule};
+use super::rules::{AgentRules, CommitRule, Defaults, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
 use super::{Policy, changesets, http, lock, packages};
+use crate::commit_condition;
 use crate::diagnostic::Diagnostic;
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings, Unread};
@@ -105,7 +106,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
             changes: changes.flatten(),
         })
     });
-    Some(Policy {
+    let policy = Policy {
         registry_direct_call: direct.flatten().unwrap_or(false),
         locale: locale.flatten().unwrap_or_default(),
         defaults: defaults.flatten().unwrap_or_default(),
@@ -117,7 +118,9 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         packages: packages.flatten().map(Arc::new),
         answered_by: None,
         operators: None,
-    })
+    };
+    check_commit_rules(&policy, findings);
+    Some(policy)
 }
 
 fn read_locale(at: &Cursor<'_>, findings: &mut Findings) -> Option<Locale> {
@@ -145,6 +148,44 @@ fn read_changes(at: &Cursor<'_>, findings: &mut Findings) -> Option<WorkdirChang
         help.unwrap_or_default()
     );
     at.refused(message, findings)
+}
+
+fn read_commit_rule(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitRule> {
+    let Value::Text(text) = &at.node.value else {
+        return commit_condition::read(at, findings).map(CommitRule::If);
+    };
+    if text == "always" {
+        return Some(CommitRule::Always);
+    }
+    let message = format!(
+        "commitWhen must be 'always', or such as {{pointer: /exitCode, equals: 0}}, not '{}'",
+        short(text)
+    );
+    at.refused(message, findings)
+}
+
+/// Refuses conditions for tools whose calls are no transactions: they have no effect.
+fn check_commit_rules(policy: &Policy, findings: &mut Findings) {
+    let is_transaction = |changes: Option<WorkdirChanges>| {
+        changes.is_some_and(|changes| changes != WorkdirChanges::Direct)
+    };
+    let agents = policy.agents.values().flat_map(|agent| &agent.tools);
+    for (name, rule) in policy.tools.iter().chain(agents) {
+        if rule.commit_when.is_none() {
+            continue;
+        }
+        let of_agents = policy.agents.values();
+        let of_agents = of_agents.filter_map(|agent| agent.tools.get(name));
+        let mut rules = of_agents.chain(policy.tools.get(name));
+        let of_defaults = rule.changes.is_none() && is_transaction(policy.defaults.changes);
+        if !of_defaults && !rules.any(|rule| is_transaction(rule.changes)) {
+            let message =
+                format!("'commitWhen' of {name} has no effect, as its changes take effect at once");
+            let finding =
+                Diagnostic::error(ToolErrorCode::ConfigSchema, rule.place.clone(), message);
+            findings.add(finding.with_help("Add `workdir: transactional`, or remove it."));
+        }
+    }
 }
 
 fn read_agents(
@@ -200,11 +241,19 @@ fn read_tools(
 ) -> BTreeMap<ResourceName, Rule> {
     named(above, "tools", findings, |fields, place, findings| {
         let known = [
-            "limits", "env", "readOnly", "workdir", "http", "agents", "oauth",
+            "limits",
+            "env",
+            "readOnly",
+            "workdir",
+            "commitWhen",
+            "http",
+            "agents",
+            "oauth",
         ];
         fields.refuse_unknown(&known, findings);
         let read_only = fields.optional("readOnly", findings, Cursor::boolean);
         let changes = fields.optional("workdir", findings, read_changes);
+        let commit_when = fields.optional("commitWhen", findings, read_commit_rule);
         let agents = fields.optional("agents", findings, Cursor::boolean);
         let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
         let http = |at: &Cursor<'_>, findings: &mut Findings| http::read(at, secrets, findings);
@@ -218,6 +267,7 @@ fn read_tools(
                 false => WorkdirAccess::ReadWrite,
             }),
             changes: changes.flatten(),
+            commit_when: commit_when.flatten(),
             agents: agents.flatten(),
             oauth: fields
                 .get("oauth")

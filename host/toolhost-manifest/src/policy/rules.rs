@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolhost_contract::{ResourceName, WorkdirAccess, WorkdirChanges};
+use toolhost_contract::{CommitCondition, ResourceName, WorkdirAccess, WorkdirChanges};
 
 use super::changesets::ChangesetGrant;
 use super::credentials::Credentials;
@@ -21,10 +21,19 @@ pub(super) struct Rule {
     pub(super) http: Option<HttpRules>,
     pub(super) access: Option<WorkdirAccess>,
     pub(super) changes: Option<WorkdirChanges>,
+    pub(super) commit_when: Option<CommitRule>,
     /// Whether the tool may send messages to other agents.
     pub(super) agents: Option<bool>,
     /// The OAuthApps that the tool may use.
     pub(super) oauth: Option<BTreeMap<ResourceName, ToolOAuthRule>>,
+}
+
+/// Which calls of a transaction are committed, of those that succeeded: `commitWhen` in a policy.
+#[derive(Debug, Clone)]
+pub(super) enum CommitRule {
+    /// All, whatever the manifest says.
+    Always,
+    If(CommitCondition),
 }
 
 /// The rules for all tools.

@@ -254,6 +254,79 @@ agents: {coder: {tools: {bash: {workdir: durable}}}}
 }
 
 #[test]
+fn a_rule_sets_which_outputs_are_committed_and_replaces_the_one_of_the_manifest() {
+    let policy = parse(
+        "
+defaults: {workdir: transactional}
+tools:
+  bash: {commitWhen: {pointer: /exitCode, equals: 0}}
+  other: {commitWhen: always}
+agents: {coder: {tools: {bash: {commitWhen: {pointer: /ok, equals: true}}}}}
+",
+    );
+    let of_export = CommitCondition::new("/done", &serde_json::json!("yes")).unwrap();
+    let when = |agent, tool| {
+        let when = policy.commit_when(agent, &name(tool), Some(&of_export));
+        when.map(ToString::to_string)
+    };
+    assert_eq!(when("a", "bash").unwrap(), "`/exitCode` is 0");
+    assert_eq!(when("coder", "bash").unwrap(), "`/ok` is true");
+    assert_eq!(when("a", "other"), None);
+    assert_eq!(when("a", "text").unwrap(), "`/done` is \"yes\"");
+    assert!(policy.commit_when("a", &name("text"), None).is_none());
+}
+
+#[test]
+fn a_condition_of_a_commit_that_cannot_be_met_or_has_no_effect_is_an_error() {
+    for (rule, finding) in [
+        (
+            "workdir: durable, commitWhen: {pointer: exitCode, equals: 0}",
+            "'pointer' must be a JSON pointer",
+        ),
+        (
+            "workdir: durable, commitWhen: {pointer: /a, equals: [0]}",
+            "'equals' must be a boolean",
+        ),
+        (
+            "workdir: durable, commitWhen: {pointer: /a}",
+            "'equals' is missing",
+        ),
+        (
+            "workdir: durable, commitWhen: {pointer: /a, equal: 0}",
+            "unknown key 'equal'",
+        ),
+        (
+            "workdir: durable, commitWhen: never",
+            "commitWhen must be 'always'",
+        ),
+        (
+            "commitWhen: {pointer: /a, equals: 0}",
+            "'commitWhen' of bash has no effect",
+        ),
+        (
+            "workdir: direct, commitWhen: always",
+            "'commitWhen' of bash has no effect",
+        ),
+    ] {
+        let findings = found(&format!("tools: {{bash: {{{rule}}}}}"));
+        assert!(
+            findings.iter().any(|it| it.contains(finding)),
+            "{rule}: {findings:?}"
+        );
+    }
+    // Where the calls of one agent are transactions, the rule of all has an effect.
+    parse(
+        "
+tools: {bash: {commitWhen: {pointer: /exitCode, equals: 0}}}
+agents: {coder: {tools: {bash: {workdir: transactional}}}}
+",
+    );
+    let direct =
+        "{defaults: {workdir: durable}, tools: {bash: {workdir: direct, commitWhen: always}}}";
+    assert!(!found(direct).is_empty());
+}
+
+#[test]
 fn secrets_are_read_from_variables_and_files() {
     let text = "tools: {t: {env: {A: {fromEnv: TOKEN}, B: {fromFile: token.txt}}}}";
     let secrets = |source: SecretSource<'_>| match source {

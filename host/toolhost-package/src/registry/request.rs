@@ -242,7 +242,8 @@ impl Registry {
             reference.registry().to_owned(),
         );
         let sandbox = &self.0.exchange.sandbox;
-        let find = sandbox.compute(move || credentials.find(&registry));
+        // It may run a program.
+        let find = sandbox.wait(move || credentials.find(&registry));
         let found = match sandbox.within(CREDENTIALS_TIME, find).await {
             Some(found) => found.unwrap_or_else(|error| Err(error.to_string())),
             None => Err(format!("no answer within {} s", CREDENTIALS_TIME.as_secs())),

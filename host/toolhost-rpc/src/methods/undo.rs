@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolhost::events::Timestamp;
-use toolhost::workdir::UndoError;
+use toolhost::workdir::{Shortage, UndoError};
 use toolhost::{Locale, ToolError, ToolErrorCode};
 
 use crate::error::{RpcError, RpcErrorCode};
@@ -63,6 +63,14 @@ fn refused(error: UndoError) -> RpcError {
         UndoError::Conflict { .. } => failed(ToolErrorCode::WorkdirConflict, error.to_string())
             .suggesting("Restore what the call left in these files, or change them by hand."),
         UndoError::Busy { .. } => failed(ToolErrorCode::Busy, error.to_string()),
+        UndoError::Short { shortage, .. } => {
+            let code = match shortage {
+                Shortage::Disk => ToolErrorCode::DiskLimit,
+                // The enum may grow.
+                Shortage::Descriptors | _ => ToolErrorCode::Busy,
+            };
+            failed(code, error.to_string())
+        }
         UndoError::HalfDone { .. } => {
             tracing::error!(error = reasons, "a call was undone in part");
             let message = "The call was undone in part: the log of the host names the files.";

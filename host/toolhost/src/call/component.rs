@@ -62,6 +62,8 @@ pub(crate) struct EndedRun<'a> {
     message: &'a AssistantMessage,
     usage: Usage,
     has_answered: bool,
+    /// Whether it was a cancellation, which has no output.
+    is_cancellation: bool,
     own: Option<CallTransaction<'a>>,
     of_provider: Option<Box<dyn WorkdirTransaction>>,
     record: Option<RunRecord>,
@@ -88,6 +90,7 @@ impl<'a> ComponentRun<'a> {
         operation: Operation,
     ) -> Result<EndedRun<'a>, ComponentResult> {
         let (turn, tool) = (self.turn, self.tool);
+        let is_cancellation = matches!(operation, Operation::Cancel { .. });
         let prepared = self.prepare().await;
         let Prepared {
             directory,
@@ -134,6 +137,7 @@ impl<'a> ComponentRun<'a> {
             message: self.message,
             usage,
             has_answered,
+            is_cancellation,
             own,
             of_provider: directory.transaction,
             record,
@@ -183,16 +187,28 @@ impl EndedRun<'_> {
     pub(crate) async fn finish(self) -> ComponentResult {
         let (turn, mut usage) = (self.turn, self.usage);
         let (is_ok, is_changed_in_place) = (self.answer.is_ok(), self.of_provider.is_none());
+        let is_kept = |answer: &Answer| self.is_cancellation || is_kept(turn, self.tool, answer);
+        let mut of_provider = self.of_provider;
         let answer = match self.own {
             Some(own) => {
                 let host = &turn.agent().host;
-                let ended = own.end(self.answer, &mut usage, &host.sandbox).await;
+                let ended = own.end(self.answer, &mut usage, &host.sandbox, is_kept);
+                let ended = ended.await;
                 host.redactor.changes(&mut usage.changes);
                 ended
             }
             None => self.answer,
         };
-        let answer = workdir::end_call(answer, self.of_provider, turn.locale()).await;
+        if let Ok(answer) = &answer
+            && of_provider.is_some()
+            && !is_kept(answer)
+        {
+            // Dropped without a commit.
+            of_provider = None;
+            usage.changes_dropped |= !usage.changes.is_empty();
+            usage.changes = FileChanges::default();
+        }
+        let answer = workdir::end_call(answer, of_provider, turn.locale()).await;
         if answer.is_err() && !is_changed_in_place {
             // The provider has dropped them.
             usage.changes = FileChanges::default();
@@ -221,6 +237,17 @@ impl EndedRun<'_> {
             recording,
         }
     }
+}
+
+/// Whether the changes of a call that succeeded are committed. An answer that has no output yet meets no condition.
+fn is_kept(turn: &TurnScope, tool: &RegisteredTool, answer: &Answer) -> bool {
+    let (agent, resource) = (turn.agent(), tool.item.name.resource());
+    let of_export = tool.commit_when.as_deref();
+    let when = (agent.host.policy).commit_when(&agent.name, resource, of_export);
+    when.is_none_or(|when| match answer {
+        Answer::Output(output) => when.holds(output),
+        Answer::Pending(_) => false,
+    })
 }
 
 /// Runs the component of a stored call again; none if the tool was removed or does not export polling.

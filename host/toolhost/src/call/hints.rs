@@ -120,17 +120,20 @@ fn blame_disk_limit(error: ToolError, limit: DiskLimit, locale: Locale) -> ToolE
         DiskLimit::Files => "files",
         DiskLimit::WorkdirBytes => "workdirBytes",
         DiskLimit::Disk => {
-            let make_room = match locale {
-                Locale::En => "Or have the operator make room: the disk is full.",
-                Locale::Ko => {
-                    "또는 운영자에게 디스크 공간을 확보해 달라고 하세요. 디스크가 가득 찼습니다."
-                }
-            };
-            suggest_also(&mut error, make_room);
+            suggest_room(&mut error, locale);
             return error;
         }
     };
     suggest_raising(error, key, locale)
+}
+
+/// Adds what to do about a full disk.
+pub(super) fn suggest_room(error: &mut ToolError, locale: Locale) {
+    let make_room = match locale {
+        Locale::En => "Or have the operator make room: the disk is full.",
+        Locale::Ko => "또는 운영자에게 디스크 공간을 확보해 달라고 하세요. 디스크가 가득 찼습니다.",
+    };
+    suggest_also(error, make_room);
 }
 
 /// Returns a sentence with the denied operations and the policy lines that would grant them, or `None`

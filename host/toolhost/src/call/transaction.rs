@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, WorkdirChanges};
 use toolhost_sandbox::{
-    CommitError, CommitOptions, Durability, Sandbox, StagingError, StagingRoot, Workdir,
+    CommitError, CommitOptions, Durability, Sandbox, Shortage, StagingError, StagingRoot, Workdir,
     WorkdirAccess, WorkdirCommit, WriteProtected,
 };
 
 use super::cancellation::note_commit;
+use super::hints;
 
 /// Least time that a commit has until its first rename, whatever the deadline of its call is.
 const TIME_MIN: Duration = Duration::from_secs(10);
@@ -69,7 +70,8 @@ impl<'a> CallTransaction<'a> {
         }))
     }
 
-    /// Commits the changes of a call that succeeded, and adds them to its usage. Drops those of another.
+    /// Commits the changes of a call that succeeded and whose answer `is_kept`, and adds them to its usage. Drops
+    /// those of another.
     ///
     /// If the future is dropped before the commit begins, nothing is committed. Afterwards the commit is made
     /// all the same, and the log says so: nobody gets the result.
@@ -78,6 +80,7 @@ impl<'a> CallTransaction<'a> {
         answer: Result<T, ToolError>,
         usage: &mut Usage,
         sandbox: &Sandbox,
+        is_kept: impl Fn(&T) -> bool,
     ) -> Result<T, ToolError> {
         let TransactionCall { tool, locale, .. } = self.call;
         if let Some(error) = self.workdir.transaction_failure() {
@@ -89,11 +92,12 @@ impl<'a> CallTransaction<'a> {
         }
         let workdir = self.workdir;
         let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) => {
+            Ok(answer) if is_kept(&answer) => answer,
+            dropped => {
+                usage.changes_dropped = dropped.is_ok();
                 // If this fails, they are dropped with the workdir.
-                let _is_dropped = sandbox.compute(move || workdir.drop_changes()).await;
-                return Err(error);
+                let _is_dropped = sandbox.wait(move || workdir.drop_changes()).await;
+                return dropped;
             }
         };
         let mut options = CommitOptions::default();
@@ -107,7 +111,7 @@ impl<'a> CallTransaction<'a> {
         let awaited = Arc::new(());
         let awaits = Arc::downgrade(&awaited);
         // On a thread of its own: a call that is dropped meanwhile is committed whole, or not at all.
-        let committed = sandbox.compute(move || {
+        let committed = sandbox.wait(move || {
             let _turn = turn;
             if awaits.upgrade().is_none() {
                 return Ok(WorkdirCommit::default());
@@ -137,6 +141,11 @@ impl<'a> CallTransaction<'a> {
 
 /// Returns the error of a call that could not begin, or not keep its changes apart.
 fn refused(tool: &ToolName, error: &StagingError, locale: Locale) -> ToolError {
+    if let Some(shortage) = error.shortage() {
+        tracing::warn!(%tool, ?error, "the changes of a call cannot be staged");
+        let message = format!("Tool '{tool}' failed: its changes cannot be staged, as {shortage}.");
+        return short_of(shortage, message, locale);
+    }
     tracing::error!(%tool, %error, "the changes of a call cannot be staged");
     // Without the paths, which are the operator's.
     let why = match error {
@@ -166,6 +175,10 @@ fn not_committed(tool: &ToolName, error: &CommitError, locale: Locale) -> ToolEr
         CommitError::Busy { .. } => ToolErrorCode::Busy,
         CommitError::TooLarge { .. } => ToolErrorCode::DiskLimit,
         CommitError::Late { .. } => ToolErrorCode::Timeout,
+        CommitError::Short { shortage, .. } => {
+            tracing::warn!(%tool, ?error, "the changes of a call were not committed");
+            return short_of(*shortage, format!("Tool '{tool}' failed: {error}."), locale);
+        }
         CommitError::Failed { .. } | CommitError::HalfDone { .. } | _ => {
             let reasons: &(dyn std::error::Error + 'static) = error;
             tracing::error!(%tool, error = reasons, "the changes of a call were not committed");
@@ -179,4 +192,17 @@ fn not_committed(tool: &ToolName, error: &CommitError, locale: Locale) -> ToolEr
         }
     };
     ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale)
+}
+
+/// Returns the error of a call for which the system had no room.
+fn short_of(shortage: Shortage, message: String, locale: Locale) -> ToolError {
+    match shortage {
+        Shortage::Disk => {
+            let mut error = ToolError::host(ToolErrorCode::DiskLimit, message, locale);
+            hints::suggest_room(&mut error, locale);
+            error
+        }
+        // The enum may grow.
+        Shortage::Descriptors | _ => ToolError::host(ToolErrorCode::Busy, message, locale),
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use toolhost_contract::{
-    Grants, Limits, ResourceName, ToolErrorCode, WorkdirAccess, WorkdirChanges,
+    Grants, Limits, ResourceName, ToolErrorCode, ToolResource, WorkdirAccess, WorkdirChanges,
 };
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle, Place};
 use toolhost_manifest::lock::{Annotations, Drift, Lock, LockedTool, ServerLock};
@@ -47,7 +47,7 @@ pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
                 open_world_hint: access.network,
             };
             locked.annotations.insert(agent.clone(), annotations);
-            let sentences = grants_of(policy, &agent, &tool.metadata.name, &grants);
+            let sentences = grants_of(policy, &agent, tool, &grants);
             locked.grants.insert(agent.clone(), sentences);
             let changed = changed_limits(&limits);
             if !changed.is_empty() {
@@ -72,7 +72,8 @@ fn agents_with(open: &OpenBundle, tool: &ResourceName) -> BTreeSet<String> {
 }
 
 /// What the policy grants, a sentence each, without secrets.
-fn grants_of(policy: &Policy, agent: &str, tool: &ResourceName, grants: &Grants) -> Vec<String> {
+fn grants_of(policy: &Policy, agent: &str, of: &ToolResource, grants: &Grants) -> Vec<String> {
+    let tool = &of.metadata.name;
     let mut sentences = vec!["reads the workdir".to_owned()];
     match (grants.workdir, policy.workdir_changes(agent, tool)) {
         (WorkdirAccess::ReadOnly, _) => {}
@@ -80,7 +81,11 @@ fn grants_of(policy: &Policy, agent: &str, tool: &ResourceName, grants: &Grants)
             sentences.push("writes the workdir".to_owned());
         }
         (WorkdirAccess::ReadWrite, changes) => {
-            sentences.push(format!("writes the workdir ({})", changes.as_str()));
+            let conditions = conditions(policy, agent, of);
+            sentences.push(format!(
+                "writes the workdir ({}{conditions})",
+                changes.as_str()
+            ));
         }
     }
     let mut with_secrets = grants.clone();
@@ -111,6 +116,16 @@ fn grants_of(policy: &Policy, agent: &str, tool: &ResourceName, grants: &Grants)
         format!("uses accounts of {}{scopes}", grant.app)
     }));
     sentences
+}
+
+/// Returns which outputs of each export mean that its changes are kept, such as ``, of exec if `/exitCode` is 0``.
+fn conditions(policy: &Policy, agent: &str, tool: &ToolResource) -> String {
+    let exports = tool.spec.exports.iter().filter_map(|export| {
+        let of_export = export.commit_when.as_ref();
+        let when = policy.commit_when(agent, &tool.metadata.name, of_export)?;
+        Some(format!(", of {} if {when}", export.name))
+    });
+    exports.collect()
 }
 
 fn changed_limits(limits: &Limits) -> BTreeMap<String, String> {

@@ -203,6 +203,7 @@ fn registered(
         },
         schema: Arc::new(schema),
         output_schema: output_schema.map(Arc::new),
+        commit_when: export.commit_when.clone().map(Arc::new),
         error_message_limit: tool.spec.error_message_limit,
         runs: Runs::Component(component.clone()),
     })

@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolhost::sandbox::CacheConfig;
+use toolhost::workdir::UndoError;
 use toolhost::{
     AssistantMessage, Host, Instance, Policy, Sandbox, SandboxConfig, Step, ToolCall, ToolResult,
     ToolStatus, Turn, TurnStart,
@@ -32,6 +33,10 @@ struct Setup {
 
 impl Setup {
     async fn new() -> Self {
+        Self::with_policy(TRANSACTIONAL).await
+    }
+
+    async fn with_policy(policy: &str) -> Self {
         let shared = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let top = tempfile::tempdir_in(shared).unwrap();
         for dir in ["work", "state"] {
@@ -51,7 +56,7 @@ impl Setup {
         let sandbox = Sandbox::new(config).unwrap();
         let host = Host::builder()
             .sandbox(sandbox.clone())
-            .policy(Policy::parse(TRANSACTIONAL, "policy.yaml").unwrap())
+            .policy(Policy::parse(policy, "policy.yaml").unwrap())
             .state_root(top.path().join("state"))
             .build()
             .unwrap();
@@ -262,6 +267,86 @@ fn commits_that_wait_for_each_other_keep_one_thread_busy() {
             assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
             assert_eq!(setup.read(&format!("f{n}")).unwrap(), "x\n");
         }
+    });
+}
+
+#[test]
+fn a_script_that_fails_leaves_no_trace_and_its_output_reaches_the_model_with_a_note() {
+    let policy = "
+defaults: {workdir: transactional}
+tools:
+  bash: {commitWhen: {pointer: /exitCode, equals: 0}}
+  pending: {commitWhen: {pointer: /exitCode, equals: 0}}
+";
+    run(async {
+        let setup = Setup::with_policy(policy).await;
+        fs::write(setup.path("a"), "1\n").unwrap();
+        let (_turn, step) = setup.step().await;
+        let script = "echo x > b; echo 2 >> a; echo said; exit 3";
+        let failed = step.execute_without_message(bash("call_1", script)).await;
+        assert_eq!(failed.status(), ToolStatus::Ok, "{failed:?}");
+        let output = failed.output().unwrap();
+        assert_eq!(
+            (&output["exitCode"], &output["stdout"]),
+            (&json!(3), &json!("said\n"))
+        );
+        assert!(
+            failed
+                .to_text()
+                .contains("\nNOTE: The call's changes of files were dropped")
+        );
+        assert!(failed.usage().changes_dropped && failed.usage().changes.is_empty());
+        assert_eq!(
+            (setup.read("a").unwrap(), setup.read("b")),
+            ("1\n".to_owned(), None)
+        );
+        assert_eq!(setup.staged(), 0);
+        // A script that fails and changes nothing has no note.
+        let read = step.execute_without_message(bash("call_2", "cat a; false"));
+        assert_eq!(read.await.note(), None);
+        let succeeded = step
+            .execute_without_message(bash("call_3", "echo x > b"))
+            .await;
+        assert_eq!(
+            (succeeded.note(), setup.read("b").unwrap().as_str()),
+            (None, "x\n")
+        );
+        // An answer without an output meets no condition.
+        let args = json!({"handle": "job", "write": "/c"});
+        let pending = step
+            .execute_without_message(call("call_4", "pending__run", &args))
+            .await;
+        assert_eq!(pending.status(), ToolStatus::Pending, "{pending:?}");
+        assert!(pending.note().is_some());
+        assert_eq!((setup.read("c"), setup.staged()), (None, 0));
+        let records = setup.instance.undo_records().await.unwrap();
+        let labels: Vec<_> = records.iter().map(|record| &record.label).collect();
+        assert_eq!(labels, ["bash__exec call_3"]);
+    });
+}
+
+#[test]
+fn commits_that_wait_for_another_process_delay_neither_checks_of_arguments_nor_loads() {
+    run(async {
+        let setup = Setup::new().await;
+        let held = setup.hold_commits();
+        let (_turn, step) = setup.step().await;
+        let commit = step.execute_without_message(bash("call_1", "echo x > b"));
+        // Undos take no turns: each waits for the lock by itself.
+        let threads = std::thread::available_parallelism().unwrap().get();
+        let undos = (0..threads).map(|_| setup.instance.undo(None));
+        let others = async {
+            held.until_one_waits().await;
+            // As those do.
+            setup.sandbox.compute(|| ()).await.unwrap();
+            assert_eq!(setup.read("b"), None);
+            drop(held);
+        };
+        let undos = futures_util::future::join_all(undos);
+        let (result, undos, ()) = tokio::join!(commit, undos, others);
+        assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+        let gave_up = |undone: &Result<_, UndoError>| matches!(undone, Err(UndoError::Busy { .. }));
+        assert!(!undos.iter().any(gave_up), "{undos:?}");
     });
 }
 

@@ -269,6 +269,42 @@ fn an_output_schema_is_valid_json_schema_of_an_object() {
 }
 
 #[test]
+fn an_export_may_say_which_outputs_are_committed() {
+    let spec = |when: &str| {
+        tool_spec(&format!(
+            "{{entry: t.wasm, exports: [{{name: x, commitWhen: {when}}}]}}"
+        ))
+    };
+    let bundle = parse(&spec("{pointer: /exitCode, equals: 0}")).unwrap();
+    let export = &bundle.tools()[0].spec.exports[0];
+    let when = export.commit_when.as_ref().unwrap().to_string();
+    assert_eq!(when, "`/exitCode` is 0");
+    let code = "error[E_CONFIG_SCHEMA_INVALID] documents[0].spec.exports[0].commitWhen";
+    for (when, finding) in [
+        (
+            "{pointer: exitCode, equals: 0}",
+            ".pointer: 'pointer' must be a JSON pointer",
+        ),
+        (
+            "{pointer: /a, equals: {}}",
+            ".equals: 'equals' must be a boolean",
+        ),
+        (
+            "{pointer: /a, equals: 0, unless: 1}",
+            ".unless: unknown key 'unless'",
+        ),
+        ("always", ": "),
+    ] {
+        let findings = found(&spec(when));
+        let expected = format!("{code}{finding}");
+        assert!(
+            findings.iter().any(|it| it.contains(&expected)),
+            "{when}: {findings:?}"
+        );
+    }
+}
+
+#[test]
 fn probable_mistakes_in_a_schema_are_warnings_at_their_place() {
     let text = tool_spec(
         "
