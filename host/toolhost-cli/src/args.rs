@@ -283,9 +283,24 @@ pub(crate) struct CheckArgs {
     /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// Also check that the API of a model provider takes the tools, with those of MCP servers that the policy grants;
+    /// may be repeated
+    #[arg(long = "for", value_name = "PROVIDER", value_enum)]
+    pub(crate) providers: Vec<Provider>,
     /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A provider of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Provider {
+    /// OpenAI, and services with the same API
+    Openai,
+    /// Anthropic
+    Anthropic,
+    /// The Gemini API and Vertex AI
+    Gemini,
 }
 
 #[derive(Debug, Args)]
@@ -323,6 +338,8 @@ pub(crate) enum Format {
     Openai,
     /// The `tools` of an Anthropic request
     Anthropic,
+    /// The `tools` of a Gemini request
+    Gemini,
     /// The `tools` of an MCP answer
     Mcp,
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod descriptions;
 mod formats;
+pub(crate) mod provider;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ const QUOTED_NAME_MAX: usize = 64;
 /// ```no_run
 /// # fn example(step: &toolhost::Step) {
 /// let catalog = step.catalog();
-/// let tools = catalog.to_anthropic(); // also: to_openai, to_mcp
+/// let tools = catalog.to_anthropic(); // also: to_openai, to_gemini, to_mcp
 /// for item in catalog.items() {
 ///     println!("{}: {:?}", item.name, item.description);
 /// }

@@ -2,6 +2,7 @@
 //! was denied.
 
 pub use crate::call::live_log::CallLogRecord;
+pub use crate::catalog::provider::{ModelProvider, ProviderFinding};
 pub use crate::tool_access::ToolAccess;
 pub use toolhost_contract::{
     Denial, ExportName, JsonError, JsonLimits, JsonPlace, JsonSchemaObject, JsonShape, NameError,

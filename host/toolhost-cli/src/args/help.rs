@@ -90,9 +90,12 @@ Examples:
   toolhost check                           goondan.yaml in the current directory
   toolhost check my-bundle --policy p.yaml
   toolhost check my-bundle --json | jq .diagnostics
+  toolhost check my-bundle --for openai --for anthropic
 
 Every component is compiled (once: see Directories in `toolhost --help`) and its exports are read.
 Warnings and notes are printed, but do not change the exit code.
+
+With --for, a tool that the provider's API refuses is an error: it refuses every request with this tool.
 
 With --json: {\"ok\", \"diagnostics\": [{\"severity\", \"code\", \"message\", \"file\", \"line\", \"column\", \"help\", …}],
 \"tools\": [{\"name\", \"bytes\", \"sha256\", \"exports\": [\"tool__export\", …]}], \"agents\": [\"name\", …],
@@ -111,6 +114,7 @@ Formats:
   json       the specification's ToolCatalogItems: name, description, parameters, source
   openai     [{\"type\": \"function\", \"function\": {\"name\", \"description\", \"parameters\"}}]
   anthropic  [{\"name\", \"description\", \"input_schema\"}]
+  gemini     [{\"functionDeclarations\": [{\"name\", \"description\", \"parametersJsonSchema\"}]}]
   mcp        [{\"name\", \"description\", \"inputSchema\"}]
 
 Exit codes: 0 listed · 2 the bundle does not load";

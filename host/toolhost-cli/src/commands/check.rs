@@ -1,4 +1,6 @@
-//! `toolhost check`: checks that a bundle loads.
+//! `toolhost check`: checks that a bundle loads, and that model providers take its tools.
+
+mod providers;
 
 use serde_json::{Value, json};
 use toolhost::LoadedBundle;
@@ -13,18 +15,16 @@ use crate::terminal::{diagnostics, stderr, stdout, text};
 
 pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit, Failure> {
     match load(args, settings).await {
-        Ok((_, bundle)) if args.json => {
-            stdout::json(&as_json(&bundle))?;
+        Ok(checked) if args.json => {
+            stdout::json(&as_json(&checked))?;
             Ok(Exit::Done)
         }
-        Ok((context, bundle)) => {
-            let mut sources = bundle.sources().to_vec();
-            sources.extend(context.policy);
-            let remarks = diagnostics::render(bundle.diagnostics(), &sources, settings.style);
+        Ok(checked) => {
+            let remarks = diagnostics::render(&checked.remarks, &checked.sources, settings.style);
             if !remarks.is_empty() {
                 stderr::write(&remarks);
             }
-            stdout::write(&summary(&bundle))?;
+            stdout::write(&summary(&checked))?;
             Ok(Exit::Done)
         }
         Err(failure) => {
@@ -45,16 +45,49 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
     }
 }
 
-async fn load(
-    args: &CheckArgs,
-    settings: &Settings,
-) -> Result<(HostContext, LoadedBundle), Failure> {
-    let context = HostContext::open(settings, args.policy.as_deref(), StateRoot::Optional).await?;
-    let bundle = context.load(&args.bundle).await?;
-    Ok((context, bundle))
+/// A bundle without errors.
+struct Checked {
+    bundle: LoadedBundle,
+    /// Warnings and notes.
+    remarks: Vec<Diagnostic>,
+    sources: Vec<YamlSource>,
 }
 
-fn as_json(bundle: &LoadedBundle) -> Value {
+async fn load(args: &CheckArgs, settings: &Settings) -> Result<Checked, Failure> {
+    let context = HostContext::open(settings, args.policy.as_deref(), StateRoot::Optional).await?;
+    let bundle = context.load(&args.bundle).await?;
+    let mut findings = bundle.diagnostics().to_vec();
+    let mut sources = bundle.sources().to_vec();
+    sources.extend(context.policy);
+    if !args.providers.is_empty() {
+        let file = manifest(&bundle);
+        let found = providers::findings(&bundle, &args.providers, &file, settings);
+        findings.extend(found.await?);
+    }
+    let errors = findings.iter().filter(|finding| finding.is_error()).count();
+    if errors > 0 {
+        let (file, errors) = (manifest(&bundle), text::counted(errors, "error"));
+        let error = anyhow::anyhow!("{file} has {errors} for model providers");
+        let hint = "Correct the errors above: a provider refuses every request with such a tool.";
+        return Err(Failure::of_files(error, findings, sources).hint(hint));
+    }
+    Ok(Checked {
+        bundle,
+        remarks: findings,
+        sources,
+    })
+}
+
+/// The name of the bundle's file.
+fn manifest(bundle: &LoadedBundle) -> String {
+    text::line(bundle.sources().first().map_or("", YamlSource::name))
+}
+
+fn as_json(
+    Checked {
+        bundle, remarks, ..
+    }: &Checked,
+) -> Value {
     let exports = |name: &str| -> Vec<String> {
         let mut tools = bundle.bundle().tools().iter();
         let tool = tools.find(|tool| tool.metadata.name.as_str() == name);
@@ -80,17 +113,20 @@ fn as_json(bundle: &LoadedBundle) -> Value {
     });
     json!({
         "ok": true,
-        "diagnostics": bundle.diagnostics(),
+        "diagnostics": remarks,
         "tools": tools.collect::<Vec<_>>(),
         "agents": agents.collect::<Vec<_>>(),
         "oauthApps": apps.collect::<Vec<_>>(),
     })
 }
 
-fn summary(bundle: &LoadedBundle) -> String {
+fn summary(
+    Checked {
+        bundle, remarks, ..
+    }: &Checked,
+) -> String {
     let tools = bundle.bundle().tools();
     let exports = tools.iter().map(|tool| tool.spec.exports.len());
-    let remarks = bundle.diagnostics().len();
     let mut parts = vec![
         text::counted(tools.len(), "tool"),
         text::counted(exports.sum::<usize>(), "export"),
@@ -100,11 +136,10 @@ fn summary(bundle: &LoadedBundle) -> String {
     if apps > 0 {
         parts.push(text::counted(apps, "OAuthApp"));
     }
-    if remarks > 0 {
-        parts.push(text::counted(remarks, remark_word(bundle.diagnostics())));
+    if !remarks.is_empty() {
+        parts.push(text::counted(remarks.len(), remark_word(remarks)));
     }
-    let manifest = bundle.sources().first().map_or("", YamlSource::name);
-    format!("{}: ok: {}", text::line(manifest), parts.join(", "))
+    format!("{}: ok: {}", manifest(bundle), parts.join(", "))
 }
 
 fn remark_word(remarks: &[Diagnostic]) -> &'static str {

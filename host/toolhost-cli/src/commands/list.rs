@@ -23,6 +23,7 @@ pub(crate) async fn list(args: &ListArgs, settings: &Settings) -> Result<Exit, F
         Some(Format::Json) => stdout::json(&catalog.to_json())?,
         Some(Format::Openai) => stdout::json(&catalog.to_openai())?,
         Some(Format::Anthropic) => stdout::json(&catalog.to_anthropic())?,
+        Some(Format::Gemini) => stdout::json(&catalog.to_gemini())?,
         Some(Format::Mcp) => stdout::json(&catalog.to_mcp())?,
         None if catalog.items().is_empty() => {
             settings.note(&format!("the agent '{}' has no tools", agent.name()));

@@ -186,3 +186,80 @@ fn a_missing_grant_is_a_warning_with_the_policy_line_that_grants_it() {
     assert!(!ran.stderr.contains("it imports HTTP"), "{ran:?}");
     assert!(ran.stderr.contains("that no policy can grant"), "{ran:?}");
 }
+
+/// An MCP server whose tools have schemas that providers refuse at the top, and one with a name that one refuses.
+const SERVER: &str = r#"
+import json, sys
+TEXT = {"type": "string"}
+FORMS = {"type": "object", "properties": {"a": TEXT, "b": TEXT}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+KEYS = {"type": "object", "properties": {"filter[id]": TEXT}}
+TOOLS = [
+    {"name": "forms", "description": "Has forms", "inputSchema": FORMS},
+    {"name": "keys", "description": "Has a key", "inputSchema": KEYS},
+]
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    answer = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] == "initialize":
+        answer["result"] = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    elif message["method"] == "tools/list":
+        answer["result"] = {"tools": TOOLS}
+    else:
+        answer["error"] = {"code": -32601, "message": message["method"]}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[test]
+fn what_a_model_provider_refuses_is_an_error_and_what_it_gets_in_other_words_a_note() {
+    let terminal = Terminal::new();
+    let script = terminal.write("server.py", SERVER);
+    let command = format!("[python3, {}]", script.display());
+    let bundle = terminal.write(
+        "b.yaml",
+        format!(
+            "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {{name: s}}\nspec: {{transport: {{stdio: {{command: {command}}}}}}}\n"
+        ),
+    );
+    let policy = format!("mcpServers: {{s: {{command: {command}, inheritEnv: [PATH]}}}}\n");
+    let policy = terminal.write("p.yaml", &policy);
+    let run = |words: &[&str]| {
+        let mut command = terminal.toolhost(words);
+        command.arg(&bundle).arg("--policy").arg(&policy);
+        Ran::of(command.env("PATH", env!("PATH")))
+    };
+    run(&["check"]).exits(0);
+    let openai = run(&["check", "--json", "--for", "openai"]).exits(0).json();
+    let findings = openai["diagnostics"].as_array().expect("a list");
+    assert_eq!(findings.len(), 1, "{openai}");
+    assert_eq!(findings[0]["severity"], "note");
+    let message = findings[0]["message"].as_str().expect("a text");
+    assert!(
+        message.contains("'s__forms'") && message.contains("`a`; `b`"),
+        "{message}"
+    );
+    let both = ["check", "--for", "openai", "--for", "anthropic"];
+    let refused = run(&both).fails(1, "1 error for model providers");
+    assert!(refused.stderr.contains("filter[id]"), "{}", refused.stderr);
+    let anthropic = run(&["check", "--json", "--for", "anthropic"])
+        .exits(1)
+        .json();
+    assert_eq!(anthropic["ok"], false);
+    let tools = run(&["list", "--format", "openai"]).exits(0).json();
+    let parameters = &tools[0]["function"]["parameters"];
+    assert!(parameters.get("anyOf").is_none(), "{parameters}");
+}
+
+#[test]
+fn the_example_tools_have_no_finding_of_any_provider() {
+    let terminal = Terminal::new();
+    let providers = ["openai", "anthropic", "gemini"];
+    let providers = providers.iter().flat_map(|provider| ["--for", provider]);
+    let mut command = terminal.toolhost(["check"]);
+    let ran = Ran::of(command.arg(examples()).args(providers)).exits(0);
+    assert!(
+        ran.stdout.ends_with(": ok: 3 tools, 9 exports, 1 agent\n"),
+        "{ran:?}"
+    );
+}

@@ -61,6 +61,11 @@ fn each_format_prints_the_json_of_its_provider() {
         assert_eq!(items[4], expected, "{words:?}");
     }
     assert_eq!(list(&["--json"]).stdout, list(&["--format", "json"]).stdout);
+    let of_gemini = list(&["--format", "gemini"]).json();
+    let declared = &of_gemini[0]["functionDeclarations"][4];
+    let expected =
+        json!({"name": name, "description": description, "parametersJsonSchema": schema});
+    assert_eq!(*declared, expected);
 }
 
 #[test]
