@@ -13,7 +13,9 @@ mod output_schema;
 pub(crate) mod peer;
 mod pending;
 mod sessions;
+mod starting;
 mod subscriptions;
+mod unreadable;
 
 use std::time::Duration;
 
@@ -169,26 +171,6 @@ async fn clients_learn_that_the_tools_have_changed() {
     assert!(again.len() < 5, "{again:?}");
     let tools = listed["result"]["tools"].as_array().unwrap();
     assert!(tools.iter().any(|tool| tool["name"] == "added__now"));
-}
-
-#[tokio::test]
-async fn bad_messages_get_an_error_and_the_connection_goes_on() {
-    let test_host = test_host().await;
-    let mut peer = initialized(&server(&test_host, |config| config.message_bytes = 10_000)).await;
-    peer.send_line("{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\"")
-        .await;
-    peer.send_line(&"[".repeat(5000)).await;
-    peer.send_line(&format!(
-        "{{\"jsonrpc\":\"2.0\",\"x\":\"{}\"}}",
-        "x".repeat(20_000)
-    ))
-    .await;
-    let unknown = peer.request("tools/unknown", json!({})).await;
-    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
-    let answer = peer
-        .call("text__upper", json!({"text": "still here"}))
-        .await;
-    assert_eq!(answer["structuredContent"], json!({"text": "STILL HERE"}));
 }
 
 #[tokio::test]

@@ -108,6 +108,12 @@ impl Line {
         }
     }
 
+    /// Returns the line, or the beginning of one that is too long.
+    #[must_use]
+    pub fn beginning(&self) -> &[u8] {
+        &self.text
+    }
+
     /// Takes the memory of a long line, if `more` bytes make it one. Cancel safe.
     async fn take_memory(&mut self, memory: &LineMemory, more: usize) {
         if self.memory.is_none() && self.text.len().saturating_add(more) > SMALL_LINE_BYTES {

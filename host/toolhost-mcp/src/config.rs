@@ -15,8 +15,15 @@ pub struct McpConfig {
     /// Calls that run at the same time, of one instance. Further ones are answered with an error at once.
     /// Default: 256.
     pub max_instance_calls: usize,
-    /// Bytes of one message on a stream. A longer one is dropped and never answered. Default: 16 MiB.
+    /// Bytes of one message. A longer one on a stream is skipped and answered with an error; over HTTP,
+    /// [`HttpConfig::body_bytes`](crate::HttpConfig::body_bytes) is lower. Default: 16 MiB.
     pub message_bytes: usize,
+    /// JSON values of one message, counted before it is parsed. Each takes about 100 bytes of memory. A message
+    /// with more is answered with an error. Default: 200,000.
+    pub message_values: u64,
+    /// Memory of the requests that run, of all clients, in bytes: their text and their values. An instance may
+    /// have a quarter of it. A request beyond it is answered with an error. Default: 1 GiB.
+    pub request_bytes: usize,
     /// Longest time that a message on a stream waits for the client to read. Then the connection ends.
     /// Default: 60 s.
     pub write_timeout: Duration,
@@ -43,6 +50,8 @@ impl Default for McpConfig {
             max_calls: 1024,
             max_instance_calls: 256,
             message_bytes: 16 << 20,
+            message_values: 200_000,
+            request_bytes: 1 << 30,
             write_timeout: Duration::from_secs(60),
             file_bytes: 1 << 20,
             result_file_bytes: 4 << 20,

@@ -9,6 +9,7 @@ mod answer;
 mod authorization;
 mod call;
 mod logs;
+pub(crate) mod malformed;
 mod progress;
 mod resources;
 mod subscriber;
@@ -18,11 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData,
-    GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest,
+    CustomResult, ErrorData, GetTaskParams, GetTaskResult, Implementation,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -33,6 +35,7 @@ use call::Call;
 use logs::SessionLevel;
 use subscriber::{LookAfterCall, Subscriber, watched_path};
 
+use crate::incoming::ArgumentsError;
 use crate::instance_error::InstanceError;
 use crate::list_changes;
 use crate::shared::Shared;
@@ -128,6 +131,18 @@ impl Handler {
     }
 }
 
+/// Returns why the arguments of a call cannot be used. The HTTP server puts it into the extensions of its request.
+fn arguments_error(context: &RequestContext<RoleServer>) -> Option<String> {
+    let of_request = || {
+        let parts = context.extensions.get::<http::request::Parts>()?;
+        parts.extensions.get::<ArgumentsError>()
+    };
+    let error = context.extensions.get::<ArgumentsError>();
+    error
+        .or_else(of_request)
+        .map(|ArgumentsError(error)| error.clone())
+}
+
 fn no_instance(error: InstanceError) -> ErrorData {
     ErrorData::invalid_request(error.to_string(), None)
 }
@@ -194,10 +209,26 @@ impl ServerHandler for Handler {
                 context: &context,
                 subject: self.subject(&context),
                 level: &self.level,
+                arguments_error: arguments_error(&context),
             };
             call.answer(request, admitted).await
         };
         until_cancelled(&context, answered).await
+    }
+
+    /// Answers a request that the SDK does not know, or whose parameters it cannot read.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let Some((call, error)) = malformed::call(&request) else {
+            return Err(malformed::error(&request));
+        };
+        context.extensions.insert(error);
+        let revision = answer::revision(&context);
+        let answered = self.call_tool(call, context).await?;
+        Ok(answer::to_custom(answered, revision))
     }
 
     /// The SDK checks the headers `Mcp-Param-*` of a call against the schema.

@@ -9,11 +9,13 @@ mod body;
 mod config;
 mod connections;
 mod cors;
+mod error;
 mod message;
 mod oauth;
 mod response_body;
 mod service;
 mod sessions;
+mod starting;
 mod state;
 mod streams;
 mod token;
@@ -23,7 +25,6 @@ use std::sync::Arc;
 
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,47 +32,26 @@ use crate::handler::Handler;
 use crate::server::McpServer;
 
 pub use config::HttpConfig;
+use connections::Acceptor;
+pub use error::HttpError;
 use oauth::AuthorizationServer;
 pub use oauth::{OAuthConfig, OAuthConfigError, OAuthKeys};
 use sessions::Sessions;
+pub use starting::StartingServer;
 use state::State;
 use streams::Streams;
 pub use token::BearerToken;
 
-/// Why the server cannot listen.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HttpError {
-    /// The address cannot be used.
-    #[error("cannot listen on {address}")]
-    Bind {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The configuration of OAuth cannot be used.
-    #[error("the configuration of OAuth cannot be used")]
-    OAuth(#[source] OAuthConfigError),
-    /// Without a token, only loopback addresses are served.
-    #[error("{address} can be reached from other machines, and no token is configured")]
-    Unprotected {
-        /// The address.
-        address: SocketAddr,
-    },
-}
-
 /// Serves MCP over HTTP.
 #[derive(Debug)]
 pub struct HttpServer {
-    listener: TcpListener,
+    acceptor: Acceptor,
     address: SocketAddr,
     state: Arc<State>,
 }
 
 impl HttpServer {
-    /// Listens on an address.
+    /// Listens on an address. [`StartingServer`] listens before the server has a bundle.
     ///
     /// # Errors
     /// [`HttpError::Unprotected`] if other machines can reach the address and the configuration has neither
@@ -82,17 +62,23 @@ impl HttpServer {
         address: SocketAddr,
         config: HttpConfig,
     ) -> Result<Self, HttpError> {
-        let is_open = config.tokens.is_empty() && config.oauth.is_none();
-        if !address.ip().is_loopback() && is_open {
-            return Err(HttpError::Unprotected { address });
-        }
+        Self::start(StartingServer::listen(address, config).await?, server)
+    }
+
+    /// Serves an agent's tools where a server listens that starts.
+    ///
+    /// # Errors
+    /// [`HttpError::OAuth`] if the configuration of OAuth is wrong.
+    pub fn start(starting: StartingServer, server: &McpServer) -> Result<Self, HttpError> {
+        let StartingServer {
+            acceptor,
+            address,
+            config,
+        } = starting;
         let shared = Arc::clone(&server.0);
         let oauth = config.oauth.clone();
         let oauth = oauth.map(|oauth| AuthorizationServer::new(oauth, &shared.served));
         let oauth = oauth.transpose().map_err(HttpError::OAuth)?;
-        let bind = |source| HttpError::Bind { address, source };
-        let listener = TcpListener::bind(address).await.map_err(bind)?;
-        let address = listener.local_addr().map_err(bind)?;
         let sessions = Sessions::new(&config);
         let end = CancellationToken::new();
         let handler = Arc::clone(&shared);
@@ -120,7 +106,7 @@ impl HttpServer {
             end,
         });
         Ok(Self {
-            listener,
+            acceptor,
             address,
             state,
         })
@@ -134,6 +120,6 @@ impl HttpServer {
 
     /// Serves until [`McpServer::drain`], and the calls that ran have ended. Dropping the future stops them.
     pub async fn run(self) {
-        connections::serve(self.listener, self.state).await;
+        connections::serve(self.acceptor, self.state).await;
     }
 }

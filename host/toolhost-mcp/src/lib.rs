@@ -27,12 +27,11 @@
 //! # }
 //! ```
 
-mod bounded_transport;
 mod config;
 mod files;
 mod handler;
 mod http;
-mod instance_calls;
+mod incoming;
 mod instance_error;
 mod list_changes;
 mod metrics;
@@ -40,14 +39,18 @@ mod result;
 mod served;
 mod server;
 mod shared;
+mod shares;
+mod stream_transport;
 mod stream_writer;
 mod subscriptions;
 mod tool;
+mod unanswered;
 mod workspaces;
 
 pub use config::McpConfig;
 pub use http::{
     BearerToken, HttpConfig, HttpError, HttpServer, OAuthConfig, OAuthConfigError, OAuthKeys,
+    StartingServer,
 };
 pub use served::ServedAgent;
 pub use server::{McpServer, ServeError};

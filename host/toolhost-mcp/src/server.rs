@@ -4,15 +4,14 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use rmcp::service::{QuitReason, ServerInitializeError, ServiceExt};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::bounded_transport::BoundedTransport;
 use crate::config::McpConfig;
 use crate::handler::Handler;
 use crate::served::ServedAgent;
 use crate::shared::Shared;
+use crate::stream_transport::StreamTransport;
 use crate::stream_writer::StreamWriter;
 
 /// Responses that wait for the client of a stream to read, beside those of calls that run. Further requests
@@ -73,11 +72,16 @@ impl McpServer {
         let end = CancellationToken::new();
         let _ends = end.clone().drop_guard();
         let write = StreamWriter::new(write, config.write_timeout, end.clone());
-        let transport =
-            AsyncRwTransport::new_server(read, write).with_max_line_length(config.message_bytes);
+        let (shared, key) = (Arc::clone(&self.0), key.into());
         let unanswered = config.max_instance_calls.saturating_add(UNREAD_MAX);
-        let transport = BoundedTransport::new(transport, unanswered);
-        let handler = Handler::of_stream(Arc::clone(&self.0), key.into());
+        let transport = StreamTransport::new(
+            read,
+            write,
+            Arc::clone(&shared),
+            Arc::clone(&key),
+            unanswered,
+        );
+        let handler = Handler::of_stream(shared, key);
         let started = tokio::select! {
             started = handler.serve_with_ct(transport, end.clone()) => started,
             () = self.0.drained() => return Ok(()),

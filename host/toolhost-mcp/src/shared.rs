@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use rmcp::model::ErrorData;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::config::McpConfig;
-use crate::instance_calls::{InstanceCall, InstanceCalls};
 use crate::list_changes::Listeners;
 use crate::metrics::Metrics;
 use crate::served::ServedAgent;
+use crate::shares::{Exhausted, InstanceShare, InstanceShares, Share, Shares};
 use crate::subscriptions::Subscriptions;
 
 /// Jobs that read files of workdirs at the same time, with a thread each.
@@ -21,14 +21,17 @@ const FILE_JOBS_MAX: usize = 4;
 /// Cancellations of one instance at the same time. They need no free call.
 const INSTANCE_CANCELLATIONS_MAX: usize = 16;
 
+/// The unit in which memory is counted.
+const KIB: usize = 1 << 10;
+
 /// What all connections share.
 pub(crate) struct Shared {
     pub(crate) served: ServedAgent,
     pub(crate) config: McpConfig,
-    /// One permit for each call that may run.
-    calls: Arc<Semaphore>,
-    instance_calls: InstanceCalls,
-    instance_cancellations: InstanceCalls,
+    calls: Shares,
+    instance_cancellations: InstanceShares,
+    /// KiB of requests.
+    memory: Shares,
     file_jobs: Arc<Semaphore>,
     /// The calls that run, for waiting until they have ended.
     running: TaskTracker,
@@ -42,17 +45,22 @@ pub(crate) struct Shared {
 /// A call that may run, until this is dropped.
 pub(crate) struct Admitted {
     _running: TaskTrackerToken,
-    _call: Option<OwnedSemaphorePermit>,
-    _instance_call: InstanceCall,
+    _share: AdmittedShare,
+}
+
+/// What an admitted call has taken.
+enum AdmittedShare {
+    Call(#[expect(dead_code, reason = "held until the call has ended")] Share),
+    Cancellation(#[expect(dead_code, reason = "held until the call has ended")] InstanceShare),
 }
 
 impl Shared {
     pub(crate) fn new(served: ServedAgent, config: McpConfig) -> Self {
-        let calls = Semaphore::new(config.max_calls.min(Semaphore::MAX_PERMITS));
+        let kib = config.request_bytes.div_ceil(KIB);
         Self {
-            calls: Arc::new(calls),
-            instance_calls: InstanceCalls::default(),
-            instance_cancellations: InstanceCalls::default(),
+            calls: Shares::new(config.max_calls, config.max_instance_calls),
+            instance_cancellations: InstanceShares::default(),
+            memory: Shares::new(kib, kib / 4),
             file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
             running: TaskTracker::new(),
             drain: CancellationToken::new(),
@@ -70,17 +78,17 @@ impl Shared {
     /// An error for the client if the server stops, or if it or the instance runs as many as it may.
     pub(crate) fn admit(&self, key: &str) -> Result<Admitted, ErrorData> {
         let running = self.run()?;
-        let call = Arc::clone(&self.calls)
-            .try_acquire_owned()
-            .map_err(|_| self.busy("the server runs as many calls as it may; call again later"))?;
-        let most = self.config.max_instance_calls;
-        let instance_call = self.instance_calls.begin(key, most).ok_or_else(|| {
-            self.busy("this instance runs as many calls as it may; call again when one has ended")
+        let call = self.calls.take(key, 1).map_err(|exhausted| {
+            self.busy(match exhausted {
+                Exhausted::All => "the server runs as many calls as it may; call again later",
+                Exhausted::Instance => {
+                    "this instance runs as many calls as it may; call again when one has ended"
+                }
+            })
         })?;
         Ok(Admitted {
             _running: running,
-            _call: Some(call),
-            _instance_call: instance_call,
+            _share: AdmittedShare::Call(call),
         })
     }
 
@@ -91,13 +99,28 @@ impl Shared {
     pub(crate) fn admit_cancellation(&self, key: &str) -> Result<Admitted, ErrorData> {
         let running = self.run()?;
         let (cancellations, most) = (&self.instance_cancellations, INSTANCE_CANCELLATIONS_MAX);
-        let instance_call = cancellations.begin(key, most).ok_or_else(|| {
+        let cancellation = cancellations.take(key, 1, most).ok_or_else(|| {
             self.busy("this instance runs as many cancellations as it may; cancel again later")
         })?;
         Ok(Admitted {
             _running: running,
-            _call: None,
-            _instance_call: instance_call,
+            _share: AdmittedShare::Cancellation(cancellation),
+        })
+    }
+
+    /// Takes memory for a request.
+    ///
+    /// # Errors
+    /// An error for the client if there is not enough.
+    pub(crate) fn take_memory(&self, key: &str, bytes: usize) -> Result<Share, ErrorData> {
+        let memory = self.memory.take(key, bytes.div_ceil(KIB).max(1));
+        memory.map_err(|exhausted| {
+            self.busy(match exhausted {
+                Exhausted::All => "the requests that run take all the memory; send it again later",
+                Exhausted::Instance => {
+                    "the requests of this instance take all its memory; send it again when one has ended"
+                }
+            })
         })
     }
 
@@ -122,8 +145,7 @@ impl Shared {
 
     /// Returns the number of calls that run.
     pub(crate) fn in_flight(&self) -> usize {
-        let free = self.calls.available_permits();
-        self.config.max_calls.saturating_sub(free)
+        self.config.max_calls.saturating_sub(self.calls.free())
     }
 
     /// Waits until the server is to stop and no call runs any more.

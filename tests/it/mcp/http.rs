@@ -201,6 +201,63 @@ async fn pages_of_browsers_and_other_hosts_are_refused() {
 }
 
 #[tokio::test]
+async fn a_target_that_names_another_host_than_the_server_is_refused() {
+    let workspaces = Workspaces::new().await;
+    let served = Served::start(&workspaces.server, |_| ()).await;
+    let write = call_2026("files__run", json!({"path": "/mine", "bytes": 3})).to_string();
+    let request = |method: &str, target: &str, hosts: &[&str]| {
+        let hosts: String = hosts
+            .iter()
+            .map(|host| format!("Host: {host}\r\n"))
+            .collect();
+        format!(
+            "{method} {target} HTTP/1.1\r\n{hosts}Content-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: tools/call\r\nMcp-Name: files__run\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{write}",
+            write.len()
+        )
+    };
+    let own = served.address.to_string();
+    let port = served.address.port();
+    let of_own = format!("http://{own}/mcp");
+    let with_user = format!("http://evil.com@{own}/mcp");
+    let other_port = format!("http://127.0.0.1:{}/mcp", port ^ 1);
+    for (method, target, hosts, status) in [
+        ("POST", "http://evil.com/mcp", &[&*own][..], 400),
+        ("POST", &of_own, &["evil.com"], 400),
+        ("POST", "http://evil.com/mcp", &["evil.com"], 403),
+        ("POST", &of_own, &["evil.com", &own], 400),
+        ("POST", &with_user, &[&own], 400),
+        ("POST", &other_port, &[&own], 400),
+        ("POST", "https://evil.com/mcp", &[&own], 400),
+        ("POST", "//evil.com/mcp", &[&own], 404),
+        ("POST", &of_own, &[], 400),
+        ("POST", "/mcp", &[&own, &own], 403),
+        ("POST", "/mcp", &["evil.com", &own], 403),
+        ("POST", "/mcp", &["evil.com@127.0.0.1"], 403),
+        ("POST", "/mcp", &[], 403),
+        ("CONNECT", "evil.com:443", &[&own], 400),
+        ("CONNECT", &own, &[&own], 404),
+        ("OPTIONS", "*", &[&own], 404),
+    ] {
+        let text = request(method, target, hosts);
+        let answer = Answer::read(&mut served.send(&text).await).await;
+        assert_eq!(
+            answer.status, status,
+            "{method} {target} {hosts:?}: {answer:?}"
+        );
+    }
+    assert_eq!(workspaces.files_named("mine"), 0, "nothing ran");
+    for target in [&*of_own, "/mcp"] {
+        let text = request("POST", target, &[&own]);
+        let answer = Answer::read(&mut served.send(&text).await).await;
+        assert_eq!(answer.status, 200, "{target}: {answer:?}");
+    }
+    assert_eq!(workspaces.files_named("mine"), 1);
+}
+
+#[tokio::test]
 async fn preflight_requests_are_answered_for_allowed_pages_only_and_run_nothing() {
     let workspaces = Workspaces::new().await;
     let served = Served::start(&workspaces.server, |config| {

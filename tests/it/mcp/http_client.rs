@@ -91,8 +91,12 @@ impl Served {
 
     /// Opens a connection and sends a text.
     pub(crate) async fn send(&self, text: &str) -> TcpStream {
+        self.send_bytes(text.as_bytes()).await
+    }
+
+    pub(crate) async fn send_bytes(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        stream.write_all(text.as_bytes()).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
         stream
     }
 

@@ -55,8 +55,18 @@ impl Peer {
     }
 
     pub(crate) async fn send_line(&mut self, line: &str) {
-        let line = format!("{line}\n");
-        self.write.write_all(line.as_bytes()).await.unwrap();
+        self.send_bytes(line.as_bytes()).await;
+    }
+
+    /// Sends a line that may be no text.
+    pub(crate) async fn send_bytes(&mut self, line: &[u8]) {
+        self.write.write_all(line).await.unwrap();
+        self.write.write_all(b"\n").await.unwrap();
+    }
+
+    /// The next message, whatever it is.
+    pub(crate) async fn next(&mut self) -> Value {
+        self.wait_for(|_| true).await
     }
 
     pub(crate) async fn notify(&mut self, method: &str, params: Value) {

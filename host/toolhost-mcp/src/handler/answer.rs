@@ -1,7 +1,7 @@
 //! Converts the results of an instance's calls.
 
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, ProtocolVersion};
+use rmcp::model::{CallToolResponse, CallToolResult, CustomResult, ProtocolVersion, ServerResult};
 use rmcp::service::RequestContext;
 use toolhost::{Instance, ToolResult};
 
@@ -15,6 +15,18 @@ pub(super) fn revision(context: &RequestContext<RoleServer>) -> Revision {
         Some(version) if version >= ProtocolVersion::V_2026_07_28 => Revision::Stateless,
         _ => Revision::WithInitialize,
     }
+}
+
+/// Returns an answer to a call that the SDK did not take for one.
+pub(super) fn to_custom(answer: CallToolResponse, revision: Revision) -> CustomResult {
+    let mut result = serde_json::to_value(ServerResult::from(answer)).unwrap_or_default();
+    if revision == Revision::WithInitialize
+        && let Some(keys) = result.as_object_mut()
+    {
+        // The SDK removes it from the results of calls.
+        keys.shift_remove("resultType");
+    }
+    CustomResult::new(result)
 }
 
 /// Converts a result, with the workdir files that it names. A tool that cannot read the workdir names none:

@@ -35,6 +35,8 @@ pub(super) struct Call<'a> {
     /// The user for whom the call runs.
     pub(super) subject: Option<String>,
     pub(super) level: &'a SessionLevel,
+    /// Why the arguments cannot be used.
+    pub(super) arguments_error: Option<String>,
 }
 
 impl Call<'_> {
@@ -84,7 +86,13 @@ impl Call<'_> {
                 poll(self.instance, &request, admitted).await
             } else {
                 let _admitted = admitted;
-                execute(self.instance, start, format!("call-{number}"), request).await
+                let id = format!("call-{number}");
+                let arguments = request.arguments.unwrap_or_default();
+                let call = match &self.arguments_error {
+                    Some(error) => ToolCall::with_args_error(id, request.name, error.as_str()),
+                    None => ToolCall::new(id, request.name, arguments),
+                };
+                execute(self.instance, start, call).await
             }
         };
         let ticks = Ticks::new(progress.as_ref(), self.shared.config.progress_interval);
@@ -153,16 +161,13 @@ fn is_traceparent(text: &&str) -> bool {
 async fn execute(
     instance: &Instance,
     start: TurnStart,
-    id: String,
-    request: CallToolRequestParams,
+    call: ToolCall,
 ) -> Result<ToolResult, ErrorData> {
     let turn = instance
         .open_turn(start)
         .await
         .map_err(ended_by_middleware)?;
     let step = turn.open_step().await.map_err(ended_by_middleware)?;
-    let arguments = request.arguments.unwrap_or_default();
-    let call = ToolCall::new(id, request.name, arguments);
     let result = step.execute_without_message(call).await;
     step.close(()).await.map_err(ended_by_middleware)?;
     turn.close(()).await.map_err(ended_by_middleware)?;

@@ -3,7 +3,7 @@
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Uri};
 
 /// Returns whether the host of a request is one that the server answers for.
 pub(super) fn host_is_allowed(headers: &HeaderMap, allowed: &[String]) -> bool {
@@ -22,6 +22,16 @@ pub(super) fn host_is_allowed(headers: &HeaderMap, allowed: &[String]) -> bool {
 fn authority(value: &HeaderValue) -> Option<Authority> {
     let authority: Authority = value.to_str().ok()?.parse().ok()?;
     (!authority.as_str().contains('@')).then_some(authority)
+}
+
+/// Returns whether the target of a request, where it names a host, names that of `Host`. The target is the
+/// one that counts (RFC 9112 §3.2.2): a proxy before this server may have checked either.
+pub(super) fn target_agrees(target: &Uri, headers: &HeaderMap) -> bool {
+    let Some(authority) = target.authority() else {
+        return true;
+    };
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    host.is_some_and(|host| host.eq_ignore_ascii_case(authority.as_str().as_bytes()))
 }
 
 /// Returns whether a request comes from no page, from a page of the same host and port, or from one that is

@@ -1,11 +1,15 @@
 //! Accepts connections, and drains them.
 
+use std::convert::Infallible;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::combinators::BoxBody;
+use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,6 +18,7 @@ use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::config::HttpConfig;
 use super::service::serve_request;
 use super::state::State;
 
@@ -26,23 +31,74 @@ const HEADERS_MAX: usize = 64;
 /// Bytes of the head of one request.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
+/// Accepts connections, and holds what serves them. Dropping it ends them.
+#[derive(Debug)]
+pub(super) struct Acceptor {
+    listener: TcpListener,
+    /// One permit for each connection that may be open.
+    slots: Arc<Semaphore>,
+    connections: JoinSet<()>,
+}
+
+impl Acceptor {
+    pub(super) fn new(listener: TcpListener, max_connections: usize) -> Self {
+        let slots = max_connections.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            listener,
+            slots: Arc::new(Semaphore::new(slots)),
+            connections: JoinSet::new(),
+        }
+    }
+
+    /// Accepts connections for ever. Each is served in a task.
+    pub(super) async fn accept_all<F>(&mut self, serve: impl Fn(TcpStream) -> F) -> Infallible
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        loop {
+            let accepted = tokio::select! {
+                Some(_) = self.connections.join_next() => continue,
+                accepted = accept(&self.listener, &self.slots) => accepted,
+            };
+            match accepted {
+                Ok((stream, slot)) => {
+                    let served = serve(stream);
+                    self.connections.spawn(async move {
+                        served.await;
+                        drop(slot);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Accepts no more, and waits until all connections are closed.
+    async fn close(mut self) {
+        drop(self.listener);
+        while self.connections.join_next().await.is_some() {}
+    }
+}
+
 /// Serves connections until the server is stopped. Dropping the future ends them.
-pub(super) async fn serve(listener: TcpListener, state: Arc<State>) {
-    let mut connections = JoinSet::new();
+pub(super) async fn serve(mut acceptor: Acceptor, state: Arc<State>) {
     let sessions = Arc::clone(&state.sessions);
     let _idle_sessions =
         AbortOnDropHandle::new(tokio::spawn(async move { sessions.end_idle().await }));
     let ends = state.end.clone().drop_guard();
     // While calls run, health is answered and other requests are refused.
     tokio::select! {
-        () = accept_all(&listener, &state, &mut connections) => {}
+        never = acceptor.accept_all(|stream| connection(stream, Arc::clone(&state))) => match never {},
         () = answered(&state) => {}
     }
-    drop(listener);
     // Streams without a call end.
     drop(ends);
-    let closed = async { while connections.join_next().await.is_some() {} };
-    let _all_closed = timeout(state.config.write_timeout, closed).await.is_ok();
+    let _all_closed = timeout(state.config.write_timeout, acceptor.close())
+        .await
+        .is_ok();
 }
 
 /// Waits until the server is to stop, no call runs, and the responses of calls are made.
@@ -51,30 +107,6 @@ async fn answered(state: &State) {
     state.responses.close();
     let responses = timeout(state.config.write_timeout, state.responses.wait());
     let _all_answered = responses.await.is_ok();
-}
-
-/// Accepts connections for ever.
-async fn accept_all(listener: &TcpListener, state: &Arc<State>, connections: &mut JoinSet<()>) {
-    let slots = Arc::new(Semaphore::new(state.config.max_connections.max(1)));
-    loop {
-        let accepted = tokio::select! {
-            Some(_) = connections.join_next() => continue,
-            accepted = accept(listener, &slots) => accepted,
-        };
-        match accepted {
-            Ok((stream, slot)) => {
-                let state = Arc::clone(state);
-                connections.spawn(async move {
-                    connection(stream, state).await;
-                    drop(slot);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection cannot be accepted");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
 }
 
 async fn accept(
@@ -88,22 +120,13 @@ async fn accept(
 }
 
 async fn connection(stream: TcpStream, state: Arc<State>) {
-    let _is_set = stream.set_nodelay(true).is_ok();
     let served = Arc::clone(&state);
     let service = service_fn(move |request| serve_request(Arc::clone(&served), request));
     // One request, if the server is to stop.
     let is_draining = state.server.drain.is_cancelled();
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(state.config.write_timeout));
-    let mut connection = std::pin::pin!(
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(state.config.read_timeout)
-            .max_headers(HEADERS_MAX)
-            .max_buf_size(HEAD_BYTES_MAX)
-            .keep_alive(!is_draining)
-            .serve_connection(TokioIo::new(Box::pin(stream)), service)
-    );
+    let builder = builder(&state.config, !is_draining);
+    let mut connection =
+        std::pin::pin!(builder.serve_connection(io(stream, &state.config), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = state.server.drain.cancelled(), if !is_draining => {
@@ -116,6 +139,40 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
         let metrics = &state.server.metrics;
         metrics.count_failed_connection(reason(&error));
     }
+}
+
+/// Serves one request of a connection, and closes it.
+///
+/// # Errors
+/// The connection broke, or what came is no HTTP.
+pub(super) async fn serve_one<S>(
+    stream: TcpStream,
+    config: &HttpConfig,
+    service: S,
+) -> Result<(), hyper::Error>
+where
+    S: HttpService<Incoming, ResBody = BoxBody<Bytes, Infallible>, Error = Infallible>,
+{
+    let builder = builder(config, false);
+    builder.serve_connection(io(stream, config), service).await
+}
+
+fn builder(config: &HttpConfig, keep_alive: bool) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(config.read_timeout)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .keep_alive(keep_alive);
+    builder
+}
+
+fn io(stream: TcpStream, config: &HttpConfig) -> TokioIo<Pin<Box<TimeoutStream<TcpStream>>>> {
+    let _is_set = stream.set_nodelay(true).is_ok();
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(config.write_timeout));
+    TokioIo::new(Box::pin(stream))
 }
 
 /// The label of an error: the head or the reader was too slow, what came is no HTTP, or the client left.

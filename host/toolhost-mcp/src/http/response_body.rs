@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::sessions::{SessionRequest, SessionUse};
-use super::streams::Stream;
+use crate::shares::Share;
 
 /// Cancels a request of a session if it is dropped before the end of its response. Without a session the
 /// SDK does this itself.
@@ -55,7 +55,9 @@ pub(super) struct ResponseBody {
     pub(super) cancel: Option<CancelOnDrop>,
     /// Keeps the session of a stream open.
     pub(super) session: Option<SessionUse>,
-    pub(super) stream: Option<Stream>,
+    pub(super) stream: Option<Share>,
+    /// The memory of the request.
+    pub(super) memory: Option<Share>,
     /// While the server is drained, it waits for this response.
     pub(super) awaited: Option<TaskTrackerToken>,
 }
@@ -81,6 +83,7 @@ impl Body for ResponseBody {
             }
             self.session = None;
             self.stream = None;
+            self.memory = None;
             self.awaited = None;
         }
         polled

@@ -4,19 +4,31 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use http::{HeaderValue, Method, Request, StatusCode, header};
+use http_body::Body;
 use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Bytes, Incoming};
+use rmcp::model::RequestId;
 
 use super::access::{RequestInstance, check_operator, instance_key};
-use super::authority::{host_is_allowed, origin_is_allowed};
-use super::body::{BoxResponse, Refusal, full, read, refusal, response};
+use super::authority::{host_is_allowed, origin_is_allowed, target_agrees};
+use super::body::{
+    BoxResponse, Refusal, full, json_refusal, name_type, read, refusal, response, retry_after,
+};
 use super::cors;
 use super::message::Message;
 use super::response_body::{CancelOnDrop, ResponseBody};
 use super::sessions::Opening;
 use super::state::State;
 use crate::handler::{InstanceKey, Subject};
+use crate::incoming::Unreadable;
+use crate::shares::Share;
+
+/// Whether the process runs.
+pub(super) const HEALTH: &str = "/healthz";
+
+/// Whether calls are served.
+pub(super) const READINESS: &str = "/readyz";
 
 /// The page of metrics.
 const METRICS: &str = "/metrics";
@@ -31,13 +43,17 @@ pub(super) async fn serve_request(
 ) -> Result<BoxResponse, Infallible> {
     let path = request.uri().path();
     match path {
-        "/healthz" => return Ok(health(&request, true)),
-        "/readyz" => return Ok(health(&request, !state.server.drain.is_cancelled())),
+        HEALTH => return Ok(health(&request, Ok(()))),
+        READINESS => {
+            let is_draining = state.server.drain.is_cancelled();
+            let is_ready = if is_draining { Err(stopping()) } else { Ok(()) };
+            return Ok(health(&request, is_ready));
+        }
         _ => {}
     }
     let origin = request.headers().get(header::ORIGIN).cloned();
     let checked = check_source(&state, &request);
-    let answered = match checked {
+    let mut answered = match checked {
         Ok(()) => {
             let mut answered = answer(&state, request).await.unwrap_or_else(|refused| {
                 count_refusal(&state, &refused);
@@ -53,6 +69,7 @@ pub(super) async fn serve_request(
             *refused
         }
     };
+    name_type(&mut answered);
     Ok(answered)
 }
 
@@ -64,6 +81,10 @@ fn count_refusal(state: &State, refused: &Refusal) {
 /// Checks the host that a request names, and the page that it comes from.
 fn check_source(state: &State, request: &Request<Incoming>) -> Result<(), Refusal> {
     let (config, headers) = (&state.config, request.headers());
+    if !target_agrees(request.uri(), headers) {
+        let text = "the target of the request and `Host` name different hosts";
+        return Err(refusal(StatusCode::BAD_REQUEST, text));
+    }
     if !host_is_allowed(headers, &config.allowed_hosts) {
         return Err(refusal(StatusCode::FORBIDDEN, "this Host is not served"));
     }
@@ -98,7 +119,7 @@ async fn answer_mcp(
     request: Request<Incoming>,
     RequestInstance { key, is_of_token }: RequestInstance,
 ) -> Result<BoxResponse, Refusal> {
-    let (config, sessions) = (&state.config, &state.sessions);
+    let sessions = &state.sessions;
     if request.headers().contains_key(LAST_EVENT) {
         let text = "streams are not resumed; send the request again";
         return Err(refusal(StatusCode::BAD_REQUEST, text));
@@ -106,16 +127,17 @@ async fn answer_mcp(
     let session = sessions.begin_use(request.headers(), &key).await?;
     let (mut parts, body) = request.into_parts();
     let is_delete = parts.method == Method::DELETE;
-    let body = read(body, config.body_bytes, config.read_timeout).await?;
-    let message = Message::of(&parts.method, &body)?;
-    let opening = match message.opens_session() {
-        true => Some(sessions.begin_opening(&key).await?),
-        false => None,
+    let (message, body, memory) = read_message(state, &parts.method, body, &key).await?;
+    let opening = if message.opens_session {
+        Some(sessions.begin_opening(&key).await?)
+    } else {
+        None
     };
-    let is_endless = message.is_endless() && !is_delete;
-    let stream = match is_endless {
-        true => Some(state.streams.begin(&key)?),
-        false => None,
+    let is_endless = message.is_endless && !is_delete;
+    let stream = if is_endless {
+        Some(state.streams.begin(&key)?)
+    } else {
+        None
     };
     let of_session = opening.is_some() || session.is_some();
     let (cancel, session) = match (session, &message.id) {
@@ -130,7 +152,9 @@ async fn answer_mcp(
     if state.server.drain.is_cancelled() {
         return Err(stopping());
     }
-    drop(message);
+    if let Some(error) = message.arguments_error {
+        parts.extensions.insert(error);
+    }
     parts.extensions.insert(InstanceKey(Arc::clone(&key)));
     if is_of_token {
         parts.extensions.insert(Subject(Arc::clone(&key)));
@@ -157,10 +181,42 @@ async fn answer_mcp(
             cancel,
             session,
             stream,
+            memory: Some(memory),
             awaited,
         };
         body.boxed()
     }))
+}
+
+/// Reads the message of a request. Its memory is taken before it is read.
+async fn read_message(
+    state: &State,
+    method: &Method,
+    body: Incoming,
+    key: &str,
+) -> Result<(Message, Bytes, Share), Refusal> {
+    let (config, server) = (&state.config, &state.server);
+    let take = |id: &Option<RequestId>, bytes: usize| {
+        server.take_memory(key, bytes).map_err(|error| {
+            let answer = Unreadable {
+                id: id.clone(),
+                error,
+            };
+            retry_after(json_refusal(StatusCode::SERVICE_UNAVAILABLE, answer), 1)
+        })
+    };
+    let announced = body.size_hint().upper();
+    let announced = announced.and_then(|bytes| usize::try_from(bytes).ok());
+    let of_body = take(
+        &None,
+        announced.unwrap_or(usize::MAX).min(config.body_bytes),
+    )?;
+    let body = read(body, config.body_bytes, config.read_timeout).await?;
+    let (message, body) = Message::read(method, body, &server.config)?;
+    // What is taken now holds the body too.
+    drop(of_body);
+    let memory = take(&message.id, message.memory)?;
+    Ok((message, body, memory))
 }
 
 /// Returns the response to a request of a session. Once begun, it is made also if the future is dropped: the
@@ -192,13 +248,14 @@ fn stopping() -> Refusal {
     refusal(status, "the server is stopping")
 }
 
-fn health(request: &Request<Incoming>, is_well: bool) -> BoxResponse {
+/// Answers a request for health.
+pub(super) fn health(request: &Request<Incoming>, is_well: Result<(), Refusal>) -> BoxResponse {
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return response(StatusCode::METHOD_NOT_ALLOWED, "use GET");
     }
     match is_well {
-        true => response(StatusCode::OK, "ok"),
-        false => *stopping(),
+        Ok(()) => response(StatusCode::OK, "ok"),
+        Err(refused) => *refused,
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::body::{Refusal, refusal};
+use super::body::{Refusal, refusal, retry_after};
 use super::config::HttpConfig;
 
 /// Header of a session.
@@ -172,13 +172,11 @@ impl Sessions {
         if count + others < self.max && own + others < self.max_of_instance {
             return Ok(opening);
         }
-        let mut refused = refusal(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many sessions are open",
-        );
-        let seconds = HeaderValue::from_static("10");
-        refused.headers_mut().insert(header::RETRY_AFTER, seconds);
-        Err(refused)
+        let text = "too many sessions are open";
+        Err(retry_after(
+            refusal(StatusCode::SERVICE_UNAVAILABLE, text),
+            10,
+        ))
     }
 
     /// Adds the session that a response names, and forgets those that have ended.

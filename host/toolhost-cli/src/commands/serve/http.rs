@@ -1,0 +1,91 @@
+//! The server over HTTP: it listens before the bundle is loaded.
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use toolhost::Sandbox;
+use toolhost_mcp::{BearerToken, HttpConfig, HttpError, HttpServer, McpServer, StartingServer};
+
+use super::{oauth, tokens};
+use crate::args::ServeArgs;
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::stop_request::StopRequest;
+use crate::terminal::{stderr, text};
+
+/// Listens, and answers that the server starts once it is awaited with what loads the bundle.
+pub(super) async fn listen(
+    args: &ServeArgs,
+    address: SocketAddr,
+) -> Result<StartingServer, Failure> {
+    let config = config(args, address)?;
+    let listening = StartingServer::listen(address, config).await;
+    listening.map_err(failure)
+}
+
+/// Returns what a server that starts is doing.
+pub(super) fn progress(sandbox: &Sandbox) -> impl Fn() -> String + Send + Sync + 'static {
+    let sandbox = sandbox.clone();
+    move || {
+        let prepared = sandbox.prepared_count();
+        let ready = prepared.compiled + prepared.cached + prepared.reused;
+        let components = text::counted(ready, "component");
+        format!("{components} of the bundle can be called")
+    }
+}
+
+/// Serves until the command is to stop.
+pub(super) async fn serve(
+    starting: StartingServer,
+    server: &McpServer,
+    settings: &Settings,
+    stop: &StopRequest,
+) -> Result<(), Failure> {
+    let http = HttpServer::start(starting, server).map_err(failure)?;
+    settings.note(&format!("listening on http://{}/mcp", http.address()));
+    let serving = http.run();
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        () = &mut serving => return Ok(()),
+        () = stop.received() => server.drain(),
+    }
+    serving.await;
+    Ok(())
+}
+
+fn config(args: &ServeArgs, address: SocketAddr) -> Result<HttpConfig, Failure> {
+    let mut config = HttpConfig::default();
+    config.default_instance.clone_from(&args.instance);
+    config.serve_paths = args.workdir.is_none();
+    config.allowed_hosts.extend(args.allow_host.iter().cloned());
+    config.allowed_origins.clone_from(&args.allow_origin);
+    config.oauth = oauth::config(args)?;
+    if let Some((origin, host)) = config.oauth.as_ref().and_then(oauth::origin_and_host) {
+        config.allowed_origins.push(origin);
+        config.allowed_hosts.push(host);
+    }
+    if let Some(path) = &args.tokens {
+        config.tokens = tokens::read(path)?;
+        if args.workdir.is_some() {
+            tokens::check_only_instance(&config.tokens, &args.instance, path)?;
+        }
+    } else if config.oauth.is_none() && !address.ip().is_loopback() {
+        let token = BearerToken::generate().context("a token cannot be generated")?;
+        // Also with --quiet: nobody could use the server.
+        stderr::write(&format!("the token of clients is {}", token.as_str()));
+        config.tokens.push(token);
+    }
+    Ok(config)
+}
+
+fn failure(error: HttpError) -> Failure {
+    match error {
+        HttpError::Bind { .. } => Failure::of(error).hint("Name another address with --http."),
+        HttpError::OAuth(_) => Failure::of(error)
+            .hint("Correct --oauth-issuer, --oauth-resource, --oauth-keys or --oauth-scope."),
+        // The library's enum may grow.
+        HttpError::Unprotected { .. } | _ => {
+            Failure::of(error).hint("Pass --tokens FILE, or name a loopback address with --http.")
+        }
+    }
+}
