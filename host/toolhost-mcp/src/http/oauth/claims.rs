@@ -5,8 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use data_encoding::BASE64URL_NOPAD;
 use serde::Deserialize;
 use serde_json::Value;
+use toolhost::tool::JsonLimits;
 
 use super::token_error::TokenError;
+
+/// Limits of the JSON of authorization servers and of tokens. Numbers in claims that are not read may be of any size.
+pub(super) const JSON: JsonLimits = JsonLimits::ANSWER.rounding_integers();
 
 /// Seconds by which the clocks of this machine and of the issuer may differ.
 const LEEWAY: f64 = 60.0;
@@ -49,7 +53,7 @@ pub(super) fn parse(text: &str) -> Result<UnverifiedToken<'_>, TokenError> {
     let decoded = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).ok();
     let parts = text.rsplit_once('.').and_then(|(message, signature)| {
         let (header, payload) = message.split_once('.')?;
-        let header: Header = serde_json::from_slice(&decoded(header)?).ok()?;
+        let header: Header = JSON.parse_bytes(&decoded(header)?).ok()?;
         Some(UnverifiedToken {
             header,
             message,
@@ -103,7 +107,7 @@ pub(super) struct Expected<'a> {
 impl Expected<'_> {
     /// Checks the claims of a token. Returns its subject.
     pub(super) fn subject_of(&self, token: &UnverifiedToken<'_>) -> Result<String, TokenError> {
-        let claims = serde_json::from_slice(&token.payload);
+        let claims = JSON.parse_bytes(&token.payload);
         let claims: Claims = claims.map_err(|_| TokenError::Malformed)?;
         if claims.iss.as_deref() != Some(self.issuer) {
             return Err(TokenError::Issuer);

@@ -8,7 +8,7 @@ use ring::signature::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::claims::{Header, UnverifiedToken};
+use super::claims::{Header, JSON, UnverifiedToken};
 
 /// Keys of a set that are used. Further ones are ignored.
 const KEYS_MAX: usize = 64;
@@ -51,7 +51,7 @@ struct Set {
 
 /// Reads the keys of a set that verify signatures. Keys of other kinds are left out.
 pub(super) fn keys_of(set: &[u8]) -> Vec<Key> {
-    let Ok(set) = serde_json::from_slice::<Set>(set) else {
+    let Ok(set) = JSON.parse_bytes::<Set>(set) else {
         return Vec::new();
     };
     let keys = set.keys.into_iter().filter_map(|key| {

@@ -15,7 +15,7 @@ use toolhost::{
     sandbox::Limits,
 };
 
-use super::claims::Header;
+use super::claims::{Header, JSON};
 use super::config::{OAuthConfig, OAuthConfigError, OAuthKeys, checked, checked_with_query};
 use super::jwk::{Key, keys_of};
 use super::token_error::TokenError;
@@ -226,7 +226,7 @@ impl FetchedKeys {
         let mut failed = FetchError::Metadata;
         for url in urls {
             match self.get(&url).await {
-                Ok(document) => match serde_json::from_slice::<Metadata>(&document) {
+                Ok(document) => match JSON.parse_bytes::<Metadata>(&document) {
                     // RFC 8414 §3.3.
                     Ok(metadata) if metadata.issuer == self.issuer => {
                         checked_with_query(&metadata.jwks_uri)?;
