@@ -224,21 +224,21 @@ fn the_files_of_a_case_have_a_total() {
 
 #[test]
 fn what_a_recording_names_again_and_again_is_looked_at_up_to_a_limit() {
-    let content = bytes(&[b'x'; 1 << 20]);
     let mut calls = opened(&[("a.txt", &[])]);
     for _ in 0..100 {
         calls.push((
             format!("{TYPES}descriptor.read"),
             json!([handle(2), 1 << 20, 0]),
-            json!({"ok": [content, false]}),
+            json!({"ok": [{"blob": "one"}, false]}),
         ));
     }
-    let (files, notes) = files_of(&calls);
-    assert_eq!(files.len(), 1);
-    assert!(
-        notes[0].contains("from host call 66 on is left out"),
-        "{notes:?}"
-    );
+    let mut recording = recording(&calls);
+    let content = data_encoding::BASE64.encode(&[b'x'; 1 << 20]);
+    recording.recording.blobs.insert("one".to_owned(), content);
+    let fixtures = Fixtures::of(&recording);
+    let note = &fixtures.notes[0];
+    assert!(note.contains("from host call 66 on is left out"), "{note}");
+    assert_eq!(fixtures.files().len(), 1);
 
     // Each is beneath the one before.
     let mut calls = opened(&[]);
