@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::ResourceName;
+use crate::http::{Host, HttpRule, METHOD_MAX, Origin, non_public_block, normalize_path};
 
 /// An operation that was denied because it is not granted.
 ///
@@ -29,7 +30,7 @@ pub enum Denial {
     OutsideWorkdir,
     /// A change of a read-only workdir.
     ReadOnly,
-    /// An HTTP request, with the rule that would allow it: `GET https://api.example.com/x`.
+    /// An HTTP request that no rule allows: its method, origin and path, such as `GET https://api.example.com/x`.
     HttpRequest(String),
     /// A request to an allowed host whose name resolves to an address that is not public.
     HttpNetwork {
@@ -87,8 +88,22 @@ impl fmt::Display for Denial {
 }
 
 impl Denial {
-    /// Returns the texts of the denials without details. The text of an HTTP request is `http: ` and
-    /// the rule that would allow it.
+    /// Returns the denial of an HTTP request. The guest chose the words: unusual characters are replaced by `?`, and a
+    /// long path is cut.
+    #[must_use]
+    pub fn of_request(method: &str, origin: &Origin, path: &str) -> Self {
+        let plain = |c: char| if is_plain(c) { c } else { '?' };
+        let method: String = method.chars().take(METHOD_MAX + 1).map(plain).collect();
+        let mut shown: String = normalize_path(path).unwrap_or_else(|| path.to_owned());
+        shown = shown.chars().take(PATH_MAX + 1).map(plain).collect();
+        if shown.len() > PATH_MAX {
+            shown.truncate(PATH_MAX);
+            shown.push('…');
+        }
+        Self::HttpRequest(format!("{method} {origin}{shown}"))
+    }
+
+    /// Returns the texts of the denials without details. The text of an HTTP request is `http: ` and the request.
     pub fn fixed_texts() -> impl Iterator<Item = String> {
         FIXED.iter().map(ToString::to_string)
     }
@@ -107,29 +122,84 @@ impl Denial {
         FIXED.into_iter().find(|known| known.to_string() == text)
     }
 
-    /// Returns the line of the policy that would grant the operation to a tool, or `None` if no policy can.
-    #[must_use]
-    pub fn policy_line(&self, tool: &ResourceName) -> Option<String> {
+    /// Returns the line of the policy that would grant exactly this operation to a tool.
+    ///
+    /// # Errors
+    /// [`NoLine`] says why there is none.
+    pub fn policy_line(&self, tool: &ResourceName) -> Result<String, NoLine> {
         match self {
             Self::AgentsCatalog
             | Self::AgentsList
             | Self::AgentsRequest
             | Self::AgentsSend
-            | Self::AgentsSpawn => Some(format!("tools: {{{tool}: {{agents: true}}}}")),
-            Self::ReadOnly => Some(format!("tools: {{{tool}: {{readOnly: false}}}}")),
-            Self::HttpRequest(rule) => Some(format!(
-                "tools: {{{tool}: {{http: {{allow: [\"{rule}\"]}}}}}}"
-            )),
-            Self::HttpNetwork { network, .. } => Some(format!(
-                "tools: {{{tool}: {{http: {{privateNetworks: [\"{network}\"]}}}}}}"
-            )),
+            | Self::AgentsSpawn => Ok(format!("tools: {{{tool}: {{agents: true}}}}")),
+            Self::ReadOnly => Ok(format!("tools: {{{tool}: {{readOnly: false}}}}")),
+            Self::HttpRequest(request) => {
+                let rule = exact_rule(request)?;
+                Ok(format!(
+                    "tools: {{{tool}: {{http: {{allow: [\"{rule}\"]}}}}}}"
+                ))
+            }
+            Self::HttpNetwork { .. } => Err(NoLine::NotPublic),
             Self::WriteProtected
             | Self::OutsideWorkdir
             | Self::NetworkDns
             | Self::NetworkTcp
-            | Self::NetworkUdp => None,
+            | Self::NetworkUdp => Err(NoLine::Never),
         }
     }
+}
+
+/// Why no line of a policy is suggested for a denied operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoLine {
+    /// No policy can grant it.
+    Never,
+    /// The host of the request is not public: an address of a private network, of this machine or of a metadata
+    /// service of a cloud. A policy may name it, but not because a tool asks for it.
+    NotPublic,
+    /// No rule allows this request and no other one: its path is ambiguous or too long to be quoted, or has a `*`.
+    NotExact,
+}
+
+/// Longest path in a denial, in bytes.
+const PATH_MAX: usize = 120;
+
+/// Names of machines that are not public, and of all names beneath them.
+const PRIVATE_NAMES: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "test"];
+
+/// Returns the rule that allows a request, and no other one.
+fn exact_rule(request: &str) -> Result<HttpRule, NoLine> {
+    let path = request
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split_once('/'));
+    if !path.is_some_and(|(_, path)| path.chars().all(is_plain)) {
+        return Err(NoLine::NotExact);
+    }
+    let rule = HttpRule::parse(request).map_err(|_| NoLine::NotExact)?;
+    match rule.exact_host() {
+        None => Err(NoLine::NotExact),
+        Some(Host::Address(address)) if non_public_block(*address).is_some() => {
+            Err(NoLine::NotPublic)
+        }
+        Some(Host::Name(name)) if is_private(name) => Err(NoLine::NotPublic),
+        Some(_) => Ok(rule),
+    }
+}
+
+/// Returns whether a name is one that the public DNS does not have.
+fn is_private(name: &str) -> bool {
+    let is_beneath = |zone: &&str| {
+        let above = name.strip_suffix(*zone);
+        above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+    };
+    !name.contains('.') || PRIVATE_NAMES.iter().any(|zone| is_beneath(&zone))
+}
+
+/// Whether a character of a request is quoted in messages.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/-._~%@:+,=".contains(c)
 }
 
 impl Serialize for Denial {
@@ -158,18 +228,127 @@ mod tests {
         assert_eq!(Denial::parse("network: carrier pigeon"), None);
     }
 
+    fn line(denial: &Denial) -> Result<String, NoLine> {
+        denial.policy_line(&ResourceName::parse("fetcher").unwrap())
+    }
+
     #[test]
-    fn names_the_line_that_would_allow_a_request() {
-        let tool = ResourceName::parse("fetcher").unwrap();
-        let line = |text: &str| Denial::parse(text).unwrap().policy_line(&tool);
+    fn only_the_narrowest_rule_for_a_public_host_is_suggested() {
+        let request = |method: &str, origin: &str, path: &str| {
+            Denial::of_request(method, &Origin::parse(origin).unwrap(), path)
+        };
+        let check = |method: &str, origin: &str, path: &str| {
+            let denial = request(method, origin, path);
+            let line = line(&denial).unwrap();
+            let rule = line.split('"').nth(1).unwrap();
+            assert_eq!(denial.to_string(), format!("http: {rule}"));
+            assert_eq!(
+                line,
+                format!("tools: {{fetcher: {{http: {{allow: [\"{rule}\"]}}}}}}")
+            );
+            let rule = HttpRule::parse(rule).unwrap();
+            let origin = Origin::parse(origin).unwrap();
+            assert!(rule.allows(method, &origin, path), "{rule}");
+            let more = format!("{path}x");
+            assert!(!rule.allows(method, &origin, &more), "{rule}");
+            let other = if method == "PUT" { "GET" } else { "PUT" };
+            assert!(!rule.allows(other, &origin, path), "{rule}");
+        };
+        check("GET", "https://a.example", "/v1/x");
+        check("POST", "https://a.example:8443", "/v1/%78");
+        check("DELETE", "http://93.184.216.34", "/");
+        check("PUT", "https://[2606:4700::1111]", "/a%2Cb");
+
+        let without = |method: &str, origin: &str, path: &str, shown: &str, why: NoLine| {
+            let denial = request(method, origin, path);
+            assert_eq!(denial.to_string(), format!("http: {shown}"));
+            assert_eq!(line(&denial), Err(why), "{shown}");
+            assert_eq!(Denial::parse(&denial.to_string()), Some(denial));
+        };
+        for origin in [
+            "http://169.254.169.254",
+            "http://[fd00:ec2::254]",
+            "http://100.100.100.200",
+            "http://168.63.129.16",
+            "http://127.0.0.1:8080",
+            "http://10.0.0.1",
+            "http://[::1]",
+            "http://localhost:3000",
+            "http://metadata.google.internal",
+            "http://printer.local",
+            "http://metadata",
+            "http://[::ffff:10.0.0.1]",
+        ] {
+            let shown = format!("GET {}/latest", Origin::parse(origin).unwrap());
+            let denial = request("GET", origin, "/latest");
+            assert_eq!(denial.to_string(), format!("http: {shown}"));
+            assert!(line(&denial).is_err(), "{shown}");
+        }
+        without(
+            "GET",
+            "http://10.0.0.1",
+            "/x",
+            "GET http://10.0.0.1/x",
+            NoLine::NotPublic,
+        );
+        let (long, cut) = (
+            format!("/{}", "x".repeat(PATH_MAX)),
+            format!("/{}", "x".repeat(PATH_MAX - 1)),
+        );
+        let host = "https://a.example";
+        without(
+            "GET",
+            host,
+            &long,
+            &format!("GET {host}{cut}…"),
+            NoLine::NotExact,
+        );
+        without(
+            "GET",
+            host,
+            "/a'`b",
+            &format!("GET {host}/a??b"),
+            NoLine::NotExact,
+        );
+        without(
+            "GET",
+            host,
+            "/a%3Bb",
+            &format!("GET {host}/a%3Bb"),
+            NoLine::NotExact,
+        );
+        without(
+            "GET",
+            host,
+            "/a/../b",
+            &format!("GET {host}/a/../b"),
+            NoLine::NotExact,
+        );
+        without(
+            "GET",
+            host,
+            "/a*",
+            &format!("GET {host}/a?"),
+            NoLine::NotExact,
+        );
+        without(
+            "pRoP",
+            host,
+            "/",
+            &format!("pRoP {host}/"),
+            NoLine::NotExact,
+        );
+        let without = |text: &str| line(&Denial::parse(text).unwrap()).unwrap_err();
         assert_eq!(
-            line("http: GET https://a.example/x").as_deref(),
-            Some("tools: {fetcher: {http: {allow: [\"GET https://a.example/x\"]}}}")
+            without("http: connect a.example in 10.0.0.0/8"),
+            NoLine::NotPublic
         );
         assert_eq!(
-            line("http: connect a.example in 10.0.0.0/8").as_deref(),
-            Some("tools: {fetcher: {http: {privateNetworks: [\"10.0.0.0/8\"]}}}")
+            without("http: GET https://a.example/[redacted:KEY]"),
+            NoLine::NotExact
         );
-        assert_eq!(line("network: tcp"), None);
+        assert_eq!(without("http: GET https://a.example"), NoLine::NotExact);
+        assert_eq!(without("http: https://a.example/x"), NoLine::NotExact);
+        assert_eq!(without("network: tcp"), NoLine::Never);
     }
 }

@@ -40,7 +40,7 @@ pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};
 pub use commit_condition::{CommitCondition, CommitConditionError};
 pub use context::ToolContext;
-pub use denial::Denial;
+pub use denial::{Denial, NoLine};
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
 pub use error_limits::{dropped_values, limit_error, limit_handler_error, normalise_error};
 pub use file_change::{

@@ -316,7 +316,7 @@ fn report(
     wall: Duration,
 ) -> CallReport {
     let memory_refused = match &outcome {
-        Ok(Outcome::Failed(error)) => out_of_memory(error, meter),
+        Ok(Outcome::Failed(_)) => out_of_memory(meter),
         Ok(Outcome::Output(_) | Outcome::Pending(_)) | Err(_) => None,
     };
     let host_calls = match &outcome {
@@ -329,6 +329,7 @@ fn report(
         disk_limit: meter.disk_limit(),
         just_denied: meter.was_just_denied(),
         memory_refused,
+        was_refused_memory: meter.was_refused_memory(),
         just_failed: meter.just_failed(),
         unauthorized: meter.take_unauthorized(),
         log: lock(&meter.log).take(),

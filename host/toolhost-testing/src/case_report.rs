@@ -69,8 +69,8 @@ impl CaseReport {
         }
     }
 
-    /// Returns each denied operation that the case does not expect and that a policy can grant, with the line
-    /// of the policy.
+    /// Returns each denied operation that the case does not expect and that one line of a policy grants, with
+    /// that line.
     #[must_use]
     pub fn policy_lines(&self) -> Vec<(&Denial, String)> {
         let Ok(tool) = ToolName::parse(self.case.tool()) else {
@@ -84,7 +84,7 @@ impl CaseReport {
         let denials = self.denials.iter();
         let denials = denials.filter(|denial| !expected.contains(&denial.to_string()));
         let lines = denials.filter_map(|denial| {
-            let line = denial.policy_line(tool.resource())?;
+            let line = denial.policy_line(tool.resource()).ok()?;
             Some((denial, line))
         });
         lines.collect()

@@ -6,5 +6,5 @@ pub use crate::catalog::provider::{ModelProvider, ProviderFinding};
 pub use crate::tool_access::ToolAccess;
 pub use toolhost_contract::{
     Denial, ExportName, JsonError, JsonLimits, JsonPlace, JsonSchemaObject, JsonShape, NameError,
-    SourceType, ToolContext, ToolSource,
+    NoLine, SourceType, ToolContext, ToolSource,
 };

@@ -1,11 +1,11 @@
 //! The rules that allow requests.
 
 use serde_json::json;
-use toolhost::{ToolStatus, tool::Denial};
+use toolhost::tool::Denial;
 use toolhost_tests::test_host::TestHost;
 
 use super::server::{Server, ok};
-use super::{answer, answers, error, fetch};
+use super::{WEB, Web, answer, answers, error, fetch};
 
 #[tokio::test]
 async fn a_request_that_a_rule_allows_is_answered() {
@@ -70,28 +70,54 @@ async fn a_request_without_a_rule_is_refused_before_any_connection() {
 }
 
 #[tokio::test]
-async fn the_denial_names_the_policy_line_that_allows_the_request() {
+async fn the_denial_names_the_policy_line_that_allows_exactly_the_request() {
     let server = Server::says(&ok("hello"));
-    let url = format!("{}/x", server.origin());
-    let tools: &[_] = &[("web", "fetch", &["run"] as &[&str])];
-    let test_host = TestHost::with_tools(tools, "").await;
-    let input = json!({"url": url, "then": "panic"});
-    let refused = test_host.call("web__run", input).await;
+    let address = ([127, 0, 0, 1], server.port()).into();
+    let url = "http://api.example.com/x";
+    let web = Web::answered_by(&json!({}), address).await;
+    let refused = web.fetch(json!({"url": url, "then": "panic"})).await;
     assert_eq!(server.accepted(), 0);
-    let error = refused.tool_error().unwrap();
-    assert_eq!(error.code.to_string(), "E_TOOL_DENIED", "{error:?}");
+    let denied = refused.tool_error().unwrap();
+    assert_eq!(denied.code.to_string(), "E_TOOL_DENIED", "{denied:?}");
     let line = format!("tools: {{web: {{http: {{allow: [\"GET {url}\"]}}}}}}");
-    let suggestion = error.suggestion.as_deref().unwrap();
+    let suggestion = denied.suggestion.as_deref().unwrap();
     assert!(
         suggestion.ends_with(&format!(
             "http: GET {url} (the policy may grant it with `{line}`)."
         )),
         "{suggestion}"
     );
-    let test_host = TestHost::with_tools(tools, &line).await;
-    let result = test_host.call("web__run", json!({"url": url})).await;
-    assert_eq!(result.status(), ToolStatus::Ok);
+    let web = Web::answered_by(&json!({"allow": [format!("GET {url}")]}), address).await;
+    let result = web.fetch(json!({"url": url})).await;
     assert_eq!(answer(&result)["body"], "hello");
+    for other in ["http://api.example.com/xy", "http://api.example.com:81/x"] {
+        let result = web.fetch(json!({"url": other})).await;
+        assert_eq!(error(&result), "ErrorCode::HttpRequestDenied", "{other}");
+    }
+}
+
+#[tokio::test]
+async fn no_rule_is_suggested_for_an_address_that_is_not_public() {
+    let server = Server::says(&ok("inside"));
+    let test_host = TestHost::with_tools(WEB, "").await;
+    for url in [
+        format!("{}/x", server.origin()),
+        format!("http://localhost:{}/x", server.port()),
+        "http://169.254.169.254/latest/meta-data".to_owned(),
+        "http://metadata.google.internal/computeMetadata/v1".to_owned(),
+    ] {
+        let refused = test_host
+            .call("web__run", json!({"url": url, "then": "panic"}))
+            .await;
+        let suggestion = refused.tool_error().unwrap().suggestion.clone().unwrap();
+        let reason = "no rule is suggested for an address that is not public";
+        assert!(
+            suggestion.ends_with(&format!("http: GET {url} ({reason}).")),
+            "{suggestion}"
+        );
+        assert!(!suggestion.contains("allow:"), "{suggestion}");
+    }
+    assert_eq!(server.accepted(), 0);
 }
 
 #[tokio::test]

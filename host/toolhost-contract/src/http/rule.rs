@@ -75,6 +75,17 @@ impl HttpRule {
         matches!(self.method.as_deref(), Some("GET" | "HEAD"))
     }
 
+    /// Returns the host if the rule allows one method, of one host, at one path.
+    #[must_use]
+    pub fn exact_host(&self) -> Option<&Host> {
+        let (Some(_), HostPattern::Exactly(host), PathPattern::Exactly(_)) =
+            (&self.method, &self.host, &self.path)
+        else {
+            return None;
+        };
+        Some(host)
+    }
+
     /// Parses a rule.
     ///
     /// # Errors

@@ -193,7 +193,12 @@ impl Meter {
     pub(crate) fn was_just_refused_memory(&self) -> bool {
         let refused = [&self.memory_refused, &self.pool_refused];
         let is_refused = refused.iter().any(|refused| refused.load(Relaxed));
-        is_refused && self.is_last(self.memory_refused_at.load(Relaxed))
+        is_refused && self.was_memory_refused_last()
+    }
+
+    /// Whether the guest did nothing more after it was refused memory, even if it got less.
+    pub(crate) fn was_memory_refused_last(&self) -> bool {
+        self.is_last(self.memory_refused_at.load(Relaxed))
     }
 
     /// Records an operation that failed.

@@ -86,6 +86,8 @@ pub struct CallReport {
     pub just_denied: bool,
     /// Why memory was refused, if the handler returned an error because of that.
     pub memory_refused: Option<SandboxError>,
+    /// Whether memory was refused at any time of the call.
+    pub was_refused_memory: bool,
     /// The last thing it did, but for printing and logging, if that failed in the host.
     pub just_failed: Option<FailedOperation>,
     /// The origins that answered 401 to a request on which the host had set a credential of

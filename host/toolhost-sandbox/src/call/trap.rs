@@ -5,7 +5,6 @@ use std::fmt;
 use std::str::Utf8Error;
 use std::sync::atomic::Ordering::Relaxed;
 
-use toolhost_contract::HandlerError;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::I32Exit;
 
@@ -61,7 +60,7 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxErr
         };
     }
     // Most guests trap where their memory cannot grow.
-    if let Some(refused) = memory_refused(meter).or_else(|| printed_memory(meter)) {
+    if let Some(refused) = memory_refused(meter) {
         return refused;
     }
     match trap {
@@ -72,22 +71,18 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxErr
     }
 }
 
-/// Returns the error of a guest that was refused memory, and got no other memory afterwards.
+/// Returns the error of a guest that crashed because it was refused memory: it got no other memory afterwards, or it
+/// did nothing more. What it printed does not count.
 fn memory_refused(meter: &Meter) -> Option<SandboxError> {
+    let limit = meter.limits.memory_bytes;
     if meter.memory_refused.load(Relaxed) {
-        let limit = meter.limits.memory_bytes;
         return Some(SandboxError::OutOfMemory { limit });
     }
-    let is_refused = meter.pool_refused.load(Relaxed);
-    is_refused.then_some(SandboxError::MemoryExhausted)
-}
-
-/// Returns the error of a guest that was refused memory, got less afterwards, and printed that it has too
-/// little, as StarlingMonkey does.
-fn printed_memory(meter: &Meter) -> Option<SandboxError> {
-    let limit = meter.limits.memory_bytes;
-    let is_cause = meter.was_refused_memory() && names_memory(&lock(&meter.stderr).text());
-    is_cause.then_some(SandboxError::OutOfMemory { limit })
+    if meter.pool_refused.load(Relaxed) {
+        return Some(SandboxError::MemoryExhausted);
+    }
+    let is_last = meter.was_memory_refused_last();
+    is_last.then_some(SandboxError::OutOfMemory { limit })
 }
 
 /// Classifies the end of a guest's process. Go ends it after a panic, and where memory is refused.
@@ -98,7 +93,7 @@ fn classify_exit(status: i32, meter: &Meter) -> SandboxError {
             printed: None,
         };
     }
-    if let Some(refused) = memory_refused(meter).or_else(|| printed_memory(meter)) {
+    if let Some(refused) = memory_refused(meter) {
         return refused;
     }
     let stderr = lock(&meter.stderr).text();
@@ -111,38 +106,14 @@ fn classify_exit(status: i32, meter: &Meter) -> SandboxError {
     }
 }
 
-/// Returns why memory was refused to a guest whose handler then returned this error, if that is the cause:
-/// the guest did nothing more, or the error names memory.
-pub(crate) fn out_of_memory(error: &HandlerError, meter: &Meter) -> Option<SandboxError> {
-    let names = || {
-        let name = error.name.as_deref();
-        names_memory(&error.message) || name.is_some_and(names_memory)
-    };
-    let is_cause = meter.was_just_refused_memory() || (meter.was_refused_memory() && names());
-    is_cause.then(|| {
-        memory_refused(meter).unwrap_or(SandboxError::OutOfMemory {
-            limit: meter.limits.memory_bytes,
-        })
-    })
-}
-
-/// How errors of runtimes name memory, in lower case.
-const MEMORY_WORDS: [&str; 10] = [
-    "memoryerror",
-    "out of memory",
-    "out-of-memory",
-    "outofmemory",
-    "memory allocation",
-    "allocate memory",
-    "allocation failed",
-    "allocation size overflow",
-    "not enough memory",
-    "bad_alloc",
-];
-
-fn names_memory(text: &str) -> bool {
-    let text = text.to_lowercase();
-    MEMORY_WORDS.iter().any(|words| text.contains(words))
+/// Returns why memory was refused to a guest whose handler then returned an error, if that is the cause: it got no
+/// other memory afterwards, and did nothing more.
+pub(crate) fn out_of_memory(meter: &Meter) -> Option<SandboxError> {
+    if meter.was_just_refused_memory() {
+        memory_refused(meter)
+    } else {
+        None
+    }
 }
 
 /// How the engine's error begins if a guest passed too much at once. Its type is private.
@@ -277,32 +248,37 @@ mod tests {
         );
         assert_eq!(exit("", 1, &meter()), format!("{ended} failure"));
         assert_eq!(exit("done\n", 0, &meter()), format!("{ended} success"));
-        let refused = meter();
-        refused.refuse_memory();
-        refused.memory_refused.store(false, Relaxed);
-        assert!(exit("fatal error: out of memory", 1, &refused).contains("bytes of memory"));
     }
 
     #[test]
-    fn an_error_of_a_handler_is_out_of_memory_where_the_host_refused_memory() {
-        let error = |message: &str| HandlerError::new(message);
-        let found = |error: &HandlerError, meter: &Meter| out_of_memory(error, meter).is_some();
-        // The words of a guest alone decide nothing.
-        assert!(!found(&error("out of memory"), &meter()));
+    fn facts_of_the_host_alone_make_a_call_out_of_memory() {
+        let words = "fatal error: out of memory: MemoryError: cannot allocate memory";
+        let crashes = |meter: &Meter| {
+            lock(&meter.stderr).write(words.as_bytes());
+            let exit = classify_trap(I32Exit(1).into(), meter);
+            let trap = classify_trap(Trap::UnreachableCodeReached.into(), meter);
+            let of_memory = [exit, trap].map(|it| matches!(it, SandboxError::OutOfMemory { .. }));
+            assert_eq!(of_memory[0], of_memory[1]);
+            of_memory[0]
+        };
+        let fails = |meter: &Meter| out_of_memory(meter).is_some();
+        let check = |meter: &Meter, fails_of: bool, crashes_of: bool| {
+            assert_eq!((fails(meter), crashes(meter)), (fails_of, crashes_of));
+        };
+        check(&meter(), false, false);
         let refused = meter();
         refused.refuse_memory();
-        assert!(found(&error("no"), &refused));
-        // It went on: then only its words relate the error to the memory.
+        check(&refused, true, true);
+        // It used its files: an error after that is one of its own.
         refused.goes_on();
-        assert!(!found(&error("no"), &refused));
-        assert!(found(&error("Cannot allocate memory"), &refused));
-        // It got less memory, with which it made its error.
+        check(&refused, false, true);
+        // It got less memory, with which it made its error, or printed that it crashes.
         let less = meter();
         less.refuse_memory();
         less.memory_refused.store(false, Relaxed);
-        assert!(!found(&error("no"), &less));
-        let mut python = error("");
-        python.name = Some("MemoryError".to_owned());
-        assert!(found(&python, &less));
+        check(&less, false, true);
+        // It got less memory and worked on with it, whatever it prints at its end.
+        less.goes_on();
+        check(&less, false, false);
     }
 }

@@ -56,6 +56,7 @@ pub(super) fn answer_of(
     let context = FailureContext {
         disk_limit: report.disk_limit,
         just_denied: report.just_denied,
+        was_refused_memory: report.was_refused_memory,
         denials: &report.usage.denials,
     };
     let error = explain(error, &context, name.resource(), locale);

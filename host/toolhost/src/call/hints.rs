@@ -1,6 +1,8 @@
 //! Adds causes to a failed call that the guest cannot see: a disk limit or a missing grant.
 
-use toolhost_contract::{Denial, ErrorCode, Locale, ResourceName, ToolError, ToolErrorCode};
+use toolhost_contract::{
+    Denial, ErrorCode, Locale, NoLine, ResourceName, ToolError, ToolErrorCode,
+};
 use toolhost_sandbox::DiskLimit;
 
 /// What the host recorded during a failed call.
@@ -9,6 +11,8 @@ pub(crate) struct FailureContext<'a> {
     pub(crate) disk_limit: Option<DiskLimit>,
     /// Whether the last host call was denied.
     pub(crate) just_denied: bool,
+    /// Whether memory was refused at any time.
+    pub(crate) was_refused_memory: bool,
     /// Operations denied for lack of a grant.
     pub(crate) denials: &'a [Denial],
 }
@@ -23,8 +27,11 @@ pub(crate) fn explain(
     if let Some(limit) = context.disk_limit {
         error = blame_disk_limit(error, limit, locale);
     }
-    if context.just_denied || (!context.denials.is_empty() && names_denial(&error.message)) {
+    if context.just_denied {
         error = blame_denial(error, locale);
+    }
+    if context.was_refused_memory && is_own(&error) && names_memory(&error.message) {
+        error = suggest_raising(error, "memoryBytes", locale);
     }
     let (outside, others): (Vec<Denial>, Vec<Denial>) = context
         .denials
@@ -59,13 +66,33 @@ fn suggest_path_within(error: &mut ToolError, locale: Locale) {
     suggest_also(error, within);
 }
 
-/// How languages report a denied file operation, in lower case. Some read files after it, such as the source
-/// for a traceback, so that the denial is not the last operation.
-const DENIAL_WORDS: [&str; 3] = ["not permitted", "permission denied", "permissionerror"];
+/// How errors of runtimes name memory, in lower case.
+const MEMORY_WORDS: [&str; 10] = [
+    "memoryerror",
+    "out of memory",
+    "out-of-memory",
+    "outofmemory",
+    "memory allocation",
+    "allocate memory",
+    "allocation failed",
+    "allocation size overflow",
+    "not enough memory",
+    "bad_alloc",
+];
 
-fn names_denial(message: &str) -> bool {
+/// Returns whether the guest's words name memory. They choose a suggestion, and no code.
+fn names_memory(message: &str) -> bool {
     let message = message.to_lowercase();
-    DENIAL_WORDS.iter().any(|words| message.contains(words))
+    MEMORY_WORDS.iter().any(|words| message.contains(words))
+}
+
+/// Returns whether an error is the guest's own failure, as opposed to a limit or a fault of the host.
+fn is_own(error: &ToolError) -> bool {
+    use ToolErrorCode::{Exit, Tool, Trap};
+    matches!(
+        error.code,
+        ErrorCode::Handler(_) | ErrorCode::Host(Tool | Trap | Exit)
+    )
 }
 
 /// Replaces the guest's own failure with `E_TOOL_DENIED`, as it was denied something. Keeps its message, and
@@ -142,19 +169,109 @@ fn describe_denials(denials: &[Denial], tool: &ResourceName, locale: Locale) -> 
     let granted_by = |denial: &Denial| denial.policy_line(tool);
     // Groups the operations that the same policy line would grant.
     let groups = denials.chunk_by(|one, next| granted_by(one) == granted_by(next));
-    let denied = groups.map(|group| {
+    let denied = groups.filter_map(|group| {
         let operations: Vec<String> = group.iter().map(ToString::to_string).collect();
-        let by = match (group.first().and_then(granted_by), locale) {
-            (Some(line), Locale::En) => format!("the policy may grant it with `{line}`"),
-            (Some(line), Locale::Ko) => format!("정책에 `{line}`를 쓰면 허용됩니다"),
-            (None, Locale::En) => "no policy grants it".to_owned(),
-            (None, Locale::Ko) => "어떤 정책으로도 허용되지 않습니다".to_owned(),
+        let by = match granted_by(group.first()?) {
+            Ok(line) => match locale {
+                Locale::En => format!("the policy may grant it with `{line}`"),
+                Locale::Ko => format!("정책에 `{line}`를 쓰면 허용됩니다"),
+            },
+            Err(why) => without_line(why, locale).to_owned(),
         };
-        format!("{} ({by})", operations.join(", "))
+        Some(format!("{} ({by})", operations.join(", ")))
     });
     let denied = denied.collect::<Vec<_>>().join("; ");
     (!denied.is_empty()).then(|| match locale {
         Locale::En => format!("The tool attempted operations that are not granted: {denied}."),
         Locale::Ko => format!("도구가 허용되지 않은 동작을 시도했습니다: {denied}."),
     })
+}
+
+/// Says why no policy line is suggested.
+fn without_line(why: NoLine, locale: Locale) -> &'static str {
+    match (why, locale) {
+        (NoLine::NotPublic, Locale::En) => "no rule is suggested for an address that is not public",
+        (NoLine::NotPublic, Locale::Ko) => "공개되지 않은 주소에는 규칙을 제안하지 않습니다",
+        (NoLine::NotExact, Locale::En) => "no rule allows this request alone",
+        (NoLine::NotExact, Locale::Ko) => "이 요청만 허용하는 규칙은 없습니다",
+        (_, Locale::En) => "no policy grants it",
+        (_, Locale::Ko) => "어떤 정책으로도 허용되지 않습니다",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(error: ToolError, context: &FailureContext<'_>) -> ToolError {
+        let tool = ResourceName::parse("web").unwrap();
+        explain(error, context, &tool, Locale::En)
+    }
+
+    #[test]
+    fn words_of_a_guest_choose_suggestions_and_no_codes() {
+        let denials = [Denial::ReadOnly];
+        for words in [
+            "no such city",
+            "PermissionError: Operation not permitted",
+            "Permission denied",
+            "MemoryError: out of memory",
+        ] {
+            for code in [
+                ToolErrorCode::Tool,
+                ToolErrorCode::Trap,
+                ToolErrorCode::Exit,
+            ] {
+                let error = || ToolError::host(code, words, Locale::En);
+                let context = |just_denied, was_refused_memory| FailureContext {
+                    disk_limit: None,
+                    just_denied,
+                    was_refused_memory,
+                    denials: &denials,
+                };
+                let later = explained(error(), &context(false, true));
+                assert_eq!(later.code, ErrorCode::Host(code), "{words}");
+                let suggestion = later.suggestion.unwrap();
+                assert!(suggestion.contains("readOnly: false"), "{suggestion}");
+                let names = words.contains("memory");
+                assert_eq!(suggestion.contains("memoryBytes"), names, "{suggestion}");
+                let unrefused = explained(error(), &context(false, false));
+                assert!(!unrefused.suggestion.unwrap().contains("memoryBytes"));
+                let last = explained(error(), &context(true, false));
+                assert_eq!(last.code, ErrorCode::Host(ToolErrorCode::Denied), "{words}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_denied_request_is_named_and_no_rule_for_an_address_that_is_not_public_is_suggested() {
+        let request = |text: &str| {
+            let denials = [Denial::HttpRequest(text.to_owned())];
+            let error = ToolError::host(ToolErrorCode::Tool, "no answer", Locale::En);
+            let context = FailureContext {
+                disk_limit: None,
+                just_denied: true,
+                was_refused_memory: false,
+                denials: &denials,
+            };
+            explained(error, &context).suggestion.unwrap()
+        };
+        let public = request("GET https://a.example/v1/x");
+        assert!(
+            public.ends_with(
+                "http: GET https://a.example/v1/x (the policy may grant it with \
+                 `tools: {web: {http: {allow: [\"GET https://a.example/v1/x\"]}}}`)."
+            ),
+            "{public}"
+        );
+        let metadata = request("GET http://169.254.169.254/latest");
+        assert!(
+            metadata.ends_with(
+                "http: GET http://169.254.169.254/latest \
+                 (no rule is suggested for an address that is not public)."
+            ),
+            "{metadata}"
+        );
+        assert!(!metadata.contains("allow:"), "{metadata}");
+    }
 }
