@@ -2,7 +2,9 @@
 //!
 //! Spec: requirements-v1 §12.6.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use toolhost_contract::http::Origin;
@@ -60,9 +62,11 @@ pub(super) async fn add_to(
 }
 
 /// Marks the tokens as expired that were sent to an origin which answered 401. The next call refreshes them, or
-/// asks the user to grant access again.
-pub(super) async fn reject(sent: &[SentToken], unauthorized: &[Origin], turn: &TurnScope) {
-    let Some(oauth) = &turn.agent().host.oauth else {
+/// asks the user to grant access again. The call does not wait for the database, as its
+/// deadline has no effect any more.
+pub(super) async fn reject(sent: Vec<SentToken>, unauthorized: &[Origin], turn: &TurnScope) {
+    let host = &turn.agent().host;
+    let Some(oauth) = &host.oauth else {
         return;
     };
     for SentToken { app, token } in sent {
@@ -73,9 +77,18 @@ pub(super) async fn reject(sent: &[SentToken], unauthorized: &[Origin], turn: &T
         {
             continue;
         }
-        let rejected = oauth.reject(app, turn.subject.as_deref(), token).await;
-        if let Err(error) = rejected {
-            tracing::warn!(app = %app.name, %error, "a token that a server refused is still used");
+        let (oauth, subject) = (oauth.clone(), turn.subject.clone());
+        let mut rejecting = Box::pin(async move {
+            let rejected = oauth.reject(&app, subject.as_deref(), &token).await;
+            if let Err(error) = rejected {
+                tracing::warn!(app = %app.name, %error, "a token that a server refused is still used");
+            }
+        });
+        // Polled once, it is in the queue of the database, before whatever the next call asks.
+        let first_poll =
+            poll_fn(|context| Poll::Ready(rejecting.as_mut().poll(context).is_ready()));
+        if !first_poll.await {
+            host.sandbox.spawn_own(rejecting);
         }
     }
 }

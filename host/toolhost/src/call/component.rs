@@ -123,7 +123,7 @@ impl<'a> ComponentRun<'a> {
         let recorded = report.recording.take();
         let host_calls = std::mem::take(&mut report.host_calls);
         if !report.unauthorized.is_empty() {
-            Box::pin(access_tokens::reject(&tokens, &report.unauthorized, turn)).await;
+            Box::pin(access_tokens::reject(tokens, &report.unauthorized, turn)).await;
         }
         let (answer, usage) = answer_of(report, tool, redactor, turn.locale());
         // Before the transaction ends: an output that does not fit is a failed call.
