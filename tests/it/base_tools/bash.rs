@@ -87,6 +87,27 @@ async fn a_script_in_the_workdir_runs_with_arguments() {
 }
 
 #[tokio::test]
+async fn a_script_has_the_variables_that_the_policy_grants() {
+    let policy = "tools: {bash: {env: {LANG: ko_KR.UTF-8, KEY: {secret: sk-12345}}}}";
+    let test_host = base(policy).await;
+    let script = "echo \"$LANG $HOME\"; test \"$KEY\" = sk-12345 && echo same; echo $KEY";
+    let result = test_host.call("bash__exec", command(script)).await;
+    assert_eq!(
+        output(&result)["stdout"],
+        "ko_KR.UTF-8 /\nsame\n[redacted:KEY]\n"
+    );
+    // Those of the arguments precede them.
+    let args = json!({"command": "echo $LANG", "env": {"LANG": "C"}});
+    let result = test_host.call("bash__exec", args).await;
+    assert_eq!(output(&result)["stdout"], "C\n");
+    let result = base("")
+        .await
+        .call("bash__exec", command("echo \"<$LANG>\""))
+        .await;
+    assert_eq!(output(&result)["stdout"], "<>\n");
+}
+
+#[tokio::test]
 async fn invalid_input_gives_an_error_that_names_the_problem() {
     let test_host = base("").await;
     fs::write(test_host.work.path("file"), [0xff, 0xfe]).unwrap();

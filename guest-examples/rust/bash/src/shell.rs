@@ -1,6 +1,7 @@
 //! One run of the interpreter, from its parameters to its result.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,9 @@ impl Shell {
             .limits(limits(timeout))
             .session_limits(SessionLimits::unlimited())
             .command_resolver(Arc::new(Missing));
+        for (name, value) in granted_variables() {
+            bash = bash.env(name, value);
+        }
         for (name, value) in settings.env {
             if !is_variable(&name) {
                 let error = ToolError::new(format!("env: not the name of a variable: `{name}`"));
@@ -180,6 +184,15 @@ fn limits(timeout: Duration) -> ExecutionLimits {
         .max_parser_operations(10_000_000)
         .max_stdout_bytes(8 << 20)
         .max_stderr_bytes(1 << 20)
+}
+
+/// Returns the variables that the operator's policy grants to this tool. A script cannot read other names.
+fn granted_variables() -> impl Iterator<Item = (String, String)> {
+    let variables = env::vars_os().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        is_variable(&name).then_some((name, value))
+    });
+    variables
 }
 
 /// Returns the folder to start in, from the workdir's root.
