@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolhost_contract::{JsonSchemaObject, Timestamp, ToolCatalogItem, text};
 
-pub use compare::{Drift, Grade};
+pub use compare::{AGENT, Drift, Grade};
 pub use server::ServerLock;
 
 use crate::yaml;
@@ -38,6 +38,9 @@ pub struct Lock {
     /// The Tools, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, LockedTool>,
+    /// What the policy grants to agents beside their Tools, a sentence each, by agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Vec<String>>,
     /// The MCP servers, by name. Their programs are outside the sandbox and not part of the lock.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp_servers: BTreeMap<String, LockedServer>,
@@ -90,10 +93,13 @@ pub struct Annotations {
     pub open_world_hint: bool,
 }
 
-/// An MCP server: its words without its bytes.
+/// An MCP server: how it is reached and what it says, without its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct LockedServer {
+    /// What the policy grants, a sentence each: the command or the URL, and what goes with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<String>,
     /// What the model reads, by the name of the tool.
     #[serde(default)]
     pub words: BTreeMap<String, Words>,

@@ -1,7 +1,7 @@
 //! Credentials for registries.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -78,11 +78,20 @@ impl DockerConfig {
     fn read(&self) -> Result<Option<Vec<u8>>, String> {
         let failed = |error: io::Error| format!("{}: {error}", self.path.display());
         let mut bytes = Vec::new();
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error)),
-        };
+        // A link to a file that does not exist is an error.
+        if let Err(error) = fs::symlink_metadata(&self.path)
+            && matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            )
+        {
+            return Ok(None);
+        }
+        // Opening a pipe would wait for its writer.
+        if !fs::metadata(&self.path).map_err(failed)?.is_file() {
+            return Err(format!("{} is not a regular file", self.path.display()));
+        }
+        let file = File::open(&self.path).map_err(failed)?;
         file.take(CONFIG_MAX + 1)
             .read_to_end(&mut bytes)
             .map_err(failed)?;
@@ -181,5 +190,17 @@ mod tests {
                 .unwrap_err()
                 .contains("larger")
         );
+    }
+
+    #[test]
+    fn only_a_name_that_nothing_has_holds_no_credentials() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        std::os::unix::fs::symlink("nothing", &path).unwrap();
+        assert!(DockerConfig::new(&path).find("ghcr.io").is_err());
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let refused = DockerConfig::new(&path).find("ghcr.io").unwrap_err();
+        assert!(refused.contains("not a regular file"), "{refused}");
     }
 }

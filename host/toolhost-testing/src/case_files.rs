@@ -161,7 +161,12 @@ fn list(folder: &Path, bundle: &Path) -> Result<Vec<PathBuf>, CaseFilesError> {
         source,
     };
     let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        // A link to a folder that does not exist is an error.
+        Err(error)
+            if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(folder).is_err() =>
+        {
+            return Ok(Vec::new());
+        }
         entries => entries.map_err(unreadable)?,
     };
     let dir = Path::new(".").join(directory(bundle)).canonicalize();

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use anyhow::{Context, anyhow};
 use serde_json::json;
 use toolhost::events::Timestamp;
-use toolhost::lock::{Drift, LOCK, Lock, LockError, LockedTool, Review};
+use toolhost::lock::{AGENT, Drift, LOCK, Lock, LockError, LockedTool, Review};
 use toolhost::text::escape_lines;
 
 use super::mcp_servers;
@@ -35,7 +35,12 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     let servers = mcp_servers::start(&loaded, settings).await?;
     let warnings = servers.warnings();
     let mut now = loaded.lock().clone();
-    now.mcp_servers = servers.locked();
+    let granted_servers = std::mem::replace(&mut now.mcp_servers, servers.locked());
+    for (name, server) in granted_servers {
+        if let Some(listed) = now.mcp_servers.get_mut(&name) {
+            listed.grants = server.grants;
+        }
+    }
     servers.close().await;
     let granted = loaded.mcp_servers().iter();
     let granted: Vec<&str> = granted
@@ -132,15 +137,25 @@ fn check(
     }
 }
 
-/// Puts the entry of one Tool or MCP server into the lock.
+/// Puts the entry of one Tool, MCP server or agent into the lock.
 fn update(lock: &mut Lock, now: &Lock, name: &str) -> Result<(), Failure> {
+    if let Some(agent) = name.strip_prefix(AGENT) {
+        let was = lock.agents.remove(agent).is_some();
+        let now = now.agents.get_key_value(agent);
+        lock.agents
+            .extend(now.map(|(agent, grants)| (agent.clone(), grants.clone())));
+        if was || now.is_some() {
+            return Ok(());
+        }
+    }
     let was = lock.tools.remove(name).is_some() | lock.mcp_servers.remove(name).is_some();
     let (tool, server) = (now.tools.get(name), now.mcp_servers.get(name));
     let tool = tool.map(|tool| (name.to_owned(), tool.clone()));
     let server = server.map(|server| (name.to_owned(), server.clone()));
     if !was && tool.is_none() && server.is_none() {
         let known = now.tools.keys().chain(now.mcp_servers.keys());
-        let known: Vec<&str> = known.map(String::as_str).collect();
+        let agents = now.agents.keys().map(|agent| format!("{AGENT}{agent}"));
+        let known: Vec<String> = known.cloned().chain(agents).collect();
         let error = anyhow!("neither the bundle nor the lock has a Tool or an MCP server '{name}'");
         return Err(Failure::from(error).hint(format!("The bundle has {}.", known.join(", "))));
     }
@@ -163,7 +178,9 @@ fn with_reviews(mut now: Lock, before: &Lock) -> Lock {
     }
     for (name, server) in &mut now.mcp_servers {
         let was = before.mcp_servers.get(name);
-        if let Some(was) = was.filter(|was| was.words == server.words) {
+        if let Some(was) =
+            was.filter(|was| was.words == server.words && was.grants == server.grants)
+        {
             server.reviewed_by = was.reviewed_by.clone();
         }
     }

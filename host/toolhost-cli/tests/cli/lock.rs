@@ -406,8 +406,15 @@ impl ServerSetup {
             env!("CARGO_MANIFEST_DIR"),
             "/../toolhost-mcp-client/tests/servers/scripted.py"
         );
-        let record = self.terminal.path("record");
-        let command = format!("[python3, {script}, {mode}, {}]", record.display());
+        let (record, mode_file) = (self.terminal.path("record"), self.terminal.path("mode"));
+        // The lock has the command, which stays the same.
+        self.terminal.write("mode", mode);
+        let shell = format!(
+            "exec python3 {script} $(cat {}) {}",
+            mode_file.display(),
+            record.display()
+        );
+        let command = format!("[sh, -c, '{shell}']");
         let server = format!(
             "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {{name: srv}}\n\
              spec: {{transport: {{stdio: {{command: {command}}}}}}}\n"
@@ -446,6 +453,90 @@ impl ServerSetup {
         let grades = drifts.map(|drift| drift["grade"].as_str().unwrap().to_owned());
         grades.collect()
     }
+}
+
+#[test]
+fn a_lock_binds_what_the_policy_grants_to_agents_and_to_mcp_servers() {
+    let setup = Setup::new();
+    for policy in [
+        "registryDirectCall: true",
+        "agents: {default: {changesets: true}}",
+        "agents: {default: {changesets: [goondan.yaml]}}",
+    ] {
+        setup.policy(policy);
+        let checked = setup.lock(&["--check"]).exits(1);
+        assert!(
+            checked
+                .stdout
+                .starts_with("Agent/default: new-grant: grants\n  + "),
+            "{checked:?}"
+        );
+        let args = ["tool__run", "--args", r#"{"path": "x"}"#];
+        let called = setup.run("call", &args).exits(2);
+        assert!(
+            words(&called.stderr).contains("Agent/default: grants differs"),
+            "{called:?}"
+        );
+        assert_eq!(called.stdout, "");
+    }
+    setup.lock(&["--update", "Agent/default"]).exits(0);
+    assert!(
+        setup.text().contains("changes goondan.yaml of the bundle"),
+        "{}",
+        setup.text()
+    );
+    setup.run("check", &[]).exits(0);
+    setup.policy("agents: {default: {changesets: [goondan.yaml, tools/]}}");
+    setup.run("check", &[]).exits(1);
+    setup.policy("{}");
+    let checked = setup.lock(&["--check"]).exits(1);
+    assert!(
+        checked.stdout.starts_with("Agent/default: less: grants"),
+        "{checked:?}"
+    );
+
+    // Another command starts no process before it was reviewed, also if the manifest and the policy have the same.
+    let setup = ServerSetup {
+        terminal: Terminal::new(),
+    };
+    setup.mode("ok");
+    setup.run("lock", &[]).exits(0);
+    setup.run("check", &[]).exits(0);
+    let started = setup.terminal.path("started");
+    let other = format!("touch {}; exec python3", started.display());
+    for file in ["policy.yaml", "bundle/goondan.yaml"] {
+        let text = fs::read_to_string(setup.terminal.path(file)).unwrap();
+        setup
+            .terminal
+            .write(file, text.replace("exec python3", &other));
+    }
+    let refused = setup.run("check", &[]).exits(1);
+    assert!(
+        words(&refused.stderr).contains("McpServer/srv: grants differs from the lock (new-grant)"),
+        "{refused:?}"
+    );
+    assert_eq!(setup.run("list", &[]).stdout, "");
+    assert!(!started.exists());
+}
+
+#[test]
+fn a_lock_that_is_a_link_to_nothing_is_no_absent_lock() {
+    let setup = Setup::new();
+    let lock = setup.terminal.path("bundle/toolhost.lock");
+    fs::remove_file(&lock).unwrap();
+    setup.run("check", &[]).exits(0);
+    std::os::unix::fs::symlink("nothing", &lock).unwrap();
+    let args = ["tool__run", "--args", r#"{"path": "x"}"#];
+    let called = setup.run("call", &args).exits(2);
+    assert!(
+        called
+            .stderr
+            .contains("a link to a file that does not exist"),
+        "{called:?}"
+    );
+    assert_eq!(called.stdout, "");
+    setup.lock(&["--check"]).exits(2);
+    setup.lock(&[]).exits(2);
 }
 
 #[test]

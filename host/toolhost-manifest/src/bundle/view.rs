@@ -115,6 +115,23 @@ impl BundleFolder {
         }
     }
 
+    /// Reads a file as [`Self::read`] does. Returns `None` only where nothing has its name: a link to a file that does
+    /// not exist is an error.
+    pub(super) fn read_optional(
+        &self,
+        path: &Path,
+        max: u64,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        match self.read(path, max) {
+            Err(ReadError::NotFound) if self.has(path) => {
+                let found = "a link to a file that does not exist";
+                Err(ReadError::NotAFile { found })
+            }
+            Err(ReadError::NotFound) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
     fn replaces(&self, path: &Path) -> bool {
         matches!(self.view.files.get(path), Some(Some(_)))
     }
@@ -190,6 +207,29 @@ mod tests {
         check(
             "new/../../own/a",
             Err("the path leaves the bundle's directory"),
+        );
+    }
+
+    #[test]
+    fn only_a_name_that_nothing_has_is_an_absent_file() {
+        let (top, folder) = folder(&[]);
+        let own = top.path().join("own");
+        let read = |name: &str| folder.read_optional(Path::new(name), 100);
+        assert_eq!(read("a").unwrap().as_deref(), Some(&b"own"[..]));
+        assert_eq!(read("absent").unwrap(), None);
+        for (name, target) in [
+            ("dangling", "nothing"),
+            ("beneath", "a/b"),
+            ("loop", "loop"),
+        ] {
+            std::os::unix::fs::symlink(target, own.join(name)).unwrap();
+            assert!(read(name).is_err(), "{name}");
+        }
+        assert!(read("tools").is_err(), "a folder");
+        let error = read("dangling").unwrap_err().to_string();
+        assert!(
+            error.contains("a link to a file that does not exist"),
+            "{error}"
         );
     }
 }

@@ -9,6 +9,9 @@ use toolhost_contract::text;
 use super::schema_change::{self, SchemaChange};
 use super::{Lock, LockedTool, Words};
 
+/// What the name of an agent begins with in a difference: Tools and MCP servers have names without `/`.
+pub const AGENT: &str = "Agent/";
+
 /// What kind of difference it is, the most severe last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -83,7 +86,7 @@ impl serde::Serialize for Grade {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Drift {
-    /// The Tool or the MCP server.
+    /// The Tool, the MCP server, or the agent as `Agent/NAME`.
     pub name: String,
     /// What differs, such as `description of notes__count`.
     pub what: String,
@@ -124,7 +127,14 @@ struct Differences<'a> {
     found: Vec<Drift>,
 }
 
-impl Differences<'_> {
+impl<'a> Differences<'a> {
+    fn of(name: &'a str) -> Self {
+        Self {
+            name,
+            found: Vec::new(),
+        }
+    }
+
     fn add(
         &mut self,
         grade: Grade,
@@ -443,17 +453,21 @@ fn without_digest(source: &str) -> &str {
     }
 }
 
+/// Returns the names that either of two maps has.
+fn names_in<'a, T>(
+    before: &'a BTreeMap<String, T>,
+    after: &'a BTreeMap<String, T>,
+) -> BTreeSet<&'a String> {
+    before.keys().chain(after.keys()).collect()
+}
+
 impl Lock {
     /// Returns the differences between this lock and the tools that are there, by name; of each Tool the gravest first.
     #[must_use]
     pub fn compare(&self, now: &Self) -> Vec<Drift> {
         let mut all = Vec::new();
-        let names: BTreeSet<&String> = self.tools.keys().chain(now.tools.keys()).collect();
-        for name in names {
-            let mut differences = Differences {
-                name,
-                found: Vec::new(),
-            };
+        for name in names_in(&self.tools, &now.tools) {
+            let mut differences = Differences::of(name);
             match (self.tools.get(name), now.tools.get(name)) {
                 (Some(before), Some(after)) => differences.tool(before, after),
                 (None, Some(new)) => {
@@ -466,23 +480,20 @@ impl Lock {
             }
             all.extend(sorted(differences.found));
         }
-        let names: BTreeSet<&String> = self
-            .mcp_servers
-            .keys()
-            .chain(now.mcp_servers.keys())
-            .collect();
-        for name in names {
-            let mut differences = Differences {
-                name,
-                found: Vec::new(),
-            };
-            let words = |lock: &Self| {
-                lock.mcp_servers
-                    .get(name)
-                    .map(|server| server.words.clone())
-                    .unwrap_or_default()
-            };
-            differences.words(&words(self), &words(now));
+        for name in names_in(&self.agents, &now.agents) {
+            let prefixed = format!("{AGENT}{name}");
+            let mut differences = Differences::of(&prefixed);
+            let grants = |lock: &Self| lock.agents.get(name).cloned().unwrap_or_default();
+            let (was, is) = (grants(self), grants(now));
+            differences.list("grants", Grade::NewGrant, &was, &is);
+            all.extend(sorted(differences.found));
+        }
+        for name in names_in(&self.mcp_servers, &now.mcp_servers) {
+            let mut differences = Differences::of(name);
+            let server = |lock: &Self| lock.mcp_servers.get(name).cloned().unwrap_or_default();
+            let (was, is) = (server(self), server(now));
+            differences.list("grants", Grade::NewGrant, &was.grants, &is.grants);
+            differences.words(&was.words, &is.words);
             all.extend(sorted(differences.found));
         }
         all
@@ -496,10 +507,7 @@ pub(super) fn words_of_tool(
     before: Option<&Words>,
     now: &Words,
 ) -> Vec<Drift> {
-    let mut differences = Differences {
-        name,
-        found: Vec::new(),
-    };
+    let mut differences = Differences::of(name);
     let of = |words: Option<&Words>| {
         let words = words.map(|words| (tool.to_owned(), words.clone()));
         words.into_iter().collect()

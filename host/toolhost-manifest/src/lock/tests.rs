@@ -29,6 +29,7 @@ fn lock() -> Lock {
         }),
     };
     let server = LockedServer {
+        grants: vec!["starts [npx, web]".to_owned()],
         words: BTreeMap::from([(
             "web__fetch".to_owned(),
             Words::of(Some("Fetches"), None, None),
@@ -38,6 +39,8 @@ fn lock() -> Lock {
     let mut lock = Lock::new();
     lock.tools.insert("notes".to_owned(), tool);
     lock.mcp_servers.insert("web".to_owned(), server);
+    let changes = "changes tools/ of the bundle".to_owned();
+    lock.agents.insert("coder".to_owned(), vec![changes]);
     lock
 }
 
@@ -211,9 +214,54 @@ fn a_server_that_changes_its_words_or_adds_a_tool_differs() {
     assert_eq!(found[1].before.as_deref(), Some("Fetches"));
     let mut without = lock();
     without.mcp_servers.clear();
+    let of_new_server = without.compare(&lock());
+    let grades: Vec<_> = of_new_server.iter().map(|drift| drift.grade).collect();
     assert_eq!(
-        without.compare(&lock()).len(),
-        1,
+        grades,
+        [Grade::NewGrant, Grade::NewTool],
         "a server that the lock does not have"
+    );
+}
+
+#[test]
+fn grants_of_agents_and_of_mcp_servers_are_compared() {
+    let check = |change: &dyn Fn(&mut Lock),
+                 expected: &[(&str, &str, Option<&str>, Option<&str>)]| {
+        let mut now = lock();
+        change(&mut now);
+        let drifts = lock().compare(&now);
+        let shown = drifts.iter().map(|drift| {
+            assert_eq!(drift.what, "grants");
+            let (before, after) = (drift.before.as_deref(), drift.after.as_deref());
+            (drift.name.as_str(), drift.grade.as_str(), before, after)
+        });
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
+    };
+    let tools = Some("changes tools/ of the bundle");
+    let all = Some("changes all files of the bundle");
+    check(&|_| {}, &[]);
+    check(
+        &|now| {
+            now.agents
+                .get_mut("coder")
+                .unwrap()
+                .push(all.unwrap().to_owned())
+        },
+        &[("Agent/coder", "new-grant", None, all)],
+    );
+    check(
+        &|now| now.agents.clear(),
+        &[("Agent/coder", "less", tools, None)],
+    );
+    // A lock that was written before grants of agents were in it.
+    let mut before = lock();
+    before.agents.clear();
+    assert_eq!(before.compare(&lock())[0].grade, Grade::NewGrant);
+    check(
+        &|now| now.mcp_servers.get_mut("web").unwrap().grants = vec!["starts [sh]".to_owned()],
+        &[
+            ("web", "new-grant", None, Some("starts [sh]")),
+            ("web", "less", Some("starts [npx, web]"), None),
+        ],
     );
 }

@@ -1,20 +1,42 @@
-//! Compares the tools of a bundle with its lock.
+//! Compares the tools of a bundle, and what the policy grants, with its lock.
+
+mod grants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolhost_contract::{
-    Grants, Limits, ResourceName, ToolErrorCode, ToolResource, WorkdirAccess, WorkdirChanges,
-};
+use toolhost_contract::{Limits, ResourceName, ToolErrorCode};
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle, Place};
-use toolhost_manifest::lock::{Annotations, Drift, Lock, LockedTool, ServerLock};
+use toolhost_manifest::lock::{
+    AGENT, Annotations, Drift, Grade, Lock, LockedServer, LockedTool, ServerLock,
+};
 use toolhost_manifest::policy::Policy;
 
 use super::register::Found;
+use crate::loaded_bundle::GrantedMcpServer;
 use crate::tool_access::ToolAccess;
 
-/// Returns the lock that describes the tools as they are.
-pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
+/// Returns the lock that describes the tools and the grants as they are, without the words of MCP servers.
+pub(super) fn now(
+    policy: &Policy,
+    open: &OpenBundle,
+    found: &Found,
+    servers: &[GrantedMcpServer],
+) -> Lock {
     let mut lock = Lock::new();
+    for server in servers {
+        let locked = LockedServer {
+            grants: grants::of_server(server),
+            ..LockedServer::default()
+        };
+        let name = server.resource.metadata.name.to_string();
+        lock.mcp_servers.insert(name, locked);
+    }
+    for agent in agents(open) {
+        let sentences = grants::of_agent(policy, &agent);
+        if !sentences.is_empty() {
+            lock.agents.insert(agent, sentences);
+        }
+    }
     for tool in open.bundle().tools() {
         let name = tool.metadata.name.as_str();
         let mut components = found.components.iter();
@@ -47,7 +69,7 @@ pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
                 open_world_hint: access.network,
             };
             locked.annotations.insert(agent.clone(), annotations);
-            let sentences = grants_of(policy, &agent, tool, &grants);
+            let sentences = grants::of_tool(policy, open, &agent, tool, &grants);
             locked.grants.insert(agent.clone(), sentences);
             let changed = changed_limits(&limits);
             if !changed.is_empty() {
@@ -57,6 +79,16 @@ pub(super) fn now(policy: &Policy, open: &OpenBundle, found: &Found) -> Lock {
         lock.tools.insert(name.to_owned(), locked);
     }
     lock
+}
+
+/// The names of the agents.
+fn agents(open: &OpenBundle) -> Vec<String> {
+    let agents = open.bundle().agents();
+    if agents.is_empty() {
+        return vec![IMPLICIT_AGENT.to_owned()];
+    }
+    let names = agents.iter().map(|agent| agent.metadata.name.to_string());
+    names.collect()
 }
 
 /// The agents whose tools include this Tool.
@@ -69,63 +101,6 @@ fn agents_with(open: &OpenBundle, tool: &ResourceName) -> BTreeSet<String> {
         .iter()
         .filter(|agent| agent.spec.tools.contains(tool));
     with.map(|agent| agent.metadata.name.to_string()).collect()
-}
-
-/// What the policy grants, a sentence each, without secrets.
-fn grants_of(policy: &Policy, agent: &str, of: &ToolResource, grants: &Grants) -> Vec<String> {
-    let tool = &of.metadata.name;
-    let mut sentences = vec!["reads the workdir".to_owned()];
-    match (grants.workdir, policy.workdir_changes(agent, tool)) {
-        (WorkdirAccess::ReadOnly, _) => {}
-        (WorkdirAccess::ReadWrite, WorkdirChanges::Direct) => {
-            sentences.push("writes the workdir".to_owned());
-        }
-        (WorkdirAccess::ReadWrite, changes) => {
-            let conditions = conditions(policy, agent, of);
-            sentences.push(format!(
-                "writes the workdir ({}{conditions})",
-                changes.as_str()
-            ));
-        }
-    }
-    let mut with_secrets = grants.clone();
-    policy
-        .resolve_credentials(agent, tool)
-        .add_to(&mut with_secrets);
-    if let Some(http) = &with_secrets.http {
-        sentences.extend(http.allow.iter().map(|rule| format!("sends {rule}")));
-        let networks = http.private_networks.iter();
-        sentences.extend(networks.map(|network| format!("reaches {network}")));
-        let headers = http.credentials.iter();
-        sentences.extend(headers.map(|credential| format!("sends the header {credential}")));
-    }
-    for (name, _) in &with_secrets.env {
-        let is_plain = grants.env.iter().any(|(plain, _)| plain == name);
-        let kind = if is_plain { "variable" } else { "secret" };
-        sentences.push(format!("has the {kind} {name}"));
-    }
-    if policy.grants_agents(agent, tool) {
-        sentences.push("asks other agents".to_owned());
-    }
-    let apps = policy.oauth_of(agent, tool);
-    sentences.extend(apps.iter().map(|grant| {
-        let scopes = grant
-            .scopes
-            .as_ref()
-            .map_or_else(String::new, |scopes| format!(" for {}", scopes.join(", ")));
-        format!("uses accounts of {}{scopes}", grant.app)
-    }));
-    sentences
-}
-
-/// Returns which outputs of each export mean that its changes are kept, such as ``, of exec if `/exitCode` is 0``.
-fn conditions(policy: &Policy, agent: &str, tool: &ToolResource) -> String {
-    let exports = tool.spec.exports.iter().filter_map(|export| {
-        let of_export = export.commit_when.as_ref();
-        let when = policy.commit_when(agent, &tool.metadata.name, of_export)?;
-        Some(format!(", of {} if {when}", export.name))
-    });
-    exports.collect()
 }
 
 fn changed_limits(limits: &Limits) -> BTreeMap<String, String> {
@@ -153,8 +128,8 @@ pub(super) fn read(policy: &Policy, open: &OpenBundle) -> Result<Option<Lock>, B
     Ok(lock)
 }
 
-/// Returns a finding for each difference of the Tools from the bundle's lock: an error if the policy says that it stops
-/// the load. MCP servers are compared when they list their tools.
+/// Returns a finding for each difference of the Tools and of the grants from the bundle's lock: an error if the policy
+/// says that it stops the load. The tools of MCP servers are compared when they list them.
 pub(super) fn check(
     policy: &Policy,
     open: &OpenBundle,
@@ -162,7 +137,12 @@ pub(super) fn check(
     now: &Lock,
 ) -> Vec<Diagnostic> {
     let mut lock = lock.clone();
-    lock.mcp_servers.clear();
+    // Their words are compared when they list their tools; those that are not granted are not started.
+    lock.mcp_servers
+        .retain(|name, _| now.mcp_servers.contains_key(name));
+    for server in lock.mcp_servers.values_mut() {
+        server.words.clear();
+    }
     // What did not load has a finding of its own.
     let declared = open.bundle().tools();
     lock.tools.retain(|name, _| {
@@ -172,13 +152,13 @@ pub(super) fn check(
                 .all(|tool| tool.metadata.name.as_str() != name)
     });
     let mut findings = Vec::new();
+    let stops = &policy.lock().stops;
     if policy.packages().is_none() && lock.has_signers() {
         let message = "the lock has signers of packages, which the policy does not verify: it has no key `packages`";
         let place = Place::file(open.name());
-        let finding = Diagnostic::warning(ToolErrorCode::ConfigLock, place, message);
+        let finding = graded(stops.contains(&Grade::Signer), place, message.to_owned());
         findings.push(finding.with_help("Pass the policy that names the signers, with --policy."));
     }
-    let stops = &policy.lock().stops;
     let drifts = policy.differences(lock, now.clone()).into_iter();
     findings.extend(drifts.map(|drift| finding(open, &drift, stops.contains(&drift.grade))));
     findings
@@ -192,17 +172,27 @@ pub(super) fn of_server(policy: &Policy, lock: &Lock, server: &ResourceName) -> 
 }
 
 fn finding(open: &OpenBundle, drift: &Drift, stops: bool) -> Diagnostic {
+    let name = drift.name.as_str();
     let mut tools = open.bundle().tools().iter();
-    let tool = tools.find(|tool| tool.metadata.name.as_str() == drift.name);
-    let place = tool.map_or_else(|| Place::file(open.name()), |tool| open.entry_place(tool));
-    let message = format!("tool {}: {drift}", drift.name);
-    let help = format!(
-        "`toolhost lock --check` prints the whole difference; after a review: toolhost lock BUNDLE --policy FILE --update {}, with the same policy.",
-        drift.name
-    );
-    let finding = match stops {
-        true => Diagnostic::error(ToolErrorCode::ConfigLock, place, message),
-        false => Diagnostic::warning(ToolErrorCode::ConfigLock, place, message),
+    let tool = tools.find(|tool| tool.metadata.name.as_str() == name);
+    let mut servers = open.bundle().mcp_servers().iter();
+    let server = servers.find(|(server, _)| server.metadata.name.as_str() == name);
+    let (place, what) = match (tool, server) {
+        (Some(tool), _) => (open.entry_place(tool), format!("tool {name}")),
+        (None, Some((_, place))) => (place.clone(), format!("McpServer/{name}")),
+        (None, None) if name.starts_with(AGENT) => (Place::file(open.name()), name.to_owned()),
+        (None, None) => (Place::file(open.name()), format!("tool {name}")),
     };
-    finding.with_help(help)
+    let help = format!(
+        "`toolhost lock --check` prints the whole difference; after a review: toolhost lock BUNDLE --policy FILE --update {name}, with the same policy."
+    );
+    graded(stops, place, format!("{what}: {drift}")).with_help(help)
+}
+
+fn graded(stops: bool, place: Place, message: String) -> Diagnostic {
+    if stops {
+        Diagnostic::error(ToolErrorCode::ConfigLock, place, message)
+    } else {
+        Diagnostic::warning(ToolErrorCode::ConfigLock, place, message)
+    }
 }

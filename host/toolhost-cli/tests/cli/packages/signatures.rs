@@ -224,7 +224,15 @@ fn another_signer_of_the_same_bytes_differs_from_the_lock() {
     }
     let after = fs::read_to_string(terminal.path("bundle/toolhost.lock")).unwrap();
     assert_eq!(after, lock);
-    let ran = under(&terminal, &["check"], &unsigned).exits(0);
+    let ran = under(&terminal, &["check"], &unsigned).exits(1);
+    assert!(
+        ran.stderr.contains("the lock has signers of packages"),
+        "{}",
+        ran.stderr
+    );
+    call_under(&terminal, &unsigned).exits(2);
+    let lenient = terminal.write("lenient.yaml", "lock: [bytes]");
+    let ran = under(&terminal, &["check"], &lenient).exits(0);
     assert!(
         ran.stderr.contains("the lock has signers of packages"),
         "{}",

@@ -6,12 +6,11 @@ use toolhost_contract::ToolErrorCode;
 
 use super::OpenBundle;
 use crate::bundle::manifests::shown;
-use crate::bundle::read::ReadError;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lock::{LOCK, LOCK_BYTES_MAX, Lock, LockError};
 
 impl OpenBundle {
-    /// Reads `toolhost.lock` beside the manifest. Returns none if there is none.
+    /// Reads `toolhost.lock` beside the manifest. Returns `None` only where nothing has its name.
     ///
     /// # Errors
     /// A finding, if the lock cannot be read.
@@ -22,10 +21,9 @@ impl OpenBundle {
             let finding = Diagnostic::error(ToolErrorCode::ConfigLock, Place::file(&path), message);
             Box::new(finding.with_help(LockError::HELP))
         };
-        let bytes = match self.folder.read(Path::new(LOCK), LOCK_BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(ReadError::NotFound) => return Ok(None),
-            Err(error) => return Err(unusable(error.to_string())),
+        let read = self.folder.read_optional(Path::new(LOCK), LOCK_BYTES_MAX);
+        let Some(bytes) = read.map_err(|error| unusable(error.to_string()))? else {
+            return Ok(None);
         };
         let text = String::from_utf8(bytes).map_err(|error| unusable(error.to_string()))?;
         let lock = Lock::parse(&text).map_err(|error| unusable(error.to_string()))?;
