@@ -4,10 +4,12 @@ mod auth;
 mod bundle;
 mod docs;
 mod help;
+mod instances;
 mod lock;
 mod mcp;
 mod packages;
 mod parse;
+mod policy;
 mod replay;
 mod rpc;
 mod serve;
@@ -29,6 +31,7 @@ use crate::toolchains::Engine;
 pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeArgs};
 use bundle::BUNDLE;
 pub(crate) use docs::DocsArgs;
+pub(crate) use instances::{InstancesAction, InstancesArgs, RemoveArgs};
 pub(crate) use lock::LockArgs;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
 pub(crate) use packages::{AddArgs, PublishArgs, SignArgs, UpdateArgs, VendorArgs, VerifyArgs};
@@ -137,6 +140,9 @@ pub(crate) enum Command {
     /// Undo a call that was a transaction: restore the files that it changed
     #[command(after_long_help = help::UNDO)]
     Undo(UndoArgs),
+    /// List the instances that have workspaces, or remove one
+    #[command(after_long_help = instances::HELP)]
+    Instances(InstancesArgs),
     /// Play a script: agents that call tools and each other, without a model
     #[command(after_long_help = help::PLAY)]
     Play(PlayArgs),

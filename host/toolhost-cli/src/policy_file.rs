@@ -10,6 +10,8 @@ use toolhost::{Policy, credentials::SecretSource, manifest::YamlSource};
 use crate::environment;
 use crate::failure::Failure;
 use crate::files;
+use crate::settings::Settings;
+use crate::terminal::{Verbosity, text};
 
 /// Largest policy file, in bytes.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
@@ -25,6 +27,34 @@ const OPERATORS_ONLY: &str = "only the operator may, with --policy";
 
 /// The hint that follows.
 const USE_OPTION: &str = "Read the policy, and pass it with --policy if you agree.";
+
+/// The variable that names the policy of commands without `--policy`.
+const VARIABLE: &str = "TOOLHOST_POLICY";
+
+/// Sets the policy of a command that was started without `--policy`, and notes which one it uses with `-v`. No other
+/// place is searched: a policy beside a bundle may be a stranger's.
+pub(crate) fn choose(policy: &mut Option<PathBuf>, settings: &Settings) -> Result<(), Failure> {
+    let origin = if policy.is_some() {
+        "--policy"
+    } else if let Some(path) = environment::value(VARIABLE).map(PathBuf::from) {
+        if !path.is_absolute() {
+            let error = anyhow!("{VARIABLE} is not an absolute path: {}", text::path(&path));
+            let hint = "Write the whole path, or unset the variable: a relative one names another file in each folder.";
+            return Err(Failure::from(error).hint(hint));
+        }
+        *policy = Some(path);
+        VARIABLE
+    } else {
+        ""
+    };
+    if settings.verbosity >= Verbosity::Verbose {
+        settings.note(&match policy {
+            Some(path) => format!("the policy is {} ({origin})", text::path(path)),
+            None => "there is no policy: nothing is granted".to_owned(),
+        });
+    }
+    Ok(())
+}
 
 /// A policy, and the file that it was read from.
 #[derive(Debug, Clone, Default)]

@@ -11,6 +11,7 @@ use crate::commands;
 use crate::environment;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::policy_file;
 use crate::process_limits;
 use crate::settings::Settings;
 use crate::signals::{self, StopSignals};
@@ -29,7 +30,7 @@ const STACK_BYTES: usize = 8 << 20;
 /// Runs the command in the arguments of the process.
 pub(crate) fn run() -> Exit {
     workflow::start_if_present();
-    let cli = match args::parse() {
+    let mut cli = match args::parse() {
         Ok(cli) => cli,
         Err(exit) => return exit,
     };
@@ -47,6 +48,11 @@ pub(crate) fn run() -> Exit {
     });
     log::start(settings.verbosity);
     process_limits::report_missing_threads(settings.style);
+    let chosen = cli.command.policy_mut();
+    if let Some(Err(failure)) = chosen.map(|policy| policy_file::choose(policy, &settings)) {
+        failure.print(settings.style);
+        return failure.exit;
+    }
     let done = match process_limits::prepare() {
         Err(failure) if !cli.command.reports_limits() => Err(failure),
         Ok(()) | Err(_) => run_until_signal(cli.command, &settings),
@@ -124,6 +130,7 @@ async fn execute(
         Command::Cancel(args) => commands::cancel(&args, settings).await,
         Command::Replay(args) => commands::replay(&args, settings).await,
         Command::Undo(args) => commands::undo(&args, settings).await,
+        Command::Instances(args) => commands::instances(&args, settings).await,
         Command::Play(args) => commands::play(&args, settings).await,
         Command::Rpc(args) => commands::rpc(&args, settings, stop).await,
         Command::Serve(args) => commands::serve(&args, settings, stop).await,

@@ -13,6 +13,7 @@ mod oauth_apps;
 mod packages;
 mod read;
 mod rules;
+mod unknown_names;
 mod variable;
 
 use std::collections::BTreeMap;
@@ -21,13 +22,11 @@ use std::sync::Arc;
 
 use toolhost_contract::{
     AddressBlock, CommitCondition, Grants, Limits, Locale, McpServerResource, OAuthAppResource,
-    Redactor, ResourceName, ToolErrorCode, WorkdirChanges,
+    Redactor, ResourceName, WorkdirChanges,
 };
 
-use crate::bundle::{Bundle, IMPLICIT_AGENT};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lock::{Drift, Lock};
-use crate::suggest::did_you_mean;
 pub use changesets::ChangesetGrant;
 pub use credentials::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
@@ -47,6 +46,8 @@ pub use variable::{SecretSource, Secrets};
 /// What the operator grants. A tool that is not named gets no grants.
 ///
 /// ```yaml
+/// strict: true                     # default; false: names that the bundle does not have are warnings
+/// workspace: shop                  # the name of the instances' workspaces; default: the bundle's
 /// registryDirectCall: false        # default; true admits calls outside the step's catalog
 /// locale: en                       # or ko: the language of suggestions
 /// defaults:
@@ -95,8 +96,10 @@ pub use variable::{SecretSource, Secrets};
 ///     changesets: [goondan.yaml, tools/]   # it may change these files of its own bundle; true: all
 /// ```
 ///
-/// A key of `tools` is the name of a Tool resource: the part of a tool's name before `__`. For a native tool it
-/// limits the calls in the same way, although a warning says that the bundle has no such tool.
+/// A key of `tools` is the name of a Tool resource: the part of a tool's name before `__`. A bundle does not load
+/// under a policy that names a tool, an agent, a server or an app which it does not have: a misspelt name would
+/// leave the real one without its restrictions. With `strict: false` such names are warnings: for a policy of
+/// several bundles, and for one with rules for tools that extensions add.
 ///
 /// Each key of an agent's `limits` replaces the tool's. Its `env`, `http` and `oauth` replace those of the tool
 /// as a whole, so that they can also revoke grants.
@@ -119,6 +122,8 @@ pub use variable::{SecretSource, Secrets};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
+    names: Names,
+    workspace: Option<ResourceName>,
     registry_direct_call: bool,
     locale: Locale,
     defaults: Defaults,
@@ -131,6 +136,16 @@ pub struct Policy {
     answered_by: Option<SocketAddr>,
     /// The policy whose limits are the maximum.
     operators: Option<Arc<Policy>>,
+}
+
+/// Whether a bundle must have every name of the policy: `strict`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Names {
+    /// A name that the bundle does not have is an error.
+    #[default]
+    OfBundle,
+    /// It is a warning.
+    OfSeveralBundles,
 }
 
 impl Policy {
@@ -146,6 +161,12 @@ impl Policy {
     #[must_use]
     pub fn registry_direct_call(&self) -> bool {
         self.registry_direct_call
+    }
+
+    /// Returns the name of the workspaces of a bundle's instances, in the place of the bundle's own. Default: none.
+    #[must_use]
+    pub fn workspace(&self) -> Option<&ResourceName> {
+        self.workspace.as_ref()
     }
 
     /// Returns which differences from the lock of a bundle keep it from loading. Default: all.
@@ -232,13 +253,14 @@ impl Policy {
     }
 
     /// Limits a policy that comes with the tools: each limit of a call is at most the operator's, or the
-    /// default if that is higher; the MCP servers, the signers of packages and what differences from the lock stop are
-    /// the operator's alone; and no tool may use an OAuthApp.
+    /// default if that is higher; the MCP servers, the signers of packages, the name of workspaces and what differences
+    /// from the lock stop are the operator's alone; and no tool may use an OAuthApp.
     #[must_use]
     pub fn within(mut self, operators: &Self) -> Self {
         self.oauth_apps.clear();
         self.mcp_servers.clone_from(&operators.mcp_servers);
         self.packages.clone_from(&operators.packages);
+        self.workspace.clone_from(&operators.workspace);
         self.lock.clone_from(&operators.lock);
         self.operators = Some(Arc::new(operators.clone()));
         self
@@ -418,66 +440,12 @@ impl Policy {
         redactor.add(self.mcp_servers.values().flat_map(McpRule::secrets));
         redactor.add(self.oauth_apps.values().flat_map(OAuthAppRule::secrets));
     }
-
-    /// Returns a warning for each tool and agent of the policy that the bundle does not have. The rules of a
-    /// misspelt name have no effect.
-    #[must_use]
-    pub fn unknown_names(&self, bundle: &Bundle) -> Vec<Diagnostic> {
-        let tools = bundle.tools().iter().map(|tool| &tool.metadata.name);
-        let servers = || bundle.mcp_servers().iter().map(|(server, _)| server);
-        let prefixes = servers().map(|server| &server.spec.prefix);
-        let tools: Vec<&str> = tools.chain(prefixes).map(ResourceName::as_str).collect();
-        let servers: Vec<&str> = servers().map(|it| it.metadata.name.as_str()).collect();
-        let agents = bundle.agents().iter().map(|agent| &agent.metadata.name);
-        let mut agents: Vec<&str> = agents.map(ResourceName::as_str).collect();
-        if agents.is_empty() {
-            agents.push(IMPLICIT_AGENT);
-        }
-        let rules_of_agents = self.agents.values().flat_map(|agent| &agent.tools);
-        let named_tools = self.tools.iter().chain(rules_of_agents);
-        let named_tools = named_tools.map(|(name, rule)| ("Tool", name, &rule.place, &tools));
-        let named_agents = self.agents.iter();
-        let named_agents = named_agents.map(|(name, rules)| ("Agent", name, &rules.place, &agents));
-        let named_servers = self.mcp_servers.iter();
-        let named_servers =
-            named_servers.map(|(name, rule)| ("McpServer", name, &rule.place, &servers));
-        let apps = bundle.oauth_apps().iter();
-        let apps: Vec<&str> = apps.map(|(app, _)| app.metadata.name.as_str()).collect();
-        let named_apps = self.oauth_apps.iter();
-        let named_apps = named_apps.map(|(name, rule)| ("OAuthApp", name, &rule.place, &apps));
-        let used = self.all_rules().filter_map(|rule| rule.oauth.as_ref());
-        let used = used.flatten();
-        let used = used.map(|(name, rule)| ("OAuthApp", name, &rule.place, &apps));
-        let named = named_tools.chain(named_agents).chain(named_servers);
-        let named = named.chain(named_apps).chain(used);
-        let unknown = named.filter_map(unknown);
-        let mut findings: Vec<Diagnostic> = unknown.collect();
-        findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
-        findings
-    }
 }
 
 impl CredentialProvider for Policy {
     fn credentials(&self, agent: &str, tool: &ResourceName) -> CredentialResponse {
         CredentialResponse::Ready(self.resolve_credentials(agent, tool))
     }
-}
-
-fn unknown(
-    (kind, name, place, known): (&str, &ResourceName, &Place, &Vec<&str>),
-) -> Option<Diagnostic> {
-    if known.contains(&name.as_str()) {
-        return None;
-    }
-    let message = format!("{kind}/{name} is not in the bundle");
-    let warning = Diagnostic::warning(ToolErrorCode::ConfigRefNotFound, place.clone(), message);
-    let help = did_you_mean(name.as_str(), known);
-    Some(
-        warning.with_help(
-            help.as_deref()
-                .unwrap_or("Correct the name, or remove its rules."),
-        ),
-    )
 }
 
 #[cfg(test)]

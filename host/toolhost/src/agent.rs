@@ -1,7 +1,6 @@
 //! An agent of a loaded bundle: its tools, and what extensions add to them.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolhost_contract::{ResourceName, ToolName, WorkdirChanges};
@@ -13,6 +12,7 @@ use crate::host::HostInner;
 use crate::oauth::OAuthUse;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::overlay::{CurrentOverlay, Overlay};
+use crate::workspace::BundleKey;
 
 /// What the policy grants to one tool of one agent, and its limits.
 #[derive(Debug, Clone, Default)]
@@ -65,8 +65,8 @@ pub struct Agent(pub(crate) Arc<AgentInner>);
 
 pub(crate) struct AgentInner {
     pub(crate) name: String,
-    /// The manifest of the agent's bundle.
-    pub(crate) bundle: PathBuf,
+    /// What is kept for the instances of the agent's bundle is kept under it.
+    pub(crate) bundle: BundleKey,
     /// The tools of the bundle, and the protection of its files.
     pub(crate) tools: Arc<LoadedTools>,
     /// The tools that the bundle gives to the agent.

@@ -9,7 +9,6 @@ use toolhost_store::{NotPrivate, make_private_beneath};
 use crate::agent::Agent;
 use crate::call::scope::InstanceScope;
 use crate::pending::PollReply;
-use crate::workspace::instance_directory;
 
 /// An instance of an agent: its key and its workspace. Cheap to clone.
 ///
@@ -42,7 +41,7 @@ impl Agent {
     pub fn instance(&self, key: impl Into<String>, workdir: Workdir) -> Instance {
         let (key, host) = (key.into(), &self.0.host);
         let directory = host.state_root.as_ref().and_then(|root| {
-            let directory = instance_directory(root, &self.0.bundle, &key);
+            let directory = self.0.bundle.instance(root, &key);
             match make_private_beneath(root, &directory) {
                 Err(error) if error.get_ref().is_some_and(|it| it.is::<NotPrivate>()) => {
                     tracing::warn!(%error, "the events of an instance are not logged");

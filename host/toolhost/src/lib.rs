@@ -59,6 +59,7 @@ mod host;
 pub mod http;
 mod inspect;
 mod instance;
+pub mod instances;
 mod live_bundle;
 mod load;
 mod loaded_bundle;

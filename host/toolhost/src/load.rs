@@ -26,6 +26,7 @@ use crate::loaded_bundle::{LoadedBundle, LoadedInner};
 use crate::oauth::granted;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::{RegisteredTool, ToolRegistry};
+use crate::workspace::{BundleKey, WORKSPACES};
 use agents::Shared;
 use component::{Component, Components, Needed, Prepared, prepare_all};
 use names::{overlays_of, taken_names};
@@ -167,7 +168,7 @@ fn assemble(
     found.diagnostics.extend(taken);
     let mut mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
     let oauth_apps = granted::granted(&host.policy, open.bundle(), &mut found.diagnostics);
-    let lock = lock::now(&host.policy, open, &found);
+    let lock = lock::now(&host.policy, open, &found, &mcp_servers);
     if !host.ignores_lock {
         match lock::read(&host.policy, open) {
             Ok(None) => {}
@@ -192,12 +193,14 @@ fn assemble(
             });
         }
     };
-    let path = previous.map_or_else(|| manifest(&source), |bundle| bundle.path.clone());
+    let path = previous.map_or_else(|| manifest(&source), |bundle| bundle.key.path().to_owned());
+    let key = BundleKey::new(host.policy.workspace(), path);
+    take_over(host, &key)?;
     let tools = Arc::new(LoadedTools::new(registry, guard));
     let shared = Shared {
         host,
         bundle: open.bundle(),
-        path: &path,
+        key: &key,
         tools: Arc::clone(&tools),
         items,
         overlays: &overlays,
@@ -217,7 +220,7 @@ fn assemble(
         mcp_servers,
         oauth_apps,
         diagnostics: found.diagnostics.into_vec(open.name()),
-        path,
+        key,
         overlays,
     })))
 }
@@ -272,8 +275,30 @@ fn guard(
     }
 }
 
+/// Moves workspaces that were kept under the path of the manifest to the name that the policy gives.
+fn take_over(host: &HostInner, key: &BundleKey) -> Result<(), LoadError> {
+    let Some(root) = &host.state_root else {
+        return Ok(());
+    };
+    match key.take_over(root) {
+        Ok(false) => {}
+        Ok(true) => {
+            let workspace = key.directory();
+            let manifest = key.path().display();
+            tracing::info!(%workspace, %manifest, "the workspaces of the bundle were moved to their name");
+        }
+        Err(error) => {
+            return Err(LoadError::Read {
+                path: root.join(WORKSPACES),
+                source: ReadError::Io(error),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Returns the canonical path of the manifest: one bundle has one set of workspaces.
-fn manifest(source: &Path) -> PathBuf {
+pub(crate) fn manifest(source: &Path) -> PathBuf {
     let manifest = if source.is_dir() {
         source.join(MANIFEST)
     } else {

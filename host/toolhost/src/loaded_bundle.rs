@@ -14,7 +14,7 @@ use crate::host::{Host, HostInner};
 use crate::oauth::{CallbackError, Granted, OAuthApp};
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
-use crate::workspace::{bundle_key, instance_workspace, instances_directory};
+use crate::workspace::BundleKey;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_manifest::closest;
 use toolhost_manifest::lock::{Lock, ServerLock};
@@ -99,8 +99,8 @@ pub(crate) struct LoadedInner {
     pub(crate) host: Arc<HostInner>,
     /// The path that was loaded, as the runtime gave it.
     pub(crate) source: PathBuf,
-    /// The manifest when the bundle was first loaded. It names the workspaces of the instances.
-    pub(crate) path: PathBuf,
+    /// What the workspaces of the instances are kept under.
+    pub(crate) key: BundleKey,
     pub(crate) bundle: Bundle,
     pub(crate) sources: Vec<YamlSource>,
     pub(crate) agents: Vec<Agent>,
@@ -141,7 +141,7 @@ pub enum Declares {
 impl std::fmt::Debug for LoadedBundle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LoadedBundle")
-            .field("path", &self.0.path)
+            .field("path", &self.0.key.path())
             .field("agents", &self.0.agents)
             .finish_non_exhaustive()
     }
@@ -197,11 +197,12 @@ impl LoadedBundle {
         &self.0.source
     }
 
-    /// The identity of the bundle, from the path of its manifest when it was first loaded: what is kept for its
-    /// instances is kept under this key.
+    /// The identity of the bundle: what is kept for its instances is kept under this key. It is made of the policy's
+    /// [`workspace`](toolhost_manifest::Policy::workspace), or else of the path of the manifest when the bundle was
+    /// first loaded.
     #[must_use]
     pub fn key(&self) -> Cow<'_, str> {
-        bundle_key(&self.0.path)
+        self.0.key.text()
     }
 
     /// The bundle's resources.
@@ -217,7 +218,8 @@ impl LoadedBundle {
         &self.0.sources
     }
 
-    /// Returns the lock of the Tools as they are now, without MCP servers: their tools are known when they run.
+    /// Returns the lock of the Tools and of the grants as they are now. What MCP servers say is not in it: their tools
+    /// are known when they run.
     #[must_use]
     pub fn lock(&self) -> &Lock {
         &self.0.lock
@@ -288,7 +290,7 @@ impl LoadedBundle {
     pub fn instance_path(&self, instance_key: &str) -> Result<PathBuf, WorkspaceError> {
         let root = self.0.host.state_root.as_ref();
         let root = root.ok_or(WorkspaceError::NoStateRoot)?;
-        Ok(instance_workspace(root, &self.0.path, instance_key))
+        Ok(self.0.key.workspace(root, instance_key))
     }
 
     /// Counts the bundle's instances that have a directory beneath the state root.
@@ -298,7 +300,7 @@ impl LoadedBundle {
     pub fn instance_count(&self) -> Result<usize, WorkspaceError> {
         let root = self.0.host.state_root.as_ref();
         let root = root.ok_or(WorkspaceError::NoStateRoot)?;
-        let path = instances_directory(root, &self.0.path);
+        let path = self.0.key.instances(root);
         match std::fs::read_dir(&path) {
             Ok(entries) => Ok(entries.count()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),

@@ -101,7 +101,8 @@ async fn a_registered_name_cannot_be_taken_by_another_extension() {
 #[tokio::test]
 async fn a_native_handler_has_the_same_limits_as_a_component() {
     // tool-spec-v2 §2.4
-    let policy = "tools: {dyn: {limits: {deadlineMs: 100, outputBytes: 1KiB, jsonDepth: 8}}}";
+    let policy =
+        "strict: false\ntools: {dyn: {limits: {deadlineMs: 100, outputBytes: 1KiB, jsonDepth: 8}}}";
     let test_host = test_host(policy).await;
     let schema = json!({
         "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
@@ -308,7 +309,7 @@ async fn a_handler_cannot_exceed_the_deadline_of_the_policy() {
             Some(Duration::from_secs(600))
         }
     }
-    let test_host = test_host("tools: {dyn: {limits: {deadlineMs: 50}}}").await;
+    let test_host = test_host("strict: false\ntools: {dyn: {limits: {deadlineMs: 50}}}").await;
     test_host
         .agent
         .extend("ext", |api| {

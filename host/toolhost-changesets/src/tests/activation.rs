@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolhost::TurnStart;
 
-use super::{Fixture, call, code, documents, guest, output, tool};
+use super::{Fixture, POLICY, call, code, documents, guest, output, tool};
 
 #[tokio::test]
 async fn a_committed_bundle_takes_effect_at_the_next_step_and_never_in_the_one_that_commits() {
@@ -104,7 +104,9 @@ async fn a_changeset_adds_a_tool_with_a_built_component() {
 #[tokio::test]
 async fn an_agent_that_a_commit_removes_has_no_further_step() {
     // requirements-v1 §12.4
-    let fixture = Fixture::new().await;
+    // Under a strict policy, an agent that it names cannot be removed.
+    let policy = format!("strict: false\n{POLICY}");
+    let fixture = Fixture::with_policy(&policy).await;
     let start = TurnStart::new("turn-1").with_live_bundle(&fixture.live);
     let turn = fixture.instance().open_turn(start).await.unwrap();
     let agent = json!({

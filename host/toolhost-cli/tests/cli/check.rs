@@ -132,7 +132,7 @@ fn tools_are_printed_as_json() {
 fn a_warning_is_printed_and_does_not_fail_the_command() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("echo", &["say"])]);
-    terminal.write("policy.yaml", "tools: {ecco: {}}\n");
+    terminal.write("policy.yaml", "strict: false\ntools: {ecco: {}}\n");
     let ran = terminal
         .run(["check", "--policy", "../policy.yaml"])
         .exits(0);
@@ -145,7 +145,7 @@ goondan.yaml: ok: 1 tool, 1 export, 0 agents, 2 remarks
         "{ran:?}"
     );
     assert!(
-        ran.stderr.contains("[../policy.yaml:1:9]"),
+        ran.stderr.contains("[../policy.yaml:2:9]"),
         "a policy's line is shown too: {ran:?}"
     );
     assert!(
@@ -262,4 +262,124 @@ fn the_example_tools_have_no_finding_of_any_provider() {
         ran.stdout.ends_with(": ok: 3 tools, 9 exports, 1 agent\n"),
         "{ran:?}"
     );
+}
+
+#[test]
+fn a_grant_that_a_component_cannot_use_is_a_warning() {
+    let terminal = Terminal::new();
+    terminal.bundle("here", &[("echo", &["say"])]);
+    let policy = "tools: {echo: {agents: true, http: {allow: ['https://a.example']}}}\n";
+    terminal.write("policy.yaml", policy);
+    let ran = terminal
+        .run(["check", "--policy", "../policy.yaml"])
+        .exits(0);
+    for says in [
+        "the policy sets 'http' for it, and it sends no HTTP requests",
+        "the policy sets 'agents' for it, and it asks no other agents",
+    ] {
+        assert!(ran.stderr.contains(says), "{says}: {ran:?}");
+    }
+    assert!(!ran.stderr.contains("'env'"), "{ran:?}");
+    assert!(!ran.stderr.contains("'oauth'"), "{ran:?}");
+}
+
+#[test]
+fn nothing_runs_under_a_policy_with_a_misspelt_name() {
+    let terminal = Terminal::new();
+    terminal.bundle("here", &[("file-system", &["write"])]);
+    let policy = "tools:\n  file-sistem: {readOnly: true}\nagents:\n  coder: {}\n";
+    terminal.write("policy.yaml", policy);
+    let args = [
+        "--args",
+        r#"{"path": "f", "content": "x"}"#,
+        "--workdir",
+        "../work",
+    ];
+    std::fs::create_dir(terminal.path("work")).unwrap();
+    let call = |more: &[&str]| {
+        let words = ["call", "file-system__write"]
+            .iter()
+            .chain(&args)
+            .chain(more);
+        terminal.run(words)
+    };
+    let ran = call(&["--policy", "../policy.yaml"]).exits(2);
+    for says in [
+        "Tool/file-sistem is not in the bundle",
+        "Did you mean 'file-system'?",
+        "[../policy.yaml:2:3]",
+        "Agent/coder is not in the bundle",
+        "[../policy.yaml:4:3]",
+        "strict: false",
+    ] {
+        assert!(ran.stderr.contains(says), "{says}: {ran:?}");
+    }
+    for command in ["serve", "rpc", "test", "check"] {
+        let ran = terminal.run([command, ".", "--policy", "../policy.yaml"]);
+        assert!(
+            ran.stderr.contains("Tool/file-sistem is not"),
+            "{command}: {ran:?}"
+        );
+    }
+    assert!(!terminal.path("work/f").exists());
+    terminal.write("policy.yaml", format!("strict: false\n{policy}"));
+    let ran = call(&["--policy", "../policy.yaml"]).exits(0);
+    assert!(ran.stderr.contains("Tool/file-sistem is not"), "{ran:?}");
+    assert!(terminal.path("work/f").exists());
+}
+
+#[test]
+fn the_policy_of_a_command_without_the_option_is_that_of_the_variable_and_no_other() {
+    let terminal = Terminal::new();
+    terminal.bundle("here", &[("file-system", &["write"])]);
+    // A stranger's bundle does not bring its own.
+    terminal.write(
+        "here/policy.yaml",
+        "tools: {file-system: {limits: {files: 0}}}",
+    );
+    std::fs::create_dir(terminal.path("work")).unwrap();
+    let call = |name: &str, variable: &str, more: &[&str]| {
+        let args = format!(r#"{{"path": "{name}", "content": "x"}}"#);
+        let mut command = terminal.toolhost(["call", "file-system__write", "-v"]);
+        command
+            .args(["--workdir", "../work", "--args", &args])
+            .args(more);
+        let ran = Ran::of(command.env("TOOLHOST_POLICY", variable));
+        (ran, terminal.path(&format!("work/{name}")).exists())
+    };
+    let (ran, exists) = call("a", "", &[]);
+    assert!(
+        exists && ran.stderr.contains("there is no policy"),
+        "{ran:?}"
+    );
+
+    let own = terminal.write("own.yaml", "tools: {file-system: {readOnly: true}}");
+    let own = own.to_str().unwrap();
+    let (ran, exists) = call("b", own, &[]);
+    assert!(
+        !exists && ran.stderr.contains("(TOOLHOST_POLICY)"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("own.yaml"), "{ran:?}");
+
+    terminal.write("other.yaml", "{}");
+    let (ran, exists) = call("c", own, &["--policy", "../other.yaml"]);
+    assert!(
+        exists && ran.stderr.contains("../other.yaml (--policy)"),
+        "{ran:?}"
+    );
+
+    std::os::unix::fs::symlink("nothing", terminal.path("dangling")).unwrap();
+    let dangling = terminal.path("dangling");
+    let folder = terminal.path("work");
+    for unusable in [
+        "/nothing/policy.yaml",
+        dangling.to_str().unwrap(),
+        folder.to_str().unwrap(),
+        "own.yaml",
+    ] {
+        let (ran, exists) = call("d", unusable, &[]);
+        assert!(!exists, "{unusable}: {ran:?}");
+        ran.exits(2);
+    }
 }

@@ -22,6 +22,7 @@ Commands:
   cancel       Cancel a pending call
   replay       Replay a recorded call, or compare two recordings
   undo         Undo a call that was a transaction: restore the files that it changed
+  instances    List the instances that have workspaces, or remove one
   play         Play a script: agents that call tools and each other, without a model
   rpc          Serve the tools to a program in another language: JSON-RPC over stdio or a Unix
                socket
@@ -72,6 +73,7 @@ fn every_command_has_examples_and_exit_codes() {
         "cancel",
         "replay",
         "undo",
+        "instances",
         "play",
         "rpc",
         "serve",

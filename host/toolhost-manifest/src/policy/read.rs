@@ -11,7 +11,7 @@ use super::named::named;
 use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
 use super::rules::{AgentRules, CommitRule, Defaults, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
-use super::{Policy, changesets, http, lock, packages};
+use super::{Names, Policy, changesets, http, lock, packages};
 use crate::commit_condition;
 use crate::diagnostic::Diagnostic;
 use crate::quote::short;
@@ -60,14 +60,15 @@ impl Policy {
 }
 
 /// Reads a policy in another document. It contains all its secrets, grants no MCP server and no OAuthApp, names no
-/// signers, and does not change what the lock stops: processes of the machine, accounts of users and trust are the
-/// operator's.
+/// signers, and changes neither what the lock stops nor where instances work: processes of the machine, accounts and
+/// files of users and trust are the operator's.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
     let operators = [
         ("mcpServers", "grant MCP servers"),
         ("oauthApps", "grant OAuthApps"),
         ("packages", "name signers of packages"),
         ("lock", "change which differences from the lock stop a load"),
+        ("workspace", "name the workspaces of instances"),
     ];
     for (key, what) in operators {
         if let Some(granted) = at.node.get(key) {
@@ -81,6 +82,8 @@ pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
 
 fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> Option<Policy> {
     let known = [
+        "strict",
+        "workspace",
         "registryDirectCall",
         "locale",
         "defaults",
@@ -96,6 +99,8 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         packages::read(at, secrets, findings)
     });
     let lock = fields.optional("lock", findings, lock::read);
+    let strict = fields.optional("strict", findings, Cursor::boolean);
+    let workspace = fields.optional("workspace", findings, read_workspace);
     let direct = fields.optional("registryDirectCall", findings, Cursor::boolean);
     let locale = fields.optional("locale", findings, read_locale);
     let defaults = fields.optional("defaults", findings, |at, findings| {
@@ -107,6 +112,12 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         })
     });
     let policy = Policy {
+        names: if strict.flatten().unwrap_or(true) {
+            Names::OfBundle
+        } else {
+            Names::OfSeveralBundles
+        },
+        workspace: workspace.flatten(),
         registry_direct_call: direct.flatten().unwrap_or(false),
         locale: locale.flatten().unwrap_or_default(),
         defaults: defaults.flatten().unwrap_or_default(),
@@ -121,6 +132,11 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
     };
     check_commit_rules(&policy, findings);
     Some(policy)
+}
+
+fn read_workspace(at: &Cursor<'_>, findings: &mut Findings) -> Option<ResourceName> {
+    let name = ResourceName::parse(at.text(findings)?);
+    findings.parsed(ToolErrorCode::ConfigName, at, name)
 }
 
 fn read_locale(at: &Cursor<'_>, findings: &mut Findings) -> Option<Locale> {

@@ -5,6 +5,7 @@ mod oauth_apps;
 use toolhost_contract::{HttpGrant, WorkdirAccess};
 
 use super::*;
+use crate::bundle::Bundle;
 use crate::lock::Grade;
 use crate::reader::{Cursor, Findings};
 use crate::yaml::YamlSource;
@@ -457,33 +458,81 @@ fn a_policy_is_one_small_mapping_of_yaml() {
 }
 
 #[test]
-fn names_that_the_bundle_does_not_have_are_warnings() {
-    let bundle = |agents: &str| {
+fn a_name_that_the_bundle_does_not_have_is_an_error_unless_several_bundles_share_the_policy() {
+    let bundle = |others: &str| {
         let tool = "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {name: bash}\n\
                     spec: {entry: t.wasm, exports: [{name: x}]}\n";
-        Bundle::parse(&YamlSource::new("b.yaml", &format!("{tool}---\n{agents}"))).unwrap()
+        Bundle::parse(&YamlSource::new("b.yaml", &format!("{tool}---\n{others}"))).unwrap()
     };
     let coder = "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {name: coder}\nspec: {}\n";
-    let unknown = |policy: &str, bundle: &Bundle| {
-        let warnings = parse(policy).unknown_names(bundle);
-        assert!(!warnings.iter().any(Diagnostic::is_error));
-        warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    let shown =
+        |findings: &[Diagnostic]| findings.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let check = |policy: &str, bundle: &Bundle, expected: &[&str]| {
+        let errors = parse(policy).unknown_names(bundle);
+        assert!(errors.iter().all(Diagnostic::is_error), "{policy}");
+        let shared = parse(&format!("{policy}\nstrict: false")).unknown_names(bundle);
+        assert!(!shared.iter().any(Diagnostic::is_error), "{policy}");
+        assert_eq!(shown(&errors), expected, "{policy}");
+        let as_warnings = expected
+            .iter()
+            .map(|line| line.replacen("error", "warning", 1));
+        assert_eq!(shown(&shared), as_warnings.collect::<Vec<_>>(), "{policy}");
+        let stated = parse(&format!("{policy}\nstrict: true"));
+        assert_eq!(stated.unknown_names(bundle), errors, "{policy}");
     };
-    assert_eq!(
-        unknown(POLICY, &bundle(coder)),
-        [
-            "p.yaml:17:3: warning[E_CONFIG_REF_NOT_FOUND] agents.reader: Agent/reader is not in the bundle",
-            "p.yaml:20:7: warning[E_CONFIG_REF_NOT_FOUND] agents.reader.tools.text: Tool/text is not in the bundle",
-        ]
+    check(
+        POLICY,
+        &bundle(coder),
+        &[
+            "p.yaml:17:3: error[E_CONFIG_REF_NOT_FOUND] agents.reader: Agent/reader is not in the bundle",
+            "p.yaml:20:7: error[E_CONFIG_REF_NOT_FOUND] agents.reader.tools.text: Tool/text is not in the bundle",
+        ],
     );
-    let close = parse("tools: {bahs: {}}").unknown_names(&bundle(coder));
-    assert_eq!(close[0].help, "Did you mean 'bash'?");
-    assert_eq!(
-        unknown("agents: {default: {}}", &bundle("")),
-        [""; 0],
-        "the agent of a bundle without any"
+    let endpoints = "{authorizationUrl: 'https://a.example/a', tokenUrl: 'https://a.example/t'}";
+    check(
+        &format!(
+            "mcpServers: {{files: {{command: [x]}}}}\noauthApps: {{tracker: {{endpoints: {endpoints}, origins: ['https://a.example']}}}}\n\
+             tools: {{bash: {{oauth: {{mail: {{}}}}}}}}"
+        ),
+        &bundle(coder),
+        &[
+            "p.yaml:1:14: error[E_CONFIG_REF_NOT_FOUND] mcpServers.files: McpServer/files is not in the bundle",
+            "p.yaml:2:13: error[E_CONFIG_REF_NOT_FOUND] oauthApps.tracker: OAuthApp/tracker is not in the bundle",
+            "p.yaml:3:24: error[E_CONFIG_REF_NOT_FOUND] tools.bash.oauth.mail: OAuthApp/mail is not in the bundle",
+        ],
     );
-    assert_eq!(unknown("agents: {default: {}}", &bundle(coder)).len(), 1);
+    // The implicit agent, and the tools that runtimes add.
+    check("agents: {default: {}}", &bundle(""), &[]);
+    check("tools: {agents: {}, changeset: {}}", &bundle(""), &[]);
+    let server = "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {name: files}\n\
+                  spec: {prefix: fs, transport: {stdio: {command: [x]}}}\n";
+    check(
+        "tools: {fs: {limits: {deadlineMs: 5}}}",
+        &bundle(server),
+        &[],
+    );
+    let help = |policy: &str| parse(policy).unknown_names(&bundle(coder))[0].help.clone();
+    assert_eq!(help("tools: {bahs: {}}"), "Did you mean 'bash'?");
+    assert!(help("tools: {other: {}}").ends_with("has the line `strict: false`."));
+    assert_eq!(
+        found("strict: no"),
+        ["1:9: error[E_CONFIG_SCHEMA_INVALID] strict: expected true or false but got a string"]
+    );
+}
+
+#[test]
+fn a_policy_names_the_workspaces_of_instances() {
+    let policy = parse("workspace: shop");
+    assert_eq!(policy.workspace(), Some(&name("shop")));
+    assert_eq!(Policy::default().workspace(), None);
+    assert_eq!(
+        found("workspace: ../x"),
+        ["1:12: error[E_CONFIG_INVALID_NAME] workspace: \
+          '../x' contains '.': only a-z, 0-9, '_' and '-' are allowed"]
+    );
+    // A policy that comes with the tools does not choose the files that they get.
+    let own = parse("workspace: other").within(&policy);
+    assert_eq!(own.workspace(), Some(&name("shop")));
 }
 
 #[test]

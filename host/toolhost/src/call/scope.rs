@@ -35,7 +35,6 @@ use crate::recording::recorder::CallRecorder;
 use crate::registry::loaded_tools::RunningCall;
 use crate::registry::overlay::Overlay;
 use crate::registry::{RegisteredTool, ToolRegistry};
-use crate::workspace::bundle_key;
 
 /// What calls need of their instance.
 #[derive(Debug)]
@@ -55,7 +54,7 @@ impl InstanceScope {
 
     pub(crate) fn owner(&self) -> Owner {
         Owner {
-            bundle: bundle_key(&self.agent.0.bundle).into_owned(),
+            bundle: self.agent.0.bundle.text().into_owned(),
             agent: self.agent.0.name.clone(),
             instance_key: self.key.clone(),
         }

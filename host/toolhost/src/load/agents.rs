@@ -1,6 +1,5 @@
 //! Makes the agents of a bundle, each with its catalog and its permits.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolhost_contract::{AgentResource, ResourceName, ToolCatalogItem, ToolName, ToolResource};
@@ -13,13 +12,13 @@ use crate::loaded_bundle::Declares;
 use crate::oauth::{OAuthApp, granted};
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
+use crate::workspace::BundleKey;
 
 /// What the agents of a bundle share.
 pub(super) struct Shared<'a> {
     pub(super) host: &'a Arc<HostInner>,
     pub(super) bundle: &'a Bundle,
-    /// The manifest.
-    pub(super) path: &'a PathBuf,
+    pub(super) key: &'a BundleKey,
     pub(super) tools: Arc<LoadedTools>,
     /// All tools, in the order declared.
     pub(super) items: Vec<ToolCatalogItem>,
@@ -61,7 +60,7 @@ impl Shared<'_> {
         };
         Agent(Arc::new(AgentInner {
             name: name.to_owned(),
-            bundle: self.path.clone(),
+            bundle: self.key.clone(),
             tools: Arc::clone(&self.tools),
             catalog: tools.iter().flat_map(of).collect::<ToolCatalog>(),
             permits: self.bundle.tools().iter().map(permit).collect(),

@@ -8,7 +8,6 @@ use toolhost_store::check_private_beneath;
 
 use super::record::{CallWorkdir, PendingCall};
 use crate::call::scope::InstanceScope;
-use crate::workspace::instance_workspace;
 
 /// Returns the instance in the workdir that a stored call ran in; none if the workdir is gone.
 pub(super) async fn instance_of(
@@ -52,7 +51,7 @@ fn reopen(instance: &InstanceScope, workdir: &CallWorkdir) -> Option<Workdir> {
 fn is_own_workspace(instance: &InstanceScope, path: &Path) -> bool {
     let agent = &instance.agent.0;
     let is_own = |root: &Path| {
-        let own = instance_workspace(root, &agent.bundle, &instance.key);
+        let own = agent.bundle.workspace(root, &instance.key);
         // A link in its place leads to a directory of someone else.
         check_private_beneath(root, &own).is_ok() && own.canonicalize().is_ok_and(|own| own == path)
     };

@@ -1,0 +1,43 @@
+//! The option `--policy`, which many commands have.
+
+use std::path::PathBuf;
+
+use super::Command;
+
+impl Command {
+    /// The option `--policy` of a command that works without one.
+    pub(crate) fn policy_mut(&mut self) -> Option<&mut Option<PathBuf>> {
+        match self {
+            Self::Check(args) => Some(&mut args.policy),
+            Self::List(args) => Some(&mut args.policy),
+            Self::Docs(args) => Some(&mut args.policy),
+            Self::Call(args) => Some(&mut args.caller.policy),
+            Self::Poll(args) | Self::Cancel(args) => Some(&mut args.caller.policy),
+            Self::Instances(args) => Some(&mut args.policy),
+            Self::Play(args) => Some(&mut args.policy),
+            Self::Rpc(args) => Some(&mut args.policy),
+            Self::Serve(args) => Some(&mut args.policy),
+            Self::Test(args) => Some(&mut args.policy),
+            Self::Lock(args) => Some(&mut args.policy),
+            Self::Publish(args) => Some(&mut args.policy),
+            Self::Add(args) => Some(&mut args.policy),
+            Self::Update(args) => Some(&mut args.policy),
+            Self::Vendor(args) => Some(&mut args.policy),
+            Self::Sign(args) => Some(&mut args.policy),
+            Self::Verify(args) => Some(&mut args.policy),
+            Self::New(_)
+            | Self::Build(_)
+            | Self::Replay(_)
+            | Self::Undo(_)
+            | Self::Mcp(_)
+            | Self::Auth(_)
+            | Self::Inspect(_)
+            | Self::Wit(_)
+            | Self::Component(_)
+            | Self::Cache(_)
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
+        }
+    }
+}
