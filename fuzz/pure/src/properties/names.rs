@@ -1,10 +1,10 @@
 //! Names: parsed as the specification says, and unique after joining.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use toolhost_contract::{ExportName, HandlerCode, ResourceName, ToolErrorCode, ToolName};
 
-use crate::toolhost::workspace::{instance_directory, instance_workspace};
+use crate::toolhost::workspace::BundleKey;
 use toolhost_manifest::closest;
 
 /// Longest name, in characters.
@@ -112,23 +112,24 @@ fn joined(resource: &str, export: &str) {
 
 /// Different keys have different directories, also without regard to case, at the specified path.
 fn apart(one: &str, other: &str) {
-    let (root, bundle) = (Path::new("/state"), Path::new("/b.yaml"));
-    let directory = |key: &str| instance_directory(root, bundle, key);
+    let root = Path::new("/state");
+    let bundle = |path: &str| BundleKey::new(None, PathBuf::from(path));
+    let directory = |key: &str| bundle("/b.yaml").instance(root, key);
     let lower = |key: &str| directory(key).to_string_lossy().to_lowercase();
     assert_eq!(
         one == other,
         lower(one) == lower(other),
         "{one:?} and {other:?}"
     );
-    let of_bundles = [one, other].map(|name| instance_directory(root, Path::new(name), "k"));
+    let of_bundles = [one, other].map(|name| bundle(name).instance(root, "k"));
     assert_eq!(
         one == other,
         of_bundles[0] == of_bundles[1],
         "{one:?} and {other:?}"
     );
 
-    let workspace = instance_workspace(root, Path::new(other), one);
-    assert!(workspace.starts_with(instance_directory(root, Path::new(other), one)));
+    let workspace = bundle(other).workspace(root, one);
+    assert!(workspace.starts_with(bundle(other).instance(root, one)));
     let steps: Vec<Component<'_>> = workspace.components().collect();
     assert_eq!(steps.len(), 7, "{workspace:?}");
     for step in [steps[3], steps[5]] {

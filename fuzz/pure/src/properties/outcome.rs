@@ -1,6 +1,6 @@
 //! The result of a guest's output: limited, escaped, without a code or secret of the host.
 //!
-//! An input has nine parts: `LIMIT [ko] [denied] [diskBytes|files|workdirBytes|disk]`, then code, name,
+//! An input has nine parts: `LIMIT [ko] [denied] [memory] [diskBytes|files|workdirBytes|disk]`, then code, name,
 //! helpUrl, suggestion, denials, secrets, output and message. The denials and the secrets
 //! have one per line. A missing part is absent.
 
@@ -52,6 +52,7 @@ pub fn hold(text: &str) {
         clues: FailureContext {
             disk_limit: disk_limit(head),
             just_denied: head.contains("denied"),
+            was_refused_memory: head.contains("memory"),
             denials: &denials,
         },
         tool,
