@@ -224,7 +224,7 @@ fn errors_in_a_policy_do_not_print_its_secrets() {
     for (policy, code, says) in [
         (policy.as_str(), 1, "unknown key 'readonly'"),
         (&broken, 1, "E_CONFIG_PARSE_ERROR"),
-        (remark, 0, ""),
+        (remark, 1, "Tool/ecco is not in the bundle"),
     ] {
         terminal.write("policy.yaml", policy);
         let ran = terminal

@@ -23,6 +23,7 @@ mod front_ends;
 mod help;
 mod include;
 mod inspect;
+mod instances;
 mod limits;
 mod list;
 mod lock;

@@ -114,7 +114,7 @@ fn a_workdir_with_a_secret_of_the_policy_is_refused_before_a_tool_runs() {
     }
     terminal.write(
         "op/policy.yaml",
-        "tools: {fetch: {env: {TOKEN: {fromFile: other}}}}",
+        "strict: false\ntools: {fetch: {env: {TOKEN: {fromFile: other}}}}",
     );
     fs::remove_file(terminal.path("D/link")).unwrap();
     let mut command = write_in(&terminal, &terminal.path("D"));
