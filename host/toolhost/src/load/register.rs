@@ -73,7 +73,9 @@ pub(super) fn register(
             }
             Err(refused) => {
                 let finding = Diagnostic::error(refused.code, place, refused.message);
-                let instead = handler.is_none().then(|| served_instead(export, component));
+                // Finding the nearest name takes longest, and a full list keeps no more findings.
+                let is_misspelt = handler.is_none() && !found.diagnostics.is_full();
+                let instead = is_misspelt.then(|| served_instead(export, component));
                 found
                     .diagnostics
                     .add(match refused.help.or(instead.flatten()) {
