@@ -136,10 +136,12 @@ async fn several_components_are_reported_while_they_are_prepared() {
     let ours = Arc::clone(&reports);
     let own = toolhost_tests::own_sandbox(|_| {});
     let host = Host::builder().sandbox(own).on_progress(move |progress| {
-        let report = match progress {
-            LoadProgress::Preparing { tool, .. } => (tool.clone(), false),
-            LoadProgress::Prepared { tool, .. } => (tool.clone(), true),
-            _ => return,
+        let report = if let LoadProgress::Preparing { tool, .. } = progress {
+            (tool.clone(), false)
+        } else if let LoadProgress::Prepared { tool, .. } = progress {
+            (tool.clone(), true)
+        } else {
+            return;
         };
         ours.lock().unwrap().push(report);
     });
