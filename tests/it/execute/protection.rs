@@ -323,7 +323,8 @@ async fn the_files_of_tools_that_a_load_leaves_out_are_protected() {
         "/a/tool/index.ts",
         "/a/tool/src/more.ts",
     ];
-    let read = || kept.map(|path| std::fs::read(top.path().join(path.trim_start_matches('/'))).unwrap());
+    let read =
+        || kept.map(|path| std::fs::read(top.path().join(path.trim_start_matches('/'))).unwrap());
     let before = read();
     refused(&step, &["write", "unlink", "rename"], &kept, "/mine").await;
     assert_eq!(read(), before);
