@@ -14,6 +14,7 @@ mod lint;
 mod output;
 mod path;
 mod problem;
+mod relaxed;
 
 use serde_json::{Map, Value};
 use toolhost_contract::{JsonSchemaObject, ToolName, text};
@@ -50,6 +51,25 @@ impl ArgsSchema {
         budget: &mut PatternBudget,
     ) -> Result<Self, SchemaError> {
         let schema = CompiledSchema::compile("parameters", parameters, budget)?;
+        Ok(Self::new(schema, parameters))
+    }
+
+    /// Compiles the parameters of a server's tool, whose author is not asked to rewrite them. Patterns that
+    /// cannot be matched in linear time, such as those with look-ahead, are not checked; the rest of the
+    /// schema is. Returns an error for each pattern that is not checked.
+    ///
+    /// # Errors
+    /// As [`Self::compile`], for other reasons than a pattern.
+    pub fn compile_foreign(
+        parameters: &JsonSchemaObject,
+        budget: &mut PatternBudget,
+    ) -> Result<(Self, Vec<SchemaError>), SchemaError> {
+        let (schema, unchecked) =
+            CompiledSchema::compile_without_patterns("parameters", parameters, budget)?;
+        Ok((Self::new(schema, parameters), unchecked))
+    }
+
+    fn new(schema: CompiledSchema, parameters: &JsonSchemaObject) -> Self {
         let keys = parameters.as_object();
         let required = keys.get("required").and_then(Value::as_array).into_iter();
         let required = required.flatten().filter_map(Value::as_str);
@@ -58,14 +78,14 @@ impl ArgsSchema {
             .and_then(Value::as_object)
             .into_iter();
         let allowed = allowed.flat_map(Map::keys).map(String::as_str);
-        Ok(Self {
+        Self {
             schema,
             accepted: format!(
                 "required=[{}], allowed=[{}]",
                 text::listed(required, NAMES_MAX),
                 text::listed(allowed, NAMES_MAX)
             ),
-        })
+        }
     }
 
     /// Returns whether checking these arguments takes at most some milliseconds. `size` is theirs: see

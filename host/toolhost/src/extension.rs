@@ -3,6 +3,7 @@
 mod extend;
 mod typed;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use toolhost_contract::{
@@ -17,7 +18,7 @@ use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::registry::additions::Additions;
 use crate::registry::overlay::{CurrentOverlay, Overlay, Removed};
 use crate::registry::{RegisteredTool, Runs};
-use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget};
+use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget, SchemaError};
 
 /// An extension, or one of its tools, that cannot be registered.
 #[derive(Debug, thiserror::Error)]
@@ -246,18 +247,55 @@ impl ToolsApi<'_> {
         item: ToolCatalogItem,
         handler: impl ToolHandler,
     ) -> Result<(), ExtensionError> {
-        let ExtensionApi { name: owner, .. } = self.0;
-        let any = JsonSchemaObject::any_object;
         let mut patterns = PatternBudget::default();
-        let schema = ArgsSchema::compile(item.parameters.as_ref().unwrap_or(&any()), &mut patterns);
+        let schema = ArgsSchema::compile(&parameters(&item), &mut patterns);
+        let output_schema = item.output_schema.as_ref();
+        let output_schema =
+            output_schema.map(|schema| OutputSchema::compile(schema, &mut patterns));
+        self.add(item, schema, output_schema, handler)
+    }
+
+    /// Registers a tool of a server, as [`Self::register`] does. Patterns of its schemas that cannot be matched
+    /// in linear time, such as those with look-ahead, are not checked; the rest of the schemas is. Returns a
+    /// sentence for each pattern that is not checked.
+    ///
+    /// # Errors
+    /// As [`Self::register`], for other reasons than a pattern.
+    pub fn register_foreign(
+        self,
+        item: ToolCatalogItem,
+        handler: impl ToolHandler,
+    ) -> Result<Vec<String>, ExtensionError> {
+        let mut patterns = PatternBudget::default();
+        let mut unchecked = Vec::new();
+        let mut note = |errors: Vec<SchemaError>| unchecked.extend(errors);
+        let schema = ArgsSchema::compile_foreign(&parameters(&item), &mut patterns);
+        let schema = schema.map(|(schema, errors)| {
+            note(errors);
+            schema
+        });
+        let output_schema = item.output_schema.as_ref().map(|schema| {
+            let (schema, errors) = OutputSchema::compile_foreign(schema, &mut patterns)?;
+            note(errors);
+            Ok(schema)
+        });
+        self.add(item, schema, output_schema, handler)?;
+        Ok(unchecked.iter().map(ToString::to_string).collect())
+    }
+
+    fn add(
+        self,
+        item: ToolCatalogItem,
+        schema: Result<ArgsSchema, SchemaError>,
+        output_schema: Option<Result<OutputSchema, SchemaError>>,
+        handler: impl ToolHandler,
+    ) -> Result<(), ExtensionError> {
+        let ExtensionApi { name: owner, .. } = self.0;
         let schema = schema.map_err(|reason| ExtensionError::Parameters {
             extension: owner.to_string(),
             tool: item.name.to_string(),
             reason: reason.to_string(),
         })?;
-        let output_schema = item.output_schema.as_ref();
-        let output_schema =
-            output_schema.map(|schema| OutputSchema::compile(schema, &mut patterns));
         let output_schema = output_schema.transpose();
         let output_schema = output_schema.map_err(|reason| ExtensionError::OutputSchema {
             extension: owner.to_string(),
@@ -305,6 +343,14 @@ impl ToolsApi<'_> {
             is_own
         };
         self.0.change(|_| Ok(()), unregister)
+    }
+}
+
+/// Returns the parameters of a tool: any object where it names none.
+fn parameters(item: &ToolCatalogItem) -> Cow<'_, JsonSchemaObject> {
+    match &item.parameters {
+        Some(parameters) => Cow::Borrowed(parameters),
+        None => Cow::Owned(JsonSchemaObject::any_object()),
     }
 }
 

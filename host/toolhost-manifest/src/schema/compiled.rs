@@ -2,13 +2,14 @@
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
-use serde_json::Value;
+use serde_json::{Value, json as value};
 use toolhost_contract::JsonSchemaObject;
 
 use super::cost::pattern::PatternBudget;
 use super::cost::{self, Cost};
 use super::error::SchemaError;
 use super::json::Measure;
+use super::relaxed::Relaxed;
 use super::{args, json, path, problem};
 use crate::quote::short;
 
@@ -46,13 +47,36 @@ impl CompiledSchema {
             )));
         }
         let cost = cost::assess(&schema, budget)?;
-        let patterns = PatternOptions::regex().size_limit(cost::pattern::PATTERN_MAX_BYTES);
         let validator = jsonschema::options()
             .with_retriever(RefuseAll)
-            .with_pattern_options(patterns)
+            .with_pattern_options(linear())
             .build(&schema)
             .map_err(|error| invalid(key, &error))?;
         Ok(Self { validator, cost })
+    }
+
+    /// Compiles a schema as [`Self::compile`] does, without the patterns that cannot be matched in linear
+    /// time. Returns an error for each of them: the schema refuses nothing because of it.
+    pub(super) fn compile_without_patterns(
+        key: &str,
+        schema: &JsonSchemaObject,
+        budget: &mut PatternBudget,
+    ) -> Result<(Self, Vec<SchemaError>), SchemaError> {
+        // Patterns that cannot be compiled would use it up.
+        let mut spare = *budget;
+        let refused = match Self::compile(key, schema, budget) {
+            Ok(compiled) => return Ok((compiled, Vec::new())),
+            Err(refused) => refused,
+        };
+        let is_shallow = json::depth(&schema.to_value()) <= SCHEMA_MAX_DEPTH;
+        let relaxed = is_shallow.then(|| Relaxed::of(key, schema, &is_linear));
+        let Some(Relaxed { schema, unchecked }) = relaxed.filter(|it| !it.unchecked.is_empty())
+        else {
+            return Err(refused);
+        };
+        let compiled = Self::compile(key, &schema, &mut spare)?;
+        *budget = spare;
+        Ok((compiled, unchecked))
     }
 
     pub(super) fn is_short(&self, value: &Value, size: Measure) -> bool {
@@ -72,6 +96,18 @@ impl CompiledSchema {
         }
         Err(args::issues(name, value, self.validator.iter_errors(value)))
     }
+}
+
+/// The options of patterns: automata of a limited size, without backtracking.
+fn linear() -> PatternOptions<impl Sized> {
+    PatternOptions::regex().size_limit(cost::pattern::PATTERN_MAX_BYTES)
+}
+
+/// Whether a pattern can be matched in linear time.
+fn is_linear(pattern: &str) -> bool {
+    let schema = value!({ "pattern": pattern });
+    let options = jsonschema::options().with_pattern_options(linear());
+    options.build(&schema).is_ok()
 }
 
 /// Refuses to read the files and URLs that schemas refer to.

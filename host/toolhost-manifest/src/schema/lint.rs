@@ -5,7 +5,7 @@
 //! from a known one is reported.
 
 mod empty;
-mod keywords;
+pub(super) mod keywords;
 
 use serde_json::{Map, Value};
 use toolhost_contract::JsonSchemaObject;

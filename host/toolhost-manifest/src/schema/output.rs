@@ -24,6 +24,21 @@ impl OutputSchema {
         CompiledSchema::compile("outputSchema", schema, budget).map(Self)
     }
 
+    /// Compiles the `outputSchema` of a server's tool: see [`ArgsSchema::compile_foreign`].
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    ///
+    /// [`ArgsSchema::compile_foreign`]: super::ArgsSchema::compile_foreign
+    pub fn compile_foreign(
+        schema: &JsonSchemaObject,
+        budget: &mut PatternBudget,
+    ) -> Result<(Self, Vec<SchemaError>), SchemaError> {
+        let (schema, unchecked) =
+            CompiledSchema::compile_without_patterns("outputSchema", schema, budget)?;
+        Ok((Self(schema), unchecked))
+    }
+
     /// Returns whether checking this output, of this size, takes at most some milliseconds.
     pub fn is_short(&self, output: &Value, size: Measure) -> bool {
         self.0.is_short(output, size)

@@ -470,3 +470,23 @@ fn a_wrong_output_schema_is_refused_at_its_place() {
     let pattern = compile(object(json!({"a": {"pattern": "(a)\\1"}}))).unwrap_err();
     assert!(pattern.to_string().contains("linear time"), "{pattern}");
 }
+
+#[test]
+fn a_pattern_of_a_server_that_cannot_be_checked_leaves_the_rest_of_the_schema_in_force() {
+    let mail = "^(?!\\.)(?!.*\\.\\.)[A-Za-z0-9_+.-]+@[A-Za-z0-9.-]+$";
+    let many = (0..100).map(|n| (format!("p{n}"), json!({"type": "string", "pattern": mail})));
+    let schema = object(Value::from_iter(many));
+    let schema = JsonSchemaObject::parse(schema).unwrap();
+    let mut budget = PatternBudget::default();
+    let (args, unchecked) = ArgsSchema::compile_foreign(&schema, &mut budget).unwrap();
+    assert_eq!(unchecked.len(), 100);
+    let tool = ToolName::parse("a__b").unwrap();
+    let check = |args_: Value| args.validate(&tool, &args_, json::measure(&args_));
+    assert_eq!(check(json!({"p0": "no address"})), Ok(()));
+    let refused = check(json!({"p0": 1})).unwrap_err().to_string();
+    assert!(refused.contains("args.p0: expected string but got integer"), "{refused}");
+    // What is wrong for other reasons is refused as before.
+    let wrong = JsonSchemaObject::parse(object(json!({"a": {"type": "text", "pattern": mail}})));
+    let wrong = ArgsSchema::compile_foreign(&wrong.unwrap(), &mut budget).unwrap_err();
+    assert!(matches!(wrong, SchemaError::Invalid { .. }), "{wrong:?}");
+}

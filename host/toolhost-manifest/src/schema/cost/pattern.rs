@@ -20,7 +20,7 @@ const STATE_BYTES: usize = 24;
 
 /// The remaining size of compiled patterns for schemas that are loaded together: those of a bundle, or of
 /// a tool of an extension.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct PatternBudget {
     left: usize,
 }
