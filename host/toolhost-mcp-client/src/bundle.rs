@@ -16,6 +16,9 @@ use crate::http_server::HttpServer;
 use crate::oauth::McpAuthorization;
 use crate::server::{AbortOnDrop, McpServer, McpStatus, ServerStop};
 
+/// The folder of the state root in which it is remembered how servers are started.
+const STARTUPS: &str = "mcp-startups";
+
 /// The servers of a bundle. Dropping it ends them and removes their tools. They also end when the bundle is
 /// [unloaded](LoadedBundle::unload).
 #[derive(Debug, Default)]
@@ -69,7 +72,8 @@ impl McpServers {
         join_all(closed.into_iter().map(|(_, server)| server.close())).await;
         let host = bundle.host();
         let start = async |granted: &GrantedMcpServer| {
-            let config = config(host.sandbox(), granted, &self.authorization)?;
+            let mut config = config(host.sandbox(), granted, &self.authorization)?;
+            config.state_dir = host.state_root().map(|root| root.join(STARTUPS));
             let agents = granted.agents.iter();
             let agents = agents.filter_map(|name| bundle.agent(name).ok());
             let server = McpServer::start(config, agents.collect::<Vec<Agent>>()).await?;

@@ -10,13 +10,14 @@ use toolhost::{
     extension::{ExtensionApi, ExtensionError},
     lock::Words,
     mcp::McpSource,
-    tool::{ExportName, JsonSchemaObject, SourceType, ToolSource},
+    tool::{JsonSchemaObject, SourceType, ToolSource},
 };
 
 use crate::config::McpServerConfig;
 use crate::error::McpFinding;
 use crate::handler::McpTool;
 use crate::list::ToolList;
+use crate::names::tool_names;
 use crate::state::Shared;
 
 /// Most findings about the tools of one server.
@@ -33,6 +34,8 @@ pub(crate) struct Catalog {
 struct Registered {
     tool: Tool,
     words: Words,
+    /// A sentence for each of its patterns that is not checked.
+    unchecked: Vec<String>,
 }
 
 impl Catalog {
@@ -57,21 +60,30 @@ impl Catalog {
     }
 
     /// Registers the tools of a list, and removes others. Agents see the change in their next step. Returns
-    /// a finding for each tool that is left out.
+    /// what is wrong with tools, most of which are left out.
     pub(crate) fn update(&mut self, shared: &Arc<Shared>, list: ToolList) -> Vec<McpFinding> {
         let config = &shared.config;
-        let mut findings = Vec::new();
+        let mut findings = list.findings;
         let mut kept: BTreeMap<ToolName, Registered> = BTreeMap::new();
         let mut missing: BTreeSet<&str> =
             config.tools.iter().flatten().map(String::as_str).collect();
-        for tool in list.tools {
-            let is_used = config.tools.is_none() || missing.remove(&*tool.name);
-            if !is_used {
-                continue;
-            }
-            match self.register(shared, &tool, &kept) {
-                Ok((name, words)) => {
-                    kept.insert(name, Registered { tool, words });
+        let is_used = |tool: &Tool| config.tools.is_none() || missing.remove(&*tool.name);
+        let tools: Vec<Tool> = list.tools.into_iter().filter(is_used).collect();
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+        let names = tool_names(&config.prefix, &names);
+        for (tool, name) in tools.into_iter().zip(names) {
+            let registered = name.and_then(|name| self.register(shared, &tool, name, &kept));
+            match registered {
+                Ok((name, registered)) => {
+                    let notes = registered.unchecked.iter();
+                    let note = |note: &String| {
+                        McpFinding::note(
+                            &tool.name,
+                            format_args!("a pattern is not checked: {note}"),
+                        )
+                    };
+                    findings.extend(notes.map(note));
+                    kept.insert(name, registered);
                 }
                 Err(reason) => findings.push(McpFinding::new(&tool.name, reason)),
             }
@@ -80,11 +92,6 @@ impl Catalog {
             .iter()
             .map(|name| McpFinding::new(name, "the server has no such tool"));
         findings.extend(has_not);
-        if list.is_cut {
-            let most = config.limits.tools;
-            let reason = format!("the server has more than {most} tools");
-            findings.push(McpFinding::new("…", reason));
-        }
         findings.truncate(FINDINGS_MAX);
         for gone in self
             .registered
@@ -105,20 +112,26 @@ impl Catalog {
         &self,
         shared: &Arc<Shared>,
         tool: &Tool,
+        name: ToolName,
         kept: &BTreeMap<ToolName, Registered>,
-    ) -> Result<(ToolName, Words), String> {
-        let item = item(&shared.config, tool)?;
-        let name = item.name.clone();
+    ) -> Result<(ToolName, Registered), String> {
         if kept.contains_key(&name) {
             return Err(format!(
                 "the server has two tools of this name, and the first is {name}"
             ));
         }
-        let words = Words::of_item(&item);
-        check_lock(&shared.config, &name, &words)?;
-        let known = self.registered.get(&name);
-        if known.is_some_and(|known| known.tool == *tool) {
-            return Ok((name, words));
+        let item = item(&shared.config, tool, name.clone())?;
+        let mut registered = Registered {
+            words: Words::of_item(&item),
+            tool: tool.clone(),
+            unchecked: Vec::new(),
+        };
+        check_lock(&shared.config, &name, &registered.words)?;
+        if let Some(known) = self.registered.get(&name)
+            && known.tool == *tool
+        {
+            registered.unchecked.clone_from(&known.unchecked);
+            return Ok((name, registered));
         }
         for api in &self.apis {
             let handler = McpTool {
@@ -126,9 +139,10 @@ impl Catalog {
                 name: tool.name.as_ref().into(),
                 has_output_schema: item.output_schema.is_some(),
             };
-            match api.tools().register(item.clone(), handler) {
+            match api.tools().register_foreign(item.clone(), handler) {
+                Ok(unchecked) => registered.unchecked = unchecked,
                 // The agent was dropped: others may be alive.
-                Ok(()) | Err(ExtensionError::Gone { .. }) => {}
+                Err(ExtensionError::Gone { .. }) => {}
                 Err(error) => {
                     for api in &self.apis {
                         let _ = api.tools().unregister(name.as_str());
@@ -137,7 +151,7 @@ impl Catalog {
                 }
             }
         }
-        Ok((name, words))
+        Ok((name, registered))
     }
 }
 
@@ -158,12 +172,15 @@ fn check_lock(config: &McpServerConfig, name: &ToolName, words: &Words) -> Resul
     Ok(())
 }
 
-/// Returns the catalog item of a tool. Names are never changed: two tools could get one name.
-fn item(config: &McpServerConfig, tool: &Tool) -> Result<ToolCatalogItem, String> {
-    let export = ExportName::parse(&tool.name).map_err(|error| error.to_string())?;
-    let name = ToolName::new(config.prefix.clone(), export).map_err(|error| error.to_string())?;
-    let schema = Value::Object(toolhost::JsonObject::clone(&tool.input_schema));
-    let parameters = JsonSchemaObject::parse(schema).map_err(|error| error.to_string())?;
+/// Returns the catalog item of a tool.
+fn item(config: &McpServerConfig, tool: &Tool, name: ToolName) -> Result<ToolCatalogItem, String> {
+    let mut schema = toolhost::JsonObject::clone(&tool.input_schema);
+    // Arguments are an object, whether the schema says it or not.
+    schema
+        .entry("type")
+        .or_insert_with(|| Value::from("object"));
+    let parameters =
+        JsonSchemaObject::parse(Value::Object(schema)).map_err(|error| error.to_string())?;
     let title = || tool.title.clone();
     let output_schema = tool.output_schema.as_ref();
     let output_schema =

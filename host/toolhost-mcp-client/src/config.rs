@@ -25,6 +25,10 @@ pub struct McpServerConfig {
     pub transport: McpTransport,
     /// The reviewed tools. Others, and those that differ, are left out. Default: none; then nothing is compared.
     pub lock: Option<ServerLock>,
+    /// A private directory in which it is remembered, for a week, that a server does not answer
+    /// `server/discover`, so that later processes do not wait for it. It is made when it is needed. Default:
+    /// none; then the handle alone remembers it.
+    pub state_dir: Option<PathBuf>,
     /// Limits of what the server may send and how long it may take.
     pub limits: McpLimits,
 }
@@ -39,6 +43,7 @@ impl McpServerConfig {
             tools: None,
             transport,
             lock: None,
+            state_dir: None,
             limits: McpLimits::default(),
         }
     }

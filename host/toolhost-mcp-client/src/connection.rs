@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::model::{
     ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, SubscriptionFilter,
@@ -20,19 +20,23 @@ use toolhost::lock::Words;
 
 use crate::catalog::Catalog;
 use crate::config::{McpServerConfig, McpTransport, StdioServer};
-use crate::egress_error::unauthorized;
+use crate::egress_error::{unauthorized, words};
 use crate::error::{McpFinding, bounded};
 use crate::guard::{Guarded, Watch};
 use crate::http::Egress;
 use crate::http_server::HttpServer;
 use crate::list::{ListError, ToolList, list};
 use crate::process::Process;
+use crate::startup::Startup;
 use crate::state::{Outage, Ready, Shared};
 use crate::stdio::StdioTransport;
 use crate::unauthorized::Unauthorized;
 
 /// How long the end of a process that closed its streams is waited for, to report its exit status.
 const EXIT_STATUS: Duration = Duration::from_millis(500);
+
+/// How long an answer to `server/discover` is waited for: a process must start meanwhile.
+const DISCOVER: Duration = Duration::from_secs(3);
 
 /// The delay before a subscription that ended is renewed.
 const RESUBSCRIBE: Duration = Duration::from_secs(5);
@@ -79,13 +83,27 @@ impl From<ClientInitializeError> for OpenError {
         {
             return Self::Unauthorized(refused.clone());
         }
-        let reason = format!("it could not be initialized: {}", bounded(&error));
+        let reason = match &error {
+            ClientInitializeError::TransportError { error, .. } => words(error),
+            other => bounded(other),
+        };
+        let reason = format!("it could not be initialized: {reason}");
         match error {
             ClientInitializeError::ConnectionClosed(_)
             | ClientInitializeError::TransportError { .. } => Self::Lost(reason),
             _ => Self::Failed(reason),
         }
     }
+}
+
+/// Why an attempt failed.
+enum Failure {
+    /// The server was not initialized.
+    Start(String),
+    /// The server did not list its tools.
+    Later(String),
+    /// It took too long.
+    Time,
 }
 
 /// How a connection ended.
@@ -126,19 +144,50 @@ impl Connection {
     }
 
     async fn attempt(shared: &Shared) -> Result<Result<Self, Unauthorized>, String> {
+        let limit = shared.config.limits.start;
+        let startup = shared.startups.next();
+        let started = Instant::now();
+        let mut attempted = Self::attempt_with(shared, startup, limit).await;
+        let left = limit.saturating_sub(started.elapsed());
+        if startup == Startup::Discover
+            && let Err(Failure::Start(_)) = attempted
+            && !left.is_zero()
+        {
+            attempted = Self::attempt_with(shared, Startup::Initialize, left).await;
+            if let Ok(Ok(_)) = attempted {
+                shared.startups.remember();
+            }
+        }
+        attempted.map_err(|failure| match failure {
+            Failure::Start(reason) | Failure::Later(reason) => reason,
+            Failure::Time => {
+                let seconds = limit.as_secs_f64();
+                format!("it did not initialize and list its tools within {seconds} s")
+            }
+        })
+    }
+
+    async fn attempt_with(
+        shared: &Shared,
+        startup: Startup,
+        limit: Duration,
+    ) -> Result<Result<Self, Unauthorized>, Failure> {
         let config = &shared.config;
         let watch = Arc::new(Watch::new(config.name.clone(), &config.limits));
         let mut process = None;
-        let limit = config.limits.start;
+        let mut is_initialized = false;
         let opened = timeout(limit, async {
             let service = match &config.transport {
                 McpTransport::Stdio(stdio) => {
                     let transport = start(config, stdio, &watch, &mut process)?;
-                    serve(transport).await
+                    serve(transport, startup, &watch, limit).await
                 }
-                McpTransport::Http(http) => serve(connect(shared, http, &watch)).await,
+                McpTransport::Http(http) => {
+                    serve(connect(shared, http, &watch), startup, &watch, limit).await
+                }
             };
             let service = service?;
+            is_initialized = true;
             let disabled = ClientCacheConfig::disabled();
             service.peer().set_response_cache_config(disabled).await;
             let tools = list(service.peer(), &config.limits).await?;
@@ -159,12 +208,13 @@ impl Connection {
                 let cause = cause(&watch, process.as_mut()).await;
                 cause.unwrap_or(reason)
             }
-            Err(_) => {
-                let seconds = limit.as_secs_f64();
-                format!("it did not initialize and list its tools within {seconds} s")
-            }
+            Err(_) => return Err(Failure::Time),
         };
-        Err(reason)
+        Err(if is_initialized {
+            Failure::Later(reason)
+        } else {
+            Failure::Start(reason)
+        })
     }
 
     pub(crate) fn ready(&self) -> Ready {
@@ -284,15 +334,34 @@ fn connect(
 }
 
 /// Initializes a server: without a handshake where it knows revision 2026-07-28, otherwise with
-/// `initialize`.
+/// `initialize`. A server that leaves `server/discover` without an answer is given up.
 async fn serve<T: rmcp::transport::Transport<RoleClient> + 'static>(
     transport: T,
-) -> Result<RunningService<RoleClient, Client>, ClientInitializeError> {
-    let lifecycle = ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    startup: Startup,
+    watch: &Watch,
+    limit: Duration,
+) -> Result<RunningService<RoleClient, Client>, OpenError> {
+    let lifecycle = match startup {
+        Startup::Initialize => ClientLifecycleMode::Initialize,
+        Startup::Discover => ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
     };
-    Client.serve_with_lifecycle(transport, lifecycle).await
+    let unanswered = async {
+        // The other half of the time is for `initialize`.
+        let time = DISCOVER.min(limit / 2);
+        let answered = timeout(time, watch.has_answered.cancelled());
+        if startup == Startup::Initialize || answered.await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+        let seconds = time.as_secs_f64();
+        format!("it did not answer 'server/discover' within {seconds} s")
+    };
+    tokio::select! {
+        served = Client.serve_with_lifecycle(transport, lifecycle) => Ok(served?),
+        reason = unanswered => Err(OpenError::Failed(reason)),
+    }
 }
 
 /// Lists the tools again when they change, at most once in [`McpLimits::list_interval`].

@@ -45,28 +45,44 @@ pub enum McpError {
     },
 }
 
-/// A tool of a server that is left out, or a tool that the configuration names and the server lacks.
+/// What is wrong with a tool of a server, or with its list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpFinding {
-    /// The server's name of the tool, escaped, at most 128 characters.
+    /// The server's name of the tool, escaped, at most 128 characters; `…` for those that were not read.
     pub tool: String,
+    /// Whether agents have the tool in spite of it.
+    pub is_used: bool,
     /// The reason, at most 500 characters.
     pub reason: String,
 }
 
 impl McpFinding {
+    /// The tool is left out.
     pub(crate) fn new(tool: &str, reason: impl fmt::Display) -> Self {
         Self {
             tool: text::shorten(tool, 128),
+            is_used: false,
             reason: bounded(reason),
+        }
+    }
+
+    /// The tool is used.
+    pub(crate) fn note(tool: &str, reason: impl fmt::Display) -> Self {
+        Self {
+            is_used: true,
+            ..Self::new(tool, reason)
         }
     }
 }
 
 impl fmt::Display for McpFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the tool '{}' is left out: {}", self.tool, self.reason)
+        let Self { tool, reason, .. } = self;
+        if self.is_used {
+            return write!(f, "the tool '{tool}': {reason}");
+        }
+        write!(f, "the tool '{tool}' is left out: {reason}")
     }
 }
 

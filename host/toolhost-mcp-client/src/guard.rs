@@ -1,20 +1,21 @@
-//! Bounds what a server may send, beneath the protocol: before any task is started for a message.
+//! Counts what a server sends, beneath the protocol: before any task is started for a message.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
-    ServerNotification,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use toolhost::agents::lines::is_logged;
 use toolhost::{ResourceName, text};
 
+use crate::answer::{CallSlot, ListSlot};
 use crate::error::bounded;
 use crate::limits::McpLimits;
 
@@ -27,17 +28,32 @@ const LOGGED: u64 = 1000;
 /// Longest log message, in characters.
 const LOG_MESSAGE: usize = 2000;
 
+/// Longest level of a log message, in characters.
+const LOG_LEVEL: usize = 20;
+
+/// Bodies and events beyond [`SMALL_BYTES`] that one server sends at once. Others wait.
+const LARGE_AT_ONCE: usize = 4;
+
+/// Bytes of a body or an event that does not wait.
+pub(crate) const SMALL_BYTES: usize = 1 << 20;
+
 /// What is known about one connection.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    server: ResourceName,
+    pub(crate) server: ResourceName,
+    pub(crate) message_bytes: u64,
+    pub(crate) message_values: u64,
     unsolicited_max: u32,
     server_requests_max: usize,
     counts: Mutex<Counts>,
+    /// Bodies and events that are large, while they arrive.
+    pub(crate) large: Arc<Semaphore>,
     /// Why the connection ended, if the server broke a rule.
     failure: Mutex<Option<Arc<str>>>,
     /// Cancelled with the failure.
     pub(crate) failed: CancellationToken,
+    /// Cancelled with the first answer.
+    pub(crate) has_answered: CancellationToken,
     /// The server's list of tools changed.
     pub(crate) list_changed: Notify,
 }
@@ -45,7 +61,7 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 struct Counts {
     /// Requests that were sent and not answered.
-    sent: HashSet<RequestId>,
+    sent: HashMap<RequestId, Sent>,
     /// Requests of the server that were not answered.
     received: HashSet<RequestId>,
     window: Instant,
@@ -53,21 +69,55 @@ struct Counts {
     logged: u64,
 }
 
+/// A request that was sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Sent {
+    Discover,
+    Initialize,
+    List(ListSlot),
+    Call(CallSlot),
+    Other,
+}
+
+impl Sent {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "this client sends a few of the requests of the protocol"
+    )]
+    fn of(request: &ClientRequest) -> Self {
+        match request {
+            ClientRequest::DiscoverRequest(_) => Self::Discover,
+            ClientRequest::InitializeRequest(_) => Self::Initialize,
+            ClientRequest::ListToolsRequest(list) => {
+                Self::List(list.extensions.get().cloned().unwrap_or_default())
+            }
+            ClientRequest::CallToolRequest(call) => {
+                Self::Call(call.extensions.get().cloned().unwrap_or_default())
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
 impl Watch {
     pub(crate) fn new(server: ResourceName, limits: &McpLimits) -> Self {
         Self {
             server,
+            message_bytes: limits.message_bytes as u64,
+            message_values: limits.message_values,
             unsolicited_max: limits.unsolicited,
             server_requests_max: limits.server_requests,
             counts: Mutex::new(Counts {
-                sent: HashSet::new(),
+                sent: HashMap::new(),
                 received: HashSet::new(),
                 window: Instant::now(),
                 in_window: 0,
                 logged: 0,
             }),
+            large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
             failure: Mutex::new(None),
             failed: CancellationToken::new(),
+            has_answered: CancellationToken::new(),
             list_changed: Notify::new(),
         }
     }
@@ -102,16 +152,31 @@ impl Watch {
         }
     }
 
-    /// Whether a request with this id waits for an answer.
-    pub(crate) fn is_awaited(&self, id: &RequestId) -> bool {
-        lock(&self.counts).sent.contains(&as_sent(id))
+    /// Takes the request that an answer with this id ends.
+    pub(crate) fn take(&self, id: &RequestId) -> Option<(RequestId, Sent)> {
+        lock(&self.counts).sent.remove_entry(id)
     }
 
-    fn sending(&self, message: &ClientJsonRpcMessage) {
+    /// Takes the request that waits for an answer, if it is only one.
+    pub(crate) fn take_only(&self) -> Option<(RequestId, Sent)> {
+        let mut counts = lock(&self.counts);
+        let mut waiting = counts.sent.keys();
+        let only = waiting.next().cloned().filter(|_| waiting.next().is_none());
+        counts.sent.remove_entry(&only?)
+    }
+
+    /// Whether a request with this id waits for an answer.
+    pub(crate) fn is_awaited(&self, id: &RequestId) -> bool {
+        lock(&self.counts).sent.contains_key(id)
+    }
+
+    /// Remembers a message that is sent. One that is sent again is the same.
+    pub(crate) fn sending(&self, message: &ClientJsonRpcMessage) {
         let mut counts = lock(&self.counts);
         match message {
             JsonRpcMessage::Request(request) => {
-                counts.sent.insert(request.id.clone());
+                let sent = counts.sent.entry(request.id.clone());
+                sent.or_insert_with(|| Sent::of(&request.request));
             }
             JsonRpcMessage::Response(response) => {
                 counts.received.remove(&response.id);
@@ -132,85 +197,33 @@ impl Watch {
         }
     }
 
-    /// Whether a message is passed on. Others are counted here, and answered by nothing.
-    fn admits(&self, message: &ServerJsonRpcMessage) -> bool {
-        match message {
-            JsonRpcMessage::Response(response) => self.is_answer(Some(&response.id)),
-            JsonRpcMessage::Error(error) => self.is_answer(error.id.as_ref()),
-            JsonRpcMessage::Request(request) => {
-                self.count_unsolicited();
-                let mut counts = lock(&self.counts);
-                let is_new = counts.received.insert(request.id.clone());
-                let waiting = counts.received.len();
-                drop(counts);
-                if waiting > self.server_requests_max {
-                    self.fail(format_args!(
-                        "it sent more than {} requests that wait for an answer",
-                        self.server_requests_max
-                    ));
-                }
-                is_new
-            }
-            JsonRpcMessage::Notification(notification) => {
-                self.count_unsolicited();
-                self.notified(&notification.notification)
-            }
+    /// Counts a request of the server. Returns whether it is the first with its id.
+    pub(crate) fn is_new_request(&self, id: &RequestId) -> bool {
+        let mut counts = lock(&self.counts);
+        let is_new = counts.received.insert(id.clone());
+        let waiting = counts.received.len();
+        drop(counts);
+        if waiting > self.server_requests_max {
+            self.fail(format_args!(
+                "it sent more than {} requests that wait for an answer",
+                self.server_requests_max
+            ));
         }
+        is_new
     }
 
-    fn is_answer(&self, id: Option<&RequestId>) -> bool {
-        let is_first = id.is_some_and(|id| lock(&self.counts).sent.remove(&as_sent(id)));
-        if !is_first {
-            self.count_unsolicited();
-            tracing::debug!(target: "toolhost::mcp", server = %self.server, "an answer to no request");
-        }
-        is_first
-    }
-
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "other notifications are for capabilities that this client lacks"
-    )]
-    #[expect(deprecated, reason = "servers of earlier revisions send log messages")]
-    fn notified(&self, notification: &ServerNotification) -> bool {
-        match notification {
-            ServerNotification::ToolListChangedNotification(_) => {
-                self.list_changed.notify_one();
-                false
-            }
-            ServerNotification::LoggingMessageNotification(logged) => {
-                self.log(&logged.params.level, &logged.params.data);
-                false
-            }
-            ServerNotification::SubscriptionsAcknowledgedNotification(_)
-            | ServerNotification::CancelledNotification(_) => true,
-            _ => false,
-        }
-    }
-
-    fn log(&self, level: &dyn std::fmt::Debug, data: &serde_json::Value) {
+    pub(crate) fn log_message(&self, level: &str, message: &str) {
         let mut counts = lock(&self.counts);
         counts.logged += 1;
         let count = counts.logged;
         drop(counts);
         if is_logged(count, LOGGED) {
-            let message = match data.as_str() {
-                Some(message) => text::shorten(message, LOG_MESSAGE),
-                None => text::shorten(&data.to_string(), LOG_MESSAGE),
-            };
-            tracing::info!(target: "toolhost::mcp", server = %self.server, count, ?level, "{message}");
+            let (level, message) = (
+                text::shorten(level, LOG_LEVEL),
+                text::shorten(message, LOG_MESSAGE),
+            );
+            tracing::info!(target: "toolhost::mcp", server = %self.server, count, level, "{message}");
         }
-    }
-}
-
-/// Returns the id with which a request was sent: some servers return the text of a number.
-fn as_sent(id: &RequestId) -> RequestId {
-    match id {
-        RequestId::String(text) => match text.parse() {
-            Ok(number) => RequestId::Number(number),
-            Err(_) => id.clone(),
-        },
-        RequestId::Number(_) => id.clone(),
     }
 }
 
@@ -218,7 +231,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A transport whose messages are counted and bounded.
+/// A transport whose requests are remembered, and which ends with the connection.
 pub(crate) struct Guarded<T> {
     pub(crate) inner: T,
     pub(crate) watch: Arc<Watch>,
@@ -236,16 +249,18 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        loop {
-            let message = tokio::select! {
-                biased;
-                () = self.watch.failed.cancelled() => return None,
-                message = self.inner.receive() => message?,
-            };
-            if self.watch.admits(&message) {
-                return Some(message);
-            }
+        let message = tokio::select! {
+            biased;
+            () = self.watch.failed.cancelled() => None,
+            message = self.inner.receive() => message,
+        };
+        // The SDK itself ends requests whose stream has ended.
+        if let Some(JsonRpcMessage::Error(error)) = &message
+            && let Some(id) = &error.id
+        {
+            self.watch.take(id);
         }
+        message
     }
 
     async fn close(&mut self) -> Result<(), T::Error> {

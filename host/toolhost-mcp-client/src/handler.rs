@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use rmcp::ServiceError;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
+use rmcp::service::{PeerRequestOptions, RequestHandle};
+use rmcp::{Peer, RoleClient, ServiceError};
 use serde_json::Value;
 use toolhost::{
-    BoxFuture, HandlerError, JsonObject, ResourceName,
+    BoxFuture, HandlerError, JsonObject,
     extension::{HandlerContext, HandlerFailure, ToolHandler},
 };
 
-use crate::egress_error::unauthorized;
+use crate::answer::CallSlot;
+use crate::egress_error::{EgressError, egress_error, words};
 use crate::error::{bounded, unavailable};
-use crate::output::{output, refused, structured_output};
+use crate::output::{invalid, output, refused, refused_with, structured_output};
 use crate::state::{Ready, Shared};
 use crate::unauthorized::Unauthorized;
 
@@ -43,28 +45,32 @@ impl McpTool {
         let call = CallToolRequestParams::new(self.name.to_string()).with_arguments(input);
         loop {
             // Answered once or never: a call that was taken is not sent a second time.
-            let error = match connection.peer.call_tool_once(call.clone()).await {
-                Ok(CallToolResponse::Complete(result)) => return self.output(result),
-                Ok(CallToolResponse::InputRequired(_)) => return Err(input_required(server)),
-                Ok(_) => ServiceError::UnexpectedResponse,
+            let slot = CallSlot::default();
+            let error = match send(&connection.peer, call.clone(), slot.clone()).await {
+                Ok(()) => {
+                    let Some(answer) = slot.take() else {
+                        return Err(invalid(server, "it has no result"));
+                    };
+                    let result = answer.result.map_err(|reason| invalid(server, &reason))?;
+                    return match self.has_output_schema {
+                        true => structured_output(server, result),
+                        false => output(server, result),
+                    };
+                }
                 Err(error) => error,
             };
-            let ServiceError::TransportSend(refused) = &error else {
+            let ServiceError::TransportSend(failed) = &error else {
                 return Err(self.failed(&connection, &error));
             };
-            match unauthorized(refused) {
+            match egress_error(failed) {
                 // How often a person is asked is limited.
-                Some(refused) => self.authorize(refused).await?,
-                None => return Err(self.failed(&connection, &error)),
+                Some(EgressError::Unauthorized(refused)) => self.authorize(refused).await?,
+                Some(EgressError::Refused(refused)) if refused.had_no_effect() => {
+                    return Err(refused_with(server, &refused.to_string()));
+                }
+                Some(EgressError::InvalidBody(reason)) => return Err(invalid(server, reason)),
+                _ => return Err(self.failed(&connection, &error)),
             }
-        }
-    }
-
-    fn output(&self, result: CallToolResult) -> Result<Value, HandlerError> {
-        let server = &self.shared.config.name;
-        match self.has_output_schema {
-            true => structured_output(server, result),
-            false => output(server, result),
         }
     }
 
@@ -86,17 +92,11 @@ impl McpTool {
         let server = &self.shared.config.name;
         match error {
             ServiceError::McpError(error) => refused(server, error),
-            ServiceError::UnexpectedResponse => {
-                let message = format!(
-                    "The MCP server '{server}' answered the call with something other than a tool's result."
-                );
-                HandlerError::new(message).with_code("MCP_INVALID_ANSWER")
-            }
             lost => {
                 let reason = match (connection.watch.failure(), lost) {
                     (Some(reason), _) => reason.to_string(),
                     (None, ServiceError::TransportClosed) => "the connection was closed".to_owned(),
-                    (None, ServiceError::TransportSend(error)) => bounded(error),
+                    (None, ServiceError::TransportSend(error)) => words(error),
                     (None, other) => bounded(other),
                 };
                 let lost = format!("{reason}; the call may have taken effect");
@@ -107,9 +107,38 @@ impl McpTool {
     }
 }
 
-fn input_required(server: &ResourceName) -> HandlerError {
-    let message = format!("The tool of the MCP server '{server}' asks for input of a person.");
-    HandlerError::new(message)
-        .with_code("MCP_INPUT_REQUIRED")
-        .with_suggestion("Use another tool: this host gives no input to running calls.")
+/// Sends a call, and waits until its result is in the slot.
+async fn send(
+    peer: &Peer<RoleClient>,
+    call: CallToolRequestParams,
+    slot: CallSlot,
+) -> Result<(), ServiceError> {
+    let mut request = CallToolRequest::new(call);
+    request.extensions.insert(slot);
+    let request = ClientRequest::CallToolRequest(request);
+    let options = PeerRequestOptions::no_options();
+    let sent = peer.send_cancellable_request(request, options).await?;
+    let mut sent = CancelOnDrop(Some(sent));
+    let answered = match &mut sent.0 {
+        Some(handle) => (&mut handle.rx).await,
+        None => return Err(ServiceError::TransportClosed),
+    };
+    sent.0 = None;
+    answered
+        .map_err(|_| ServiceError::TransportClosed)?
+        .map(drop)
+}
+
+/// Cancels a request at the server when it is dropped before its answer.
+struct CancelOnDrop(Option<RequestHandle<RoleClient>>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            // It ends with the message, which has a time limit, or with the connection.
+            runtime.spawn(handle.cancel(None));
+        }
+    }
 }

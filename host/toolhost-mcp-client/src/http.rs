@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream::BoxStream;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
 use http::request::Builder;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
-    ServerResult,
 };
 use rmcp::transport::common::http_header::{
     EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
@@ -24,13 +24,17 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use toolhost::http::{HttpClient, HttpClientBody};
 
-use crate::egress_error::EgressError;
-use crate::guard::Watch;
+use crate::egress_error::{EgressError, Refused};
+use crate::guard::{SMALL_BYTES, Watch};
+use crate::inbox::{Incoming, error_in};
 use crate::oauth::OAuth;
 use crate::unauthorized::Unauthorized;
 
 type HttpError = StreamableHttpError<EgressError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// Bytes that are read of the body of a refusal.
+const REFUSAL_BYTES: usize = 64 << 10;
 
 /// Sends the requests of the protocol. The credentials are added beneath.
 #[derive(Clone)]
@@ -71,6 +75,182 @@ impl Egress {
             Err(error) => Err(StreamableHttpError::Client(error)),
         }
     }
+}
+
+impl Egress {
+    async fn post(
+        &self,
+        request: Builder,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        limits: &StreamableHttpResponseLimits,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let response = self
+            .send(request, serde_json::to_vec(message)?.into())
+            .await?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let new_session = text_header(response.headers(), HEADER_SESSION_ID);
+        if !status.is_success() {
+            let body = self.beginning(response).await;
+            return self
+                .refused(message, session.is_some(), status, &body, new_session)
+                .await;
+        }
+        let JsonRpcMessage::Request(request) = message else {
+            return Ok(match content_type(response.headers()) {
+                ContentType::Events => {
+                    let events = self.events(response, limits.max_sse_event_size);
+                    StreamableHttpPostResponse::Sse(events, new_session)
+                }
+                ContentType::Json | ContentType::Other(_) => StreamableHttpPostResponse::Accepted,
+            });
+        };
+        if let Some(coding) = text_header(response.headers(), header::CONTENT_ENCODING.as_str())
+            && !coding.eq_ignore_ascii_case("identity")
+        {
+            return Err(invalid(format_args!(
+                "its body is compressed with '{coding}', which was not requested"
+            )));
+        }
+        match content_type(response.headers()) {
+            ContentType::Events => {
+                let events = self.events(response, limits.max_sse_event_size);
+                Ok(StreamableHttpPostResponse::Sse(events, new_session))
+            }
+            // Some servers forget it.
+            ContentType::Json | ContentType::Other(None) => {
+                let body = self.read(response, limits.max_json_response_size).await?;
+                let mut messages = self.watch.read(&Incoming::of(&body).await);
+                drop(body);
+                if self.watch.is_awaited(&request.id) {
+                    let error = ErrorData::invalid_request("no valid answer", None);
+                    if let Some(error) = self.of_discovery(message, error) {
+                        return Ok(error);
+                    }
+                    // The body may hold results, so it is not quoted.
+                    return Err(invalid("the body is not a valid answer to the request"));
+                }
+                match messages.pop() {
+                    Some(answer) if messages.is_empty() => {
+                        Ok(StreamableHttpPostResponse::Json(answer, new_session))
+                    }
+                    last => {
+                        messages.extend(last);
+                        let events: Vec<Sse> =
+                            messages.iter().filter_map(events::event_of).collect();
+                        let events = stream::iter(events.into_iter().map(Ok)).boxed();
+                        Ok(StreamableHttpPostResponse::Sse(events, new_session))
+                    }
+                }
+            }
+            ContentType::Other(found) => Err(StreamableHttpError::UnexpectedContentType(found)),
+        }
+    }
+
+    /// Reads a body of at most `max` bytes. Of the large ones a few are read at once.
+    async fn read(
+        &self,
+        response: Response<HttpClientBody>,
+        max: usize,
+    ) -> Result<Bytes, HttpError> {
+        let mut body = response.into_body();
+        let mut bytes = BytesMut::new();
+        let mut large = None;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| StreamableHttpError::Client(error.into()))?;
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
+            let size = bytes.len().saturating_add(data.len());
+            if size > max {
+                return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: max });
+            }
+            if size > SMALL_BYTES && large.is_none() {
+                // It fails only if the semaphore is closed.
+                large = self.watch.large.acquire().await.ok();
+            }
+            bytes.extend_from_slice(data);
+        }
+        Ok(bytes.freeze())
+    }
+
+    /// Reads the beginning of a body that is only read for its words.
+    async fn beginning(&self, response: Response<HttpClientBody>) -> Bytes {
+        let mut body = response.into_body();
+        let mut bytes = BytesMut::new();
+        while let Some(Ok(frame)) = body.frame().await {
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
+            let free = REFUSAL_BYTES.saturating_sub(bytes.len());
+            bytes.extend_from_slice(data.get(..free).unwrap_or(data));
+            if bytes.len() >= REFUSAL_BYTES {
+                break;
+            }
+        }
+        bytes.freeze()
+    }
+
+    /// Returns the JSON-RPC error of a response, or an error with its status and words.
+    async fn refused(
+        &self,
+        message: &ClientJsonRpcMessage,
+        has_session: bool,
+        status: StatusCode,
+        body: &Bytes,
+        session: Option<String>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let mut answers = match message {
+            JsonRpcMessage::Request(_) if !is_denied => self.watch.read(&Incoming::of(body).await),
+            _ => Vec::new(),
+        };
+        answers.retain(|answer| matches!(answer, JsonRpcMessage::Error(_)));
+        if let Some(answer) = answers.pop() {
+            return Ok(StreamableHttpPostResponse::Json(answer, session));
+        }
+        // A server of an earlier revision refuses the question for its revisions, often without its id.
+        if status.is_client_error()
+            && !is_denied
+            && !has_session
+            && let error = error_in(body)
+                .unwrap_or_else(|| ErrorData::invalid_request(format!("HTTP {status}"), None))
+            && let Some(error) = self.of_discovery(message, error)
+        {
+            return Ok(error);
+        }
+        Err(StreamableHttpError::Client(
+            Refused::new(status, body).into(),
+        ))
+    }
+
+    /// Returns the answer of a server of an earlier revision to the question for its revisions, if the message
+    /// is that.
+    fn of_discovery(
+        &self,
+        message: &ClientJsonRpcMessage,
+        error: ErrorData,
+    ) -> Option<StreamableHttpPostResponse> {
+        if let JsonRpcMessage::Request(request) = message
+            && let ClientRequest::DiscoverRequest(_) = request.request
+        {
+            self.watch.take(&request.id);
+            self.watch.has_answered.cancel();
+            let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+            return Some(StreamableHttpPostResponse::Json(answer, None));
+        }
+        None
+    }
+}
+
+fn invalid(reason: impl std::fmt::Display) -> HttpError {
+    StreamableHttpError::Client(EgressError::InvalidBody(reason.to_string()))
 }
 
 fn request(method: Method, uri: &str, session: Option<&str>, headers: Headers) -> Builder {
@@ -120,45 +300,17 @@ impl StreamableHttpClient for Egress {
         let request = request(Method::POST, &uri, session_id.as_deref(), custom_headers)
             .header(header::CONTENT_TYPE, JSON_MIME_TYPE)
             .header(header::ACCEPT, accept);
-        let response = self
-            .send(request, serde_json::to_vec(&message)?.into())
-            .await?;
-        let status = response.status();
-        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(StreamableHttpPostResponse::Accepted);
+        // An expired session is initialized again without the transport above.
+        self.watch.sending(&message);
+        let posted = self
+            .post(request, &message, session_id.as_deref(), &limits)
+            .await;
+        if posted.is_err()
+            && let JsonRpcMessage::Request(request) = &message
+        {
+            self.watch.take(&request.id);
         }
-        if status == StatusCode::NOT_FOUND && session_id.is_some() {
-            return Err(StreamableHttpError::SessionExpired);
-        }
-        let session = text_header(response.headers(), HEADER_SESSION_ID);
-        if !status.is_success() {
-            let body = read(response, limits.max_json_response_size).await;
-            let error = body.as_deref().unwrap_or_default();
-            return refused(&message, session_id.is_some(), status, error, session);
-        }
-        let awaits_nothing = !matches!(message, JsonRpcMessage::Request(_));
-        match content_type(response.headers()) {
-            ContentType::Events => {
-                let events = self.events(response, limits.max_sse_event_size);
-                Ok(StreamableHttpPostResponse::Sse(events, session))
-            }
-            _ if awaits_nothing => Ok(StreamableHttpPostResponse::Accepted),
-            ContentType::Json => {
-                let body = read(response, limits.max_json_response_size).await?;
-                match serde_json::from_slice(&body) {
-                    Ok(answer) => {
-                        let answer = known_or_error(&message, answer);
-                        Ok(StreamableHttpPostResponse::Json(answer, session))
-                    }
-                    // The body may hold results, so it is not quoted.
-                    Err(error) => {
-                        let reason = format!("the body is not a valid message: {error}");
-                        Err(StreamableHttpError::UnexpectedServerResponse(reason.into()))
-                    }
-                }
-            }
-            ContentType::Other(found) => Err(StreamableHttpError::UnexpectedContentType(found)),
-        }
+        posted
     }
 
     async fn delete_session(
@@ -173,7 +325,9 @@ impl StreamableHttpClient for Egress {
         if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED {
             return Ok(());
         }
-        Err(unexpected(status, ""))
+        Err(StreamableHttpError::Client(
+            Refused::new(status, b"").into(),
+        ))
     }
 
     async fn get_stream(
@@ -224,70 +378,11 @@ impl StreamableHttpClient for Egress {
             (status, ContentType::Json | ContentType::Other(_)) if status.is_success() => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
-            (status, _) => Err(unexpected(status, "")),
+            (status, _) => Err(StreamableHttpError::Client(
+                Refused::new(status, b"").into(),
+            )),
         }
     }
-}
-
-/// Some servers answer methods that they do not know with an empty result. For the question for its
-/// revisions, which only the newest know, that is an error.
-fn known_or_error(
-    message: &ClientJsonRpcMessage,
-    answer: ServerJsonRpcMessage,
-) -> ServerJsonRpcMessage {
-    match (message, &answer) {
-        (JsonRpcMessage::Request(request), JsonRpcMessage::Response(response))
-            if matches!(request.request, ClientRequest::DiscoverRequest(_))
-                && matches!(response.result, ServerResult::EmptyResult(_)) =>
-        {
-            let error = ErrorData::invalid_request("an empty result", None);
-            ServerJsonRpcMessage::error(error, Some(request.id.clone()))
-        }
-        _ => answer,
-    }
-}
-
-/// Returns the JSON-RPC error of a response, or an error with its status.
-fn refused(
-    message: &ClientJsonRpcMessage,
-    has_session: bool,
-    status: StatusCode,
-    body: &[u8],
-    session: Option<String>,
-) -> Result<StreamableHttpPostResponse, HttpError> {
-    let error = match serde_json::from_slice(body) {
-        Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
-        Ok(_) | Err(_) => None,
-    };
-    let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    // A server of an earlier revision refuses the question for its revisions, often without its id.
-    if let JsonRpcMessage::Request(request) = message
-        && let ClientRequest::DiscoverRequest(_) = request.request
-        && status.is_client_error()
-        && !is_denied
-        && !has_session
-    {
-        let error = match error {
-            Some(error) => error.error,
-            None => ErrorData::invalid_request(format!("HTTP {status}"), None),
-        };
-        let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
-        return Ok(StreamableHttpPostResponse::Json(answer, None));
-    }
-    match error {
-        Some(error) if !is_denied && error.id.is_some() => {
-            let answer = JsonRpcMessage::Error(error);
-            Ok(StreamableHttpPostResponse::Json(answer, session))
-        }
-        Some(error) => Err(unexpected(status, &error.error.message)),
-        None => Err(unexpected(status, "")),
-    }
-}
-
-fn unexpected(status: StatusCode, detail: &str) -> HttpError {
-    let separator = if detail.is_empty() { "" } else { ": " };
-    let reason = format!("it answered with HTTP {status}{separator}{detail}");
-    StreamableHttpError::UnexpectedServerResponse(reason.into())
 }
 
 enum ContentType {
@@ -310,21 +405,4 @@ fn content_type(headers: &HeaderMap) -> ContentType {
 
 fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
-}
-
-/// Reads a body of at most `max` bytes.
-async fn read(response: Response<HttpClientBody>, max: usize) -> Result<Bytes, HttpError> {
-    let mut body = response.into_body();
-    let mut bytes = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| StreamableHttpError::Client(error.into()))?;
-        let Some(data) = frame.data_ref() else {
-            continue;
-        };
-        if bytes.len().saturating_add(data.len()) > max {
-            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: max });
-        }
-        bytes.extend_from_slice(data);
-    }
-    Ok(bytes.freeze())
 }

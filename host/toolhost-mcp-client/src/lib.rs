@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod answer;
 mod backoff;
 mod bundle;
 mod catalog;
@@ -29,17 +30,21 @@ mod client;
 mod config;
 mod connection;
 mod egress_error;
+mod envelope;
 mod error;
 mod guard;
 mod handler;
 mod http;
 mod http_server;
+mod inbox;
 mod limits;
 mod list;
+mod names;
 mod oauth;
 mod output;
 mod process;
 mod server;
+mod startup;
 mod state;
 mod stdio;
 mod supervisor;

@@ -17,6 +17,9 @@ pub struct McpLimits {
     /// Bytes of one message: a line, an event, or a body. Default 16 MiB. A longer line or event
     /// ends the connection, a longer body fails its request.
     pub message_bytes: usize,
+    /// JSON values of one result, those in arrays and objects included. Beyond them the call ends with
+    /// `MCP_INVALID_ANSWER`, and a list fails. Default 500,000.
+    pub message_values: u64,
     /// Messages of the server that answer no request, in 10 s: notifications, its own requests, repeated
     /// and foreign answers, lines that are not messages. More end the connection. Default 10,000.
     pub unsolicited: u32,
@@ -24,7 +27,8 @@ pub struct McpLimits {
     pub server_requests: usize,
     /// Tools of the server. More are left out, with a finding. Default 500.
     pub tools: usize,
-    /// Bytes of all descriptions and schemas of the server. A larger list is refused. Default 4 MiB.
+    /// Bytes of all descriptions and schemas of the server. Tools beyond them are left out, with a finding.
+    /// Default 4 MiB.
     pub list_bytes: usize,
     /// Calls that run at once; further calls wait. Default 64.
     pub calls: usize,
@@ -54,6 +58,7 @@ impl Default for McpLimits {
             send: Duration::from_secs(10),
             shutdown: Duration::from_secs(2),
             message_bytes: 16 << 20,
+            message_values: 500_000,
             unsolicited: 10_000,
             server_requests: 32,
             tools: 500,

@@ -1,45 +1,42 @@
 //! Turns the result of a server's tool into an output or an error.
 
-use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
+use rmcp::model::ErrorData;
 use serde_json::{Value, json};
+use toolhost::tool::JsonLimits;
 use toolhost::{HandlerError, ResourceName};
 
 use crate::error::bounded;
 
+/// Limits of a text that is compared with the data beside it.
+const TEXT: JsonLimits = JsonLimits::new(16 << 20, 120, 500_000).replacing_surrogates();
+
 /// Returns what the tool returned:
 ///
-/// - its structured content, if the other content is text alone: that text is meant to repeat it;
+/// - its structured content, if there is nothing else but texts that repeat it;
 /// - the text, if it is one block;
-/// - else `{"content": […], "structuredContent"?}`, with the blocks as the protocol writes them: images and
+/// - else `{"content": […], "structuredContent"?}`, with the blocks as the server wrote them: images and
 ///   audio as base64 in `data` with their `mimeType`, resource links with their `uri`.
 ///
 /// # Errors
-/// The text of a result that the server marks as an error, with the code `MCP_TOOL_ERROR`.
-pub(crate) fn output(server: &ResourceName, result: CallToolResult) -> Result<Value, HandlerError> {
-    let CallToolResult {
-        content,
-        structured_content,
-        is_error,
-        ..
-    } = result;
-    if is_error == Some(true) {
-        return Err(failed(server, &content, structured_content));
+/// The text of a result that the server marks as an error, with the code `MCP_TOOL_ERROR`;
+/// `MCP_INVALID_ANSWER` and `MCP_INPUT_REQUIRED` if it is no result.
+pub(crate) fn output(server: &ResourceName, result: Value) -> Result<Value, HandlerError> {
+    let (content, structured) = parts(server, result)?;
+    let Some(structured) = structured else {
+        let text = match content.as_slice() {
+            [] => return Ok(Value::Null),
+            [block] => text_of(block),
+            _ => None,
+        };
+        return Ok(match text {
+            Some(text) => Value::from(text),
+            None => json!({"content": content}),
+        });
+    };
+    if repeats(&content, &structured) {
+        return Ok(structured);
     }
-    let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
-    match (structured_content, content.as_slice()) {
-        (Some(structured), blocks) if blocks.iter().all(is_text) => Ok(structured),
-        (None, []) => Ok(Value::Null),
-        (None, [ContentBlock::Text(text)]) => Ok(Value::String(text.text.clone())),
-        (structured, blocks) => {
-            let blocks = serde_json::to_value(blocks).map_err(|error| {
-                HandlerError::new(bounded(error)).with_code("MCP_INVALID_ANSWER")
-            })?;
-            Ok(match structured {
-                Some(structured) => json!({"structuredContent": structured, "content": blocks}),
-                None => json!({"content": blocks}),
-            })
-        }
-    }
+    Ok(json!({"structuredContent": structured, "content": content}))
 }
 
 /// Returns what a tool with an output schema returned: its structured content. The other content is meant to
@@ -49,22 +46,103 @@ pub(crate) fn output(server: &ResourceName, result: CallToolResult) -> Result<Va
 /// As [`output`].
 pub(crate) fn structured_output(
     server: &ResourceName,
-    result: CallToolResult,
+    result: Value,
 ) -> Result<Value, HandlerError> {
-    if result.is_error == Some(true) {
-        return output(server, result);
-    }
-    Ok(result.structured_content.unwrap_or_default())
+    let (_, structured) = parts(server, result)?;
+    Ok(structured.unwrap_or_default())
 }
 
-fn failed(
+/// Returns the blocks and the structured content of a result. Null is no structured content.
+fn parts(
     server: &ResourceName,
-    content: &[ContentBlock],
-    structured: Option<Value>,
-) -> HandlerError {
-    let texts = content.iter().filter_map(ContentBlock::as_text);
-    let texts = texts.map(|text| text.text.as_str());
-    let mut message = texts.collect::<Vec<_>>().join("\n");
+    result: Value,
+) -> Result<(Vec<Value>, Option<Value>), HandlerError> {
+    let Value::Object(mut result) = result else {
+        return Err(no_result(server));
+    };
+    match result.get("resultType").and_then(Value::as_str) {
+        None | Some("complete") => {}
+        Some("input_required") => return Err(input_required(server)),
+        Some(_) => return Err(no_result(server)),
+    }
+    let content = match result.remove("content") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(content)) if content.iter().all(Value::is_object) => content,
+        Some(_) => return Err(no_result(server)),
+    };
+    let structured = result.remove("structuredContent");
+    let structured = structured.filter(|structured| !structured.is_null());
+    if result.get("isError").and_then(Value::as_bool) == Some(true) {
+        return Err(failed(server, &content, structured));
+    }
+    Ok((content, structured))
+}
+
+/// Whether all blocks are texts that say what the data says: the data as JSON, or the value of their member
+/// `result`, in which the Python SDK wraps a value; or a text for each item of that.
+fn repeats(content: &[Value], structured: &Value) -> bool {
+    let Some(texts) = content.iter().map(text_of).collect::<Option<Vec<&str>>>() else {
+        return false;
+    };
+    let wrapped = structured
+        .as_object()
+        .filter(|members| members.len() == 1)
+        .and_then(|members| members.get("result"));
+    let says = |text: &&str, data: &Value| match data {
+        Value::String(data) if data == text => true,
+        _ => TEXT
+            .parse::<Value>(text)
+            .is_ok_and(|said| is_same(&said, data)),
+    };
+    if texts.is_empty() {
+        return true;
+    }
+    [Some(structured), wrapped]
+        .into_iter()
+        .flatten()
+        .any(|data| {
+            let each = texts.iter().all(|text| says(text, data));
+            let items = data.as_array().filter(|items| items.len() == texts.len());
+            each || items
+                .is_some_and(|items| texts.iter().zip(items).all(|(text, item)| says(text, item)))
+        })
+}
+
+/// Whether two values are equal, `1` and `1.0` included.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .all(|(name, one)| other.get(name).is_some_and(|it| is_same(one, it)))
+        }
+        (one, other) => one == other,
+    }
+}
+
+/// Returns the text of a block, if it is one.
+fn text_of(block: &Value) -> Option<&str> {
+    let is_text = block.get("type").and_then(Value::as_str) == Some("text");
+    block
+        .get("text")
+        .and_then(Value::as_str)
+        .filter(|_| is_text)
+}
+
+fn failed(server: &ResourceName, content: &[Value], structured: Option<Value>) -> HandlerError {
+    let texts: Vec<&str> = content.iter().filter_map(text_of).collect();
+    let mut message = texts.join("\n");
     if message.trim().is_empty() {
         message = match structured {
             Some(structured) => structured.to_string(),
@@ -74,76 +152,38 @@ fn failed(
     HandlerError::new(message).with_code("MCP_TOOL_ERROR")
 }
 
+fn input_required(server: &ResourceName) -> HandlerError {
+    let message = format!("The tool of the MCP server '{server}' asks for input of a person.");
+    HandlerError::new(message)
+        .with_code("MCP_INPUT_REQUIRED")
+        .with_suggestion("Use another tool: this host gives no input to running calls.")
+}
+
+fn no_result(server: &ResourceName) -> HandlerError {
+    invalid(server, "it is not the result of a tool")
+}
+
+/// The error of a call whose answer cannot be used.
+pub(crate) fn invalid(server: &ResourceName, reason: &str) -> HandlerError {
+    HandlerError::new(format!(
+        "The MCP server '{server}' answered the call with something else than a tool's result: {reason}."
+    ))
+    .with_code("MCP_INVALID_ANSWER")
+}
+
 /// Returns the error of a request that the server refused.
 pub(crate) fn refused(server: &ResourceName, error: &ErrorData) -> HandlerError {
     let (code, message) = (error.code.0, bounded(&error.message));
+    refused_with(server, &format!("{message} ({code})"))
+}
+
+/// The error of a request that had no effect.
+pub(crate) fn refused_with(server: &ResourceName, reason: &str) -> HandlerError {
     HandlerError::new(format!(
-        "The MCP server '{server}' refused the call: {message} ({code})."
+        "The MCP server '{server}' refused the call: {reason}."
     ))
     .with_code("MCP_REFUSED")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(result: Value) -> Result<Value, HandlerError> {
-        let server = ResourceName::parse("srv").unwrap();
-        output(&server, serde_json::from_value(result).unwrap())
-    }
-
-    #[test]
-    fn the_output_has_every_part_of_the_content_once() {
-        let text = json!({"type": "text", "text": "{\"n\": 1}"});
-        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
-        let link = json!({"type": "resource_link", "uri": "file:///a", "name": "a"});
-        for (result, expected) in [
-            (json!({"content": []}), Value::Null),
-            (json!({"content": [text]}), json!("{\"n\": 1}")),
-            (
-                json!({"content": [text], "structuredContent": {"n": 1}}),
-                json!({"n": 1}),
-            ),
-            (
-                json!({"content": [], "structuredContent": {"n": 1}}),
-                json!({"n": 1}),
-            ),
-            (
-                json!({"content": [text, text]}),
-                json!({"content": [text, text]}),
-            ),
-            (
-                json!({"content": [image, link]}),
-                json!({"content": [image, link]}),
-            ),
-            (
-                json!({"content": [image], "structuredContent": {"n": 1}}),
-                json!({"structuredContent": {"n": 1}, "content": [image]}),
-            ),
-        ] {
-            assert_eq!(of(result.clone()).unwrap(), expected, "{result}");
-        }
-    }
-
-    #[test]
-    fn a_result_marked_as_an_error_is_an_error_with_its_text() {
-        for (result, expected) in [
-            (
-                json!({"content": [{"type": "text", "text": "no such city"}], "isError": true}),
-                "no such city",
-            ),
-            (
-                json!({"content": [], "structuredContent": {"why": 1}, "isError": true}),
-                "{\"why\":1}",
-            ),
-            (
-                json!({"content": [], "isError": true}),
-                "The tool of the MCP server 'srv' failed and gave no reason.",
-            ),
-        ] {
-            let error = of(result).unwrap_err();
-            assert_eq!(error.message, expected);
-            assert_eq!(error.code.as_deref(), Some("MCP_TOOL_ERROR"));
-        }
-    }
-}
+mod tests;

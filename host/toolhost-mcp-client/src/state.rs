@@ -12,6 +12,7 @@ use crate::config::{McpServerConfig, McpTransport};
 use crate::error::unavailable;
 use crate::guard::Watch;
 use crate::oauth::OAuth;
+use crate::startup::Startups;
 use crate::unauthorized::Unauthorized;
 
 /// Whether calls can be sent.
@@ -73,6 +74,8 @@ pub(crate) struct Shared {
     pub(crate) calls: Semaphore,
     /// A call waits for a server that is started only on demand.
     pub(crate) wanted: Notify,
+    /// How the server is started.
+    pub(crate) startups: Startups,
     /// Authorizes the client. None: OAuth is off.
     pub(crate) oauth: Option<Arc<OAuth>>,
 }
@@ -87,6 +90,7 @@ impl Shared {
             state: watch::Sender::new(State::Connecting),
             calls: Semaphore::new(config.limits.calls.max(1)),
             wanted: Notify::new(),
+            startups: Startups::of(&config),
             config,
         }
     }

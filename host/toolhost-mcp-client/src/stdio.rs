@@ -1,27 +1,31 @@
 //! Messages as lines of a process's standard input and output.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
-use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use toolhost::agents::lines::{Line, Lines};
 
 use crate::guard::Watch;
+use crate::inbox::Incoming;
 
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The streams of a process. A line that is too long, and a message that the process does not take in
 /// time, end the connection.
 pub(crate) struct StdioTransport {
-    lines: FramedRead<Box<dyn AsyncRead + Send + Unpin>, LinesCodec>,
+    lines: Lines<Box<dyn AsyncRead + Send + Unpin>>,
     line_max: usize,
+    /// A line that was not read yet.
+    line: Option<Line>,
+    /// Messages of earlier lines.
+    messages: VecDeque<ServerJsonRpcMessage>,
     /// None once it is closed.
     writer: Arc<Mutex<Option<Writer>>>,
     send_timeout: Duration,
@@ -37,40 +41,15 @@ impl StdioTransport {
         watch: Arc<Watch>,
     ) -> Self {
         Self {
-            lines: FramedRead::new(reader, LinesCodec::new_with_max_length(line_max)),
+            lines: Lines::new(reader, line_max),
             line_max,
+            line: None,
+            messages: VecDeque::new(),
             writer: Arc::new(Mutex::new(Some(writer))),
             send_timeout,
             watch,
         }
     }
-
-    /// Parses a line. None if it is not a message, which is counted.
-    fn parse(&self, line: &str) -> Option<ServerJsonRpcMessage> {
-        let error = match serde_json::from_str(line) {
-            Ok(message) => return Some(message),
-            Err(error) => error,
-        };
-        // An answer that no schema allows ends its request; otherwise the call would wait in vain.
-        if let Some(id) = answered(line).filter(|id| self.watch.is_awaited(id)) {
-            let message = format!("the answer is not valid: {error}");
-            let error = ErrorData::internal_error(message, None);
-            return Some(ServerJsonRpcMessage::error(error, Some(id)));
-        }
-        self.watch.count_unsolicited();
-        // The line itself may hold results.
-        tracing::debug!(target: "toolhost::mcp", %error, "a line that is not a message");
-        None
-    }
-}
-
-/// Returns the id of the request that a line answers.
-fn answered(line: &str) -> Option<RequestId> {
-    let message: Value = serde_json::from_str(line).ok()?;
-    if message.get("method").is_some() {
-        return None;
-    }
-    message.get("id")?.as_i64().map(RequestId::Number)
 }
 
 impl Transport<RoleClient> for StdioTransport {
@@ -109,29 +88,27 @@ impl Transport<RoleClient> for StdioTransport {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            match self.lines.next().await? {
-                Ok(line) if line.trim().is_empty() => {}
-                Ok(line) => {
-                    if let Some(message) = self.parse(&line) {
-                        return Some(message);
-                    }
-                }
-                Err(LinesCodecError::MaxLineLengthExceeded) => {
-                    let most = self.line_max;
-                    self.watch
-                        .fail(format_args!("it sent a line of more than {most} bytes"));
-                    return None;
-                }
-                Err(LinesCodecError::Io(error)) => {
-                    self.watch.fail(format_args!(
-                        "its standard output could not be read: {error}"
-                    ));
-                    return None;
-                }
-            }
             if self.watch.failed.is_cancelled() {
                 return None;
             }
+            if let Some(message) = self.messages.pop_front() {
+                return Some(message);
+            }
+            let line = match &self.line {
+                Some(line) => line,
+                None => self.line.insert(self.lines.next().await?),
+            };
+            let Ok(text) = line.text() else {
+                let most = self.line_max;
+                self.watch
+                    .fail(format_args!("it sent a line of more than {most} bytes"));
+                return None;
+            };
+            // The line stays until it is read: this future may be dropped.
+            let incoming = Incoming::of(text).await;
+            self.messages.extend(self.watch.read(&incoming));
+            drop(incoming);
+            self.line = None;
         }
     }
 

@@ -447,6 +447,12 @@ impl Host {
         self.0.oauth.as_ref()
     }
 
+    /// Returns the state root, if there is one: see [`HostBuilder::state_root`].
+    #[must_use]
+    pub fn state_root(&self) -> Option<&Path> {
+        self.0.state_root.as_deref()
+    }
+
     /// The sandbox, for sharing with another host.
     #[must_use]
     pub fn sandbox(&self) -> &Sandbox {

@@ -154,7 +154,13 @@ fn loosen(keywords: &mut Map<String, Value>, keyword: &str) {
             keywords.remove("not");
         }
         "if" => {
-            for keyword in ["if", "then", "else", "unevaluatedProperties", "unevaluatedItems"] {
+            for keyword in [
+                "if",
+                "then",
+                "else",
+                "unevaluatedProperties",
+                "unevaluatedItems",
+            ] {
                 keywords.remove(keyword);
             }
         }
@@ -233,8 +239,14 @@ mod tests {
                     json!({"if": inner, "then": {"minLength": 1}, "else": {"minLength": 2}}),
                     json!({}),
                 ),
-                (json!({"contains": inner, "maxContains": 1}), json!({"contains": 0})),
-                (json!({"oneOf": [inner, {"minLength": 1}]}), json!({"allOf": 0})),
+                (
+                    json!({"contains": inner, "maxContains": 1}),
+                    json!({"contains": 0}),
+                ),
+                (
+                    json!({"oneOf": [inner, {"minLength": 1}]}),
+                    json!({"allOf": 0}),
+                ),
             ] {
                 let of = |value: &Value| {
                     json!({
@@ -252,7 +264,8 @@ mod tests {
                 assert_eq!(keys(found), keys(&after), "{before}: {found}");
             }
         }
-        let names = json!({"type": "object", "patternProperties": {"(?!a)": {"type": "null"}, "b": {}}});
+        let names =
+            json!({"type": "object", "patternProperties": {"(?!a)": {"type": "null"}, "b": {}}});
         let (schema, unchecked) = relaxed(names);
         assert_eq!(schema["patternProperties"], json!({"b": {}, "": true}));
         assert_eq!(unchecked, ["parameters.patternProperties[\"(?!a)\"]"]);

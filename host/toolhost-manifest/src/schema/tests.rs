@@ -484,7 +484,10 @@ fn a_pattern_of_a_server_that_cannot_be_checked_leaves_the_rest_of_the_schema_in
     let check = |args_: Value| args.validate(&tool, &args_, json::measure(&args_));
     assert_eq!(check(json!({"p0": "no address"})), Ok(()));
     let refused = check(json!({"p0": 1})).unwrap_err().to_string();
-    assert!(refused.contains("args.p0: expected string but got integer"), "{refused}");
+    assert!(
+        refused.contains("args.p0: expected string but got integer"),
+        "{refused}"
+    );
     // What is wrong for other reasons is refused as before.
     let wrong = JsonSchemaObject::parse(object(json!({"a": {"type": "text", "pattern": mail}})));
     let wrong = ArgsSchema::compile_foreign(&wrong.unwrap(), &mut budget).unwrap_err();

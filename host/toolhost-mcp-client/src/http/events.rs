@@ -1,17 +1,21 @@
-//! Events of a stream, of at most a given size.
+//! Events of a stream, of at most a given size, with the messages that are passed on.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::future::ready;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{self, BoxStream};
 use http_body_util::BodyExt;
+use rmcp::model::ServerJsonRpcMessage;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
+use tokio::sync::OwnedSemaphorePermit;
 use toolhost::http::{HttpClientBody, HttpClientError};
 
-use crate::guard::Watch;
+use crate::guard::{SMALL_BYTES, Watch};
+use crate::inbox::Incoming;
+
+type Events = Vec<Result<Sse, SseError>>;
 
 /// Why no more events are read.
 #[derive(Debug, thiserror::Error)]
@@ -28,25 +32,91 @@ pub(super) fn bounded(
     max: usize,
     watch: Arc<Watch>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
-    let mut size = EventSize::default();
-    let mut has_failed = false;
-    let chunks = body.into_data_stream().scan((), move |(), chunk| {
-        if has_failed {
-            return ready(None);
-        }
-        let checked = chunk.map_err(EventError::from).and_then(|chunk: Bytes| {
-            match size.add(&chunk) <= max {
-                true => Ok(chunk),
-                false => {
-                    watch.fail(format_args!("it sent an event of more than {max} bytes"));
-                    Err(EventError::TooLarge(max))
-                }
-            }
-        });
-        has_failed = checked.is_err();
-        ready(Some(checked))
+    let chunks = Chunks {
+        body: body.into_data_stream().boxed(),
+        max,
+        watch: Arc::clone(&watch),
+        size: EventSize::default(),
+        large: None,
+        has_failed: false,
+    };
+    let chunks = stream::unfold(chunks, |mut chunks| async {
+        let chunk = chunks.next().await?;
+        Some((chunk, chunks))
     });
-    SseStream::from_bytes_stream(chunks).boxed()
+    let events = SseStream::from_bytes_stream(chunks.boxed());
+    let passed = events.then(move |event| {
+        let watch = Arc::clone(&watch);
+        async move { stream::iter(passed(event, &watch).await) }
+    });
+    passed.flatten().boxed()
+}
+
+/// Returns events with the messages of an event that are passed on, or one without a message: what else it
+/// says counts.
+async fn passed(event: Result<Sse, SseError>, watch: &Watch) -> Events {
+    let mut event = match event {
+        Ok(event) => event,
+        error => return vec![error],
+    };
+    if !matches!(event.event.as_deref(), None | Some("" | "message")) {
+        return vec![Ok(event)];
+    }
+    let Some(data) = event.data.take() else {
+        return vec![Ok(event)];
+    };
+    let messages = watch.read(&Incoming::of(data.as_bytes()).await);
+    drop(data);
+    let mut events: Events = messages.iter().filter_map(event_of).map(Ok).collect();
+    match events.first_mut() {
+        Some(Ok(first)) => (first.id, first.retry) = (event.id, event.retry),
+        _ => events.push(Ok(event)),
+    }
+    events
+}
+
+/// Returns an event with a message.
+pub(super) fn event_of(message: &ServerJsonRpcMessage) -> Option<Sse> {
+    let data = serde_json::to_string(message).ok()?;
+    Some(Sse::default().data(data))
+}
+
+/// The bytes of a stream of events.
+struct Chunks {
+    body: BoxStream<'static, Result<Bytes, HttpClientError>>,
+    max: usize,
+    watch: Arc<Watch>,
+    size: EventSize,
+    /// Held while a large event arrives.
+    large: Option<OwnedSemaphorePermit>,
+    has_failed: bool,
+}
+
+impl Chunks {
+    async fn next(&mut self) -> Option<Result<Bytes, EventError>> {
+        if self.has_failed {
+            return None;
+        }
+        let chunk = self.body.next().await?.map_err(EventError::from);
+        let chunk = chunk.and_then(|chunk| {
+            if self.size.add(&chunk) <= self.max {
+                return Ok(chunk);
+            }
+            let max = self.max;
+            self.watch
+                .fail(format_args!("it sent an event of more than {max} bytes"));
+            Err(EventError::TooLarge(max))
+        });
+        self.has_failed = chunk.is_err();
+        if self.size.bytes <= SMALL_BYTES {
+            self.large = None;
+        } else if self.large.is_none() {
+            let large = Arc::clone(&self.watch.large);
+            // It fails only if the semaphore is closed.
+            self.large = large.acquire_owned().await.ok();
+        }
+        Some(chunk)
+    }
 }
 
 /// Counts the bytes since the last empty line, which ends an event.

@@ -1,6 +1,7 @@
 //! The token of one server: loaded, sent, renewed, and asked for.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use http::{Request, Response};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhost::http::{HttpClient, HttpClientBody};
 
 use super::flow::{self, NotRenewed};
@@ -31,10 +33,23 @@ const WINDOW: Duration = Duration::from_secs(600);
 /// A token that was renewed this recently is not renewed again because a server refuses it.
 const RENEWED: Duration = Duration::from_secs(10);
 
+/// Attempts to store a new token before it is used.
+const STORE_ATTEMPTS: u32 = 5;
+
+/// The delay between them, which grows.
+const STORE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The delay before a token that is used is stored at last. It doubles.
+const STORE_LATER_MIN: Duration = Duration::from_secs(1);
+
+/// The longest of these delays.
+const STORE_LATER_MAX: Duration = Duration::from_secs(60);
+
 /// Sends the requests of one server with its token. Dropping it ends an authorization that runs.
 pub(crate) struct OAuth {
     inner: Arc<Inner>,
     flow: Mutex<Option<Flow>>,
+    _closed: DropGuard,
 }
 
 struct Inner {
@@ -45,6 +60,8 @@ struct Inner {
     renewing: tokio::sync::Mutex<()>,
     /// When a person was asked.
     asked: Mutex<VecDeque<Instant>>,
+    /// Cancelled when the server is not used any more.
+    closed: CancellationToken,
 }
 
 /// A token, and the client that adds it to requests to the server's origin and to no other.
@@ -52,6 +69,8 @@ struct Held {
     client: HttpClient,
     record: Option<Record>,
     renewed: Option<Instant>,
+    /// Whether the store has it. Otherwise what it has is an earlier one, of no use any more.
+    is_stored: AtomicBool,
 }
 
 /// A person is being asked. All who need the answer wait for the same.
@@ -73,9 +92,12 @@ impl OAuth {
             client,
             record: None,
             renewed: None,
+            is_stored: AtomicBool::new(true),
         };
         let vault = Vault::new(&settings);
+        let closed = CancellationToken::new();
         let inner = Inner {
+            closed: closed.clone(),
             settings,
             vault,
             held: Mutex::new(Arc::new(held)),
@@ -85,6 +107,7 @@ impl OAuth {
         Self {
             inner: Arc::new(inner),
             flow: Mutex::default(),
+            _closed: closed.drop_guard(),
         }
     }
 
@@ -161,44 +184,69 @@ impl Inner {
             client: self.settings.client(token),
             record,
             renewed,
+            is_stored: AtomicBool::new(true),
         });
         *lock(&self.held) = Arc::clone(&held);
         held
     }
 
     /// Returns the token to send: loaded if there is none, renewed if it expires.
-    async fn current(&self) -> Result<Arc<Held>, Unauthorized> {
+    async fn current(self: &Arc<Self>) -> Result<Arc<Held>, Unauthorized> {
+        let is_valid = |record: &Record| !record.is_expired();
         let held = self.held();
-        if held
-            .record
-            .as_ref()
-            .is_some_and(|record| !record.is_expired())
-        {
+        if held.record.as_ref().is_some_and(is_valid) {
             return Ok(held);
         }
-        let _renewing = self.renewing.lock().await;
-        let held = self.held();
-        let record = match &held.record {
-            Some(record) if !record.is_expired() => return Ok(held),
-            Some(record) => Some(record.clone()),
-            None => self.vault.load().await?,
-        };
-        let Some(record) = record else {
-            return Ok(held);
-        };
-        match record.is_expired() {
-            false => Ok(self.hold(Some(record), None)),
-            true => match self.refresh(&record).await? {
+        self.to_the_end(|inner| async move {
+            let _renewing = inner.renewing.lock().await;
+            let held = inner.held();
+            let record = match &held.record {
+                Some(record) if is_valid(record) => return Ok(held),
+                Some(record) => Some(record.clone()),
+                None => inner.vault.load().await?,
+            };
+            let Some(record) = record else {
+                return Ok(held);
+            };
+            if is_valid(&record) {
+                return Ok(inner.hold(Some(record), None));
+            }
+            match inner.refresh(&record).await? {
                 Some(held) => Ok(held),
                 // The server will ask for another one.
-                None => Ok(self.held()),
-            },
-        }
+                None => Ok(inner.held()),
+            }
+        })
+        .await
+    }
+
+    /// Runs a renewal to its end even if the call that needs it is dropped: once the server has rotated a
+    /// refresh token, the former one is of no use. It ends within [`REFRESH_TIME`] and the time of the lock.
+    async fn to_the_end<T, F>(
+        self: &Arc<Self>,
+        run: impl FnOnce(Arc<Self>) -> F,
+    ) -> Result<T, Unauthorized>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Unauthorized>> + Send + 'static,
+    {
+        let ended = tokio::spawn(run(Arc::clone(self))).await;
+        ended.unwrap_or_else(|error| Err(Unauthorized::new(Next::Wait, error)))
     }
 
     /// Returns another token than the one that was refused, if there is one without asking a person.
     async fn renewed(
-        &self,
+        self: &Arc<Self>,
+        refused: &Arc<Held>,
+        challenge: &Challenge,
+    ) -> Result<Option<Arc<Held>>, Unauthorized> {
+        let (refused, challenge) = (Arc::clone(refused), challenge.clone());
+        self.to_the_end(|inner| async move { inner.renew(&refused, &challenge).await })
+            .await
+    }
+
+    async fn renew(
+        self: &Arc<Self>,
         refused: &Arc<Held>,
         challenge: &Challenge,
     ) -> Result<Option<Arc<Held>>, Unauthorized> {
@@ -208,7 +256,7 @@ impl Inner {
             return Ok(Some(held));
         }
         let token = |record: &Option<Record>| record.as_ref().map(|it| it.access_token.clone());
-        let stored = self.vault.load().await?;
+        let stored = self.stored(&held).await?;
         if stored.is_some() && token(&stored) != token(&held.record) {
             return Ok(Some(self.hold(stored, None)));
         }
@@ -222,15 +270,72 @@ impl Inner {
         {
             return Ok(Some(renewed));
         }
-        match self.settings.asks_nobody() {
-            true => self.exchange_client_credentials(challenge).await.map(Some),
-            false => Ok(None),
+        if self.settings.asks_nobody() {
+            return self.exchange_client_credentials(challenge).await.map(Some);
+        }
+        Ok(None)
+    }
+
+    /// Returns the stored token, unless it is an earlier one than the token that is held.
+    async fn stored(&self, held: &Held) -> Result<Option<Record>, Unauthorized> {
+        if held.is_stored.load(Ordering::Acquire) {
+            return self.vault.load().await;
+        }
+        Ok(None)
+    }
+
+    /// Holds a new token, and stores it. It is used even if the store fails; then it is stored later, as soon
+    /// as that succeeds.
+    ///
+    /// # Errors
+    /// Why it is not stored.
+    async fn keep(
+        self: &Arc<Self>,
+        record: Record,
+        renewed: Option<Instant>,
+    ) -> (Arc<Held>, Result<(), Unauthorized>) {
+        let held = self.hold(Some(record.clone()), renewed);
+        held.is_stored.store(false, Ordering::Release);
+        let mut attempt = 1;
+        let error = loop {
+            match self.vault.save(&record).await {
+                Ok(()) => {
+                    held.is_stored.store(true, Ordering::Release);
+                    return (held, Ok(()));
+                }
+                Err(error) if attempt == STORE_ATTEMPTS => break error,
+                Err(_) => tokio::time::sleep(STORE_INTERVAL * attempt).await,
+            }
+            attempt += 1;
+        };
+        let server = &self.settings.server;
+        tracing::warn!(target: "toolhost::mcp", %server, %error, "a new token is not stored yet");
+        tokio::spawn(Arc::clone(self).store_later(Arc::clone(&held)));
+        (held, Err(error))
+    }
+
+    /// Stores a token, unless another one is held. Ends when it is stored, or with the last attempt once the
+    /// server is not used any more.
+    async fn store_later(self: Arc<Self>, held: Arc<Held>) {
+        let mut delay = STORE_LATER_MIN;
+        loop {
+            let is_closed = timeout(delay, self.closed.cancelled()).await.is_ok();
+            delay = (delay * 2).min(STORE_LATER_MAX);
+            let _renewing = self.renewing.lock().await;
+            let (true, Some(record)) = (Arc::ptr_eq(&self.held(), &held), &held.record) else {
+                return;
+            };
+            let is_stored = self.vault.save(record).await.is_ok();
+            held.is_stored.store(is_stored, Ordering::Release);
+            if is_stored || is_closed {
+                return;
+            }
         }
     }
 
     /// Exchanges the secret of the policy's client.
     async fn exchange_client_credentials(
-        &self,
+        self: &Arc<Self>,
         challenge: &Challenge,
     ) -> Result<Arc<Held>, Unauthorized> {
         let earlier = self.held().record.clone();
@@ -240,17 +345,16 @@ impl Inner {
             let reason = "it requires authorization, which took too long";
             return Err(Unauthorized::new(Next::Wait, reason));
         };
-        let record = record?;
-        self.vault.save(&record).await?;
-        Ok(self.hold(Some(record), Some(Instant::now())))
+        let (held, _) = self.keep(record?, Some(Instant::now())).await;
+        Ok(held)
     }
 
     /// Exchanges the refresh token. None: there is none, or it is of no use any more.
-    async fn refresh(&self, record: &Record) -> Result<Option<Arc<Held>>, Unauthorized> {
+    async fn refresh(self: &Arc<Self>, record: &Record) -> Result<Option<Arc<Held>>, Unauthorized> {
         // Dropped when the new one is stored.
         let locked = self.vault.lock().await?;
         // Another process may have renewed it meanwhile.
-        if let Some(stored) = self.vault.load().await?
+        if let Some(stored) = self.stored(&self.held()).await?
             && stored.access_token != record.access_token
             && !stored.is_expired()
         {
@@ -275,13 +379,13 @@ impl Inner {
                 return Err(Unauthorized::new(Next::Wait, reason));
             }
         };
-        self.vault.save(&renewed).await?;
+        let (held, _) = self.keep(renewed, Some(Instant::now())).await;
         drop(locked);
-        Ok(Some(self.hold(Some(renewed), Some(Instant::now()))))
+        Ok(Some(held))
     }
 
     /// Asks a person.
-    async fn authorize(&self, challenge: &Challenge) -> Result<(), Unauthorized> {
+    async fn authorize(self: &Arc<Self>, challenge: &Challenge) -> Result<(), Unauthorized> {
         let refused = || Unauthorized::challenged(challenge.clone());
         let authorizer = self.settings.access.authorizer.as_ref();
         let Some(authorizer) = authorizer.filter(|_| !self.settings.asks_nobody()) else {
@@ -301,9 +405,8 @@ impl Inner {
         };
         let record = record?;
         let _renewing = self.renewing.lock().await;
-        self.vault.save(&record).await?;
-        self.hold(Some(record), None);
-        Ok(())
+        let (_, stored) = self.keep(record, None).await;
+        stored
     }
 
     fn count_question(&self) -> Result<(), Unauthorized> {

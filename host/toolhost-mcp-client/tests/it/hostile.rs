@@ -182,13 +182,44 @@ async fn a_server_that_reads_nothing_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_answer_that_no_schema_allows_is_an_error_at_once() {
-    for (mode, code) in [
-        ("no-result", "MCP_REFUSED"),
-        ("wrong-shape", "MCP_INVALID_ANSWER"),
+async fn an_answer_that_is_no_result_is_an_error_at_once() {
+    let (code, message) = error_of("wrong-shape", "srv__echo").await;
+    assert_eq!(code, "MCP_INVALID_ANSWER", "{message}");
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_take_server_discover_is_started_again_with_initialize() {
+    for mode in [
+        "discover-ends-it",
+        "discover-is-nonsense",
+        "discover-then-ends",
+        "discover-hangs-it",
     ] {
-        let (found, message) = error_of(mode, "srv__echo").await;
-        assert_eq!(found, code, "{mode}: {message}");
+        let place = Place::new().await;
+        let start = async || {
+            place
+                .start_with(mode, |config| {
+                    // Half of it is for `server/discover`.
+                    config.limits.start = Duration::from_secs(6);
+                    config.state_dir = Some(place.dir.path().join("startups"));
+                })
+                .await
+        };
+        let server = start().await;
+        assert_eq!(server.status(), McpStatus::Ready { tools: 14 }, "{mode}");
+        place.echoes().await;
+        server.close().await;
+        let starts = place.recorded().matches("first server/discover").count();
+        assert_eq!(starts, 1, "{mode}");
+        // Later starts of the same program do not ask, in this process or another one.
+        let server = start().await;
+        place.echoes().await;
+        server.close().await;
+        let recorded = place.recorded();
+        let asked = recorded.matches("first server/discover").count();
+        // A connection that outlives the nonsense needs no second process, and nothing to remember.
+        let expected = 1 + usize::from(mode == "discover-is-nonsense");
+        assert_eq!(asked, expected, "{mode}: {recorded}");
     }
 }
 

@@ -12,6 +12,7 @@
     reason = "tests look for programs in PATH, and report what is missing"
 )]
 
+mod answers;
 mod bundles;
 mod calls;
 mod hostile;

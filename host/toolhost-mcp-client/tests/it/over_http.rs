@@ -89,7 +89,7 @@ async fn an_expired_session_is_initialized_again_once() {
     let _server = endpoint.connect(&place).await;
     let (code, message) = place.error("srv__echo", json!({"text": "x"})).await;
     assert_eq!(code, "MCP_UNAVAILABLE", "{message}");
-    assert!(message.contains("Session expired"), "{message}");
+    assert!(message.contains("its session has expired"), "{message}");
     assert_eq!(place.recorded().matches(" initialize\n").count(), 2);
 }
 
@@ -109,18 +109,81 @@ async fn the_credentials_are_added_by_the_host_and_replaced_in_answers() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_or_no_message_is_an_error() {
+async fn every_response_ends_its_call_at_once_with_words_about_it() {
+    let refused = "The MCP server 'srv' refused the call: it answered with HTTP 403 Forbidden: no seat left for you.";
+    let overloaded = "it answered with HTTP 503 Service Unavailable: <h1>Come back\\u{1b}[2J later</h1>; the call may have taken effect";
     for (mode, expected) in [
-        ("large-body", "maximum size of 16777216 bytes"),
-        ("wrong-type", "Unexpected content type"),
-        ("no-json", "the body is not a valid message"),
+        ("mark", Ok("hello")),
+        ("no-type", Ok("hello")),
+        ("batch", Ok("hello")),
+        ("half-emoji", Ok("cut \u{fffd}")),
+        ("event-mark", Ok("hello")),
+        ("event-batch", Ok("hello")),
+        ("event-half-emoji", Ok("cut \u{fffd}")),
+        (
+            "nan",
+            Err((
+                "MCP_INVALID_ANSWER",
+                "the number NaN at /structuredContent/n",
+            )),
+        ),
+        (
+            "event-nan",
+            Err((
+                "MCP_INVALID_ANSWER",
+                "the number NaN at /structuredContent/n",
+            )),
+        ),
+        (
+            "no-json",
+            Err((
+                "MCP_INVALID_ANSWER",
+                "the body is not a valid answer to the request",
+            )),
+        ),
+        (
+            "other-id",
+            Err((
+                "MCP_INVALID_ANSWER",
+                "the body is not a valid answer to the request",
+            )),
+        ),
+        (
+            "gzip",
+            Err((
+                "MCP_INVALID_ANSWER",
+                "its body is compressed with 'gzip', which was not requested",
+            )),
+        ),
+        ("forbidden", Err(("MCP_REFUSED", refused))),
+        ("overloaded", Err(("MCP_UNAVAILABLE", overloaded))),
+        (
+            "large-body",
+            Err(("MCP_UNAVAILABLE", "its answer has more than 16777216 bytes")),
+        ),
+        (
+            "wrong-type",
+            Err((
+                "MCP_UNAVAILABLE",
+                "it answered with the content type 'text/html'",
+            )),
+        ),
     ] {
         let place = Place::new().await;
         let endpoint = Endpoint::start(&place, mode);
         let _server = endpoint.connect(&place).await;
-        let (code, message) = place.error("srv__echo", json!({"text": "x"})).await;
-        assert_eq!(code, "MCP_UNAVAILABLE", "{mode}: {message}");
-        assert!(message.contains(expected), "{mode}: {message}");
+        let call = place.call("srv__echo", json!({"text": "hello"}));
+        let result = tokio::time::timeout(std::time::Duration::from_secs(20), call).await;
+        let result = result.unwrap_or_else(|_| panic!("{mode}: no answer"));
+        match (result.tool_error(), expected) {
+            (None, Ok(expected)) => assert_eq!(result.output(), Some(&json!(expected)), "{mode}"),
+            (Some(error), Err((code, message))) => {
+                assert_eq!(error.code.to_string(), code, "{mode}: {}", error.message);
+                assert!(error.message.contains(message), "{mode}: {}", error.message);
+                assert!(!error.message.contains("::"), "a type: {}", error.message);
+            }
+            (error, expected) => panic!("{mode}: {error:?}, not {expected:?}"),
+        }
     }
 }
 

@@ -1,26 +1,160 @@
-//! Servers that others wrote, from npm. `cargo xtask test` installs them.
+//! Servers that others wrote, from npm and PyPI, old and new. `cargo xtask test` installs them.
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolhost_mcp_client::{McpServer, McpServers, McpStatus, McpTransport, StdioServer};
 
 use crate::support::{Place, config, until};
 
-/// The program of a server. None, with a line that reports it, where npm has not installed it.
-fn program(name: &str) -> Option<PathBuf> {
-    let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/mcp-servers");
-    let folder = std::env::var_os("TOOLHOST_MCP_SERVERS");
-    let folder = folder.map_or_else(|| PathBuf::from(target), PathBuf::from);
-    let program = folder.join("node_modules/.bin").join(name);
+/// A program beneath the folder that a variable names. None, with a line that reports it, where it is not
+/// installed.
+fn installed(variable: &str, folder: &str, program: &str) -> Option<PathBuf> {
+    let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
+    let named = std::env::var_os(variable).map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| Path::new(target).join(folder));
+    let program = folder.join(program);
     if program.exists() {
         return Some(program);
     }
     eprintln!(
-        "NOT tested: {} is not installed: install Node 20 or newer",
+        "NOT tested: {} is not installed: install Node 20 or newer, and Python 3.10 or newer",
         program.display()
     );
     None
+}
+
+/// The program of a server of npm.
+fn program(name: &str) -> Option<PathBuf> {
+    installed(
+        "TOOLHOST_MCP_SERVERS",
+        "mcp-servers",
+        &format!("node_modules/.bin/{name}"),
+    )
+}
+
+/// A server of the table of the page: where its program is, its arguments, a tool and its output.
+struct Row {
+    server: &'static str,
+    variable: &'static str,
+    folder: &'static str,
+    program: &'static str,
+    args: Vec<String>,
+    tool: &'static str,
+    input: Value,
+    output: Value,
+}
+
+fn rows(project: &Path) -> Vec<Row> {
+    let npm = |server, program, arg: &str, tool, input, output| Row {
+        server,
+        variable: "TOOLHOST_MCP_SERVERS",
+        folder: "mcp-servers",
+        program,
+        args: vec![arg.to_owned()],
+        tool,
+        input,
+        output,
+    };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/sum.py");
+    let python = |server, program, output| Row {
+        args: vec![script.to_owned()],
+        ..npm(
+            server,
+            program,
+            "",
+            "srv__add",
+            json!({"a": 1, "b": 2}),
+            output,
+        )
+    };
+    let project = project.to_str().unwrap();
+    let notes = json!({"path": format!("{project}/notes.txt")});
+    let milk = json!("remember the milk");
+    vec![
+        python("PyPI mcp 1.2.0", "mcp-1.2/bin/python", json!("3")),
+        python("PyPI mcp 1.6.0", "mcp-1.6/bin/python", json!("3")),
+        python("PyPI mcp 1.9.4", "mcp-1.9/bin/python", json!("3")),
+        Row {
+            variable: "TOOLHOST_MCP_CLIENTS",
+            folder: "mcp-clients",
+            ..python("PyPI mcp 2.3.0", "python/bin/python", json!({"result": 3}))
+        },
+        npm(
+            "npm server-everything 2025.3.19",
+            "2025/node_modules/.bin/mcp-server-everything",
+            "stdio",
+            "srv__echo",
+            json!({"message": "hi"}),
+            json!("Echo: hi"),
+        ),
+        npm(
+            "npm server-everything 2026.8.31",
+            "node_modules/.bin/mcp-server-everything",
+            "stdio",
+            "srv__echo",
+            json!({"message": "hi"}),
+            json!("Echo: hi"),
+        ),
+        npm(
+            "npm server-filesystem 2025.3.28",
+            "2025/node_modules/.bin/mcp-server-filesystem",
+            project,
+            "srv__read_file",
+            notes.clone(),
+            milk.clone(),
+        ),
+        npm(
+            "npm server-filesystem 2026.8.31",
+            "node_modules/.bin/mcp-server-filesystem",
+            project,
+            "srv__read_text_file",
+            notes,
+            json!({"content": milk}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn the_tools_of_servers_old_and_new_are_listed_and_called() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp-servers.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let project = tempfile::tempdir().unwrap();
+    std::fs::write(project.path().join("notes.txt"), "remember the milk").unwrap();
+    let check = async |row: Row| {
+        assert!(
+            page.contains(&format!("| {} |", row.server)),
+            "{} is not in the page",
+            row.server
+        );
+        let Some(program) = installed(row.variable, row.folder, row.program) else {
+            return;
+        };
+        let place = Place::new().await;
+        let args: Vec<&str> = row.args.iter().map(String::as_str).collect();
+        let mut config = config("srv", server(&program, &args));
+        let startups = place.dir.path().join("startups");
+        config.state_dir = Some(startups.clone());
+        let server = McpServer::start(config, [place.agent()]).await.unwrap();
+        assert_eq!(server.findings(), [], "{}", row.server);
+        assert!(
+            matches!(server.status(), McpStatus::Ready { .. }),
+            "{}: {server:?}",
+            row.server
+        );
+        let output = place.output(row.tool, row.input).await;
+        assert_eq!(output, row.output, "{}", row.server);
+        server.close().await;
+        let tool = row.tool.trim_start_matches("srv__");
+        let first = if startups.exists() {
+            "`initialize`, after a start in vain"
+        } else {
+            "`server/discover`"
+        };
+        assert_eq!(line, format!("| {} | `{tool}` | {first} |", row.server));
+    };
+    let rows = rows(project.path()).into_iter().map(check);
+    futures_util::future::join_all(rows).await;
 }
 
 fn server(program: &Path, args: &[&str]) -> McpTransport {

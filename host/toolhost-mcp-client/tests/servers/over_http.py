@@ -1,5 +1,6 @@
 """An MCP server over HTTP that behaves as its first argument says. It prints its port. Standard library only."""
 
+import gzip
 import json
 import sys
 import threading
@@ -39,7 +40,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def body(self, status, content_type, body, headers=()):
         self.send_response(status)
-        self.send_header("Content-Type", content_type)
+        if content_type:
+            self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         for name, value in headers:
             self.send_header(name, value)
@@ -110,6 +112,17 @@ class Handler(BaseHTTPRequestHandler):
         arguments = request["params"].get("arguments", {})
         if MODE == "large-body":
             self.message(request, result=text("x" * (20 << 20)))
+        elif MODE == "forbidden":
+            self.body(403, "application/json", b'{"error": {"type": "plan", "message": "no seat left for you"}}')
+        elif MODE == "overloaded":
+            self.body(503, "text/html", b"<h1>Come back\x1b[2J later</h1>")
+        elif MODE == "gzip":
+            body = gzip.compress(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("x")}).encode())
+            self.body(200, "application/json", body, [("Content-Encoding", "gzip")])
+        elif MODE in ("mark", "half-emoji", "no-type", "nan", "other-id", "batch"):
+            self.body(200, None if MODE == "no-type" else "application/json", self.odd(request))
+        elif MODE.startswith("event-"):
+            self.body(200, "text/event-stream", b"\xef\xbb\xbfdata: " + self.odd(request) + b"\n\n")
         elif MODE == "wrong-type":
             self.body(200, "text/html", b"<html></html>")
         elif MODE == "no-json":
@@ -137,6 +150,18 @@ class Handler(BaseHTTPRequestHandler):
             record("closed")
         else:
             self.message(request, result=text(arguments["text"]))
+
+    def odd(self, request):
+        id = request["id"] + (MODE == "other-id")
+        result = '{"content": [{"type": "text", "text": "%s"}]}' % (
+            "cut \\ud83d" if "half-emoji" in MODE else "hello")
+        if "nan" in MODE:
+            result = '{"content": [], "structuredContent": {"n": NaN}}'
+        body = '{"jsonrpc": "2.0", "id": %d, "result": %s}' % (id, result)
+        if "batch" in MODE:
+            log = '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": 1}}'
+            body = f"[{log}, {body}]"
+        return ("\ufeff" if "mark" in MODE else "").encode() + body.encode()
 
     def event(self, message):
         self.wfile.write(b"event: message\r\ndata: " + json.dumps(message).encode() + b"\r\n\r\n")

@@ -1,5 +1,8 @@
 //! Tokens: got, kept, renewed, and sent to one origin.
 
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -7,7 +10,10 @@ use toolhost::{
     Policy, ResourceName,
     mcp::{McpOAuth, McpOAuthGrant, McpReach},
 };
-use toolhost_mcp_client::{McpAuthorization, McpLimits, McpServer, McpStatus};
+use toolhost_mcp_client::{
+    McpAuthorization, McpCredentialFiles, McpCredentialKey, McpCredentialStore, McpLimits,
+    McpServer, McpStatus,
+};
 use zeroize::Zeroizing;
 
 use super::servers::{Nobody, Person, Servers, SlowPerson, count, files, reason, received};
@@ -326,4 +332,91 @@ fn the_policy_of_the_page_turns_oauth_on() {
         panic!("it is a URL");
     };
     assert_eq!(oauth, Some(McpOAuth::default()));
+}
+
+/// Credentials in files that can be written as often as is left.
+#[derive(Clone)]
+struct FullDisk {
+    files: McpCredentialFiles,
+    left: Arc<AtomicUsize>,
+}
+
+impl McpCredentialStore for FullDisk {
+    fn load(&self, key: &McpCredentialKey) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+        self.files.load(key)
+    }
+
+    fn save(&self, key: &McpCredentialKey, credentials: &[u8]) -> io::Result<()> {
+        let less = |left: usize| left.checked_sub(1);
+        let taken = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        taken.map_err(|_| io::ErrorKind::StorageFull)?;
+        self.files.save(key, credentials)
+    }
+
+    fn remove(&self, key: &McpCredentialKey) -> io::Result<bool> {
+        self.files.remove(key)
+    }
+
+    fn lock(&self, key: &McpCredentialKey) -> io::Result<Box<dyn Send>> {
+        self.files.lock(key)
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_refresh_token_is_kept_while_it_cannot_be_stored_and_stored_later() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "expires", "127.0.0.1");
+    // For the first token, which expires at once: the server rotates the refresh token with the next request.
+    let left = Arc::new(AtomicUsize::new(1));
+    let store = FullDisk {
+        files: files(&place),
+        left: Arc::clone(&left),
+    };
+    let person = Person::default();
+    let authorization = McpAuthorization::new()
+        .authorizer(person.clone())
+        .store(store);
+    let server = servers.connect(&place, authorization).await;
+    for _ in 0..3 {
+        assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
+    }
+    assert_eq!(count(&place, "authority", "POST /token"), 2);
+    let url = format!("http://127.0.0.1:{}/mcp", servers.server);
+    let key = McpCredentialKey::new(ResourceName::parse("srv").unwrap(), url);
+    let stored = || files(&place).load(&key).unwrap().unwrap();
+    let first = stored();
+    left.store(9, Ordering::Relaxed);
+    // It is stored with the next attempt, or with the last one, which closing makes.
+    server.close().await;
+    until("the token is stored", async || stored() != first).await;
+    // So another process needs neither a person nor a renewal.
+    let server = servers
+        .connect(&place, McpAuthorization::new().store(files(&place)))
+        .await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    assert_eq!(person.asked(), 1);
+    assert_eq!(count(&place, "authority", "POST /token"), 2);
+}
+
+#[tokio::test]
+async fn a_renewal_goes_on_when_the_call_that_needs_it_is_dropped() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "revoked", "127.0.0.1");
+    let person = Person::default();
+    let authorization = McpAuthorization::new()
+        .authorizer(person.clone())
+        .store(files(&place));
+    let _server = servers.connect(&place, authorization).await;
+    until("a renewal has begun", async || {
+        // Whenever the call is dropped, the token that the server has made is not lost.
+        let call = place.call("srv__echo", json!({}));
+        let _ = tokio::time::timeout(Duration::from_millis(5), call).await;
+        count(&place, "authority", "POST /token") == 2
+    })
+    .await;
+    assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
+    assert_eq!(count(&place, "authority", "POST /token"), 2);
+    assert_eq!(person.asked(), 1);
 }
