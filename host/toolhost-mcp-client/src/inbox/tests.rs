@@ -140,7 +140,8 @@ async fn messages_in_a_batch_count_as_others_do() {
     let flood = format!("[{}1]", "{},".repeat(20_000));
     assert_eq!(read(&watch, &flood).await, (vec![], vec![]));
     assert!(watch.failed.is_cancelled());
-    let asked = (0..40).map(|id| format!(r#"{{"id": "r{id}", "method": "ping"}}"#));
+    let asked =
+        (0..40).map(|id| format!(r#"{{"jsonrpc": "2.0", "id": "r{id}", "method": "ping"}}"#));
     let asked = asked.collect::<Vec<_>>().join(",");
     let watch = super::tests::watch();
     read(&watch, &format!("[{asked}]")).await;
