@@ -8,9 +8,8 @@ use std::time::Duration;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
-use toolhost::agents::lines::{Line, Lines};
 
 use crate::guard::Watch;
 use crate::inbox::Incoming;
@@ -20,10 +19,11 @@ type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 /// The streams of a process. A line that is too long, and a message that the process does not take in
 /// time, end the connection.
 pub(crate) struct StdioTransport {
-    lines: Lines<Box<dyn AsyncRead + Send + Unpin>>,
+    reader: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     line_max: usize,
-    /// A line that was not read yet.
-    line: Option<Line>,
+    /// The line that arrives, or that is being read.
+    line: Vec<u8>,
+    is_line_whole: bool,
     /// Messages of earlier lines.
     messages: VecDeque<ServerJsonRpcMessage>,
     /// None once it is closed.
@@ -41,13 +41,48 @@ impl StdioTransport {
         watch: Arc<Watch>,
     ) -> Self {
         Self {
-            lines: Lines::new(reader, line_max),
+            reader: BufReader::new(reader),
             line_max,
-            line: None,
+            line: Vec::new(),
+            is_line_whole: false,
             messages: VecDeque::new(),
             writer: Arc::new(Mutex::new(Some(writer))),
             send_timeout,
             watch,
+        }
+    }
+}
+
+impl StdioTransport {
+    /// Reads the rest of a line. None at the end, and as soon as the line is too long: it need not end.
+    /// Cancel safe.
+    async fn read_line(&mut self) -> Option<()> {
+        loop {
+            let read = match self.reader.fill_buf().await {
+                Ok([]) => return None,
+                Ok(read) => read,
+                Err(error) => {
+                    self.watch.fail(format_args!(
+                        "its standard output could not be read: {error}"
+                    ));
+                    return None;
+                }
+            };
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
+            if self.line.len() + part.len() > self.line_max {
+                let most = self.line_max;
+                self.watch
+                    .fail(format_args!("it sent a line of more than {most} bytes"));
+                return None;
+            }
+            self.line.extend_from_slice(part);
+            let length = part.len() + usize::from(end.is_some());
+            self.reader.consume(length);
+            if end.is_some() {
+                self.is_line_whole = true;
+                return Some(());
+            }
         }
     }
 }
@@ -94,21 +129,15 @@ impl Transport<RoleClient> for StdioTransport {
             if let Some(message) = self.messages.pop_front() {
                 return Some(message);
             }
-            let line = match &self.line {
-                Some(line) => line,
-                None => self.line.insert(self.lines.next().await?),
-            };
-            let Ok(text) = line.text() else {
-                let most = self.line_max;
-                self.watch
-                    .fail(format_args!("it sent a line of more than {most} bytes"));
-                return None;
-            };
+            if !self.is_line_whole {
+                self.read_line().await?;
+            }
             // The line stays until it is read: this future may be dropped.
-            let incoming = Incoming::of(text).await;
+            let incoming = Incoming::of(&self.line).await;
             self.messages.extend(self.watch.read(&incoming));
             drop(incoming);
-            self.line = None;
+            self.line = Vec::new();
+            self.is_line_whole = false;
         }
     }
 
