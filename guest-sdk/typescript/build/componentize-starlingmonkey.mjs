@@ -9,6 +9,9 @@ import { WORLD, withWorld } from './wit.mjs';
 export async function componentize({ code, features }, { wit }) {
   const { componentize: withStarlingMonkey } = await import('./starlingmonkey/componentizer.mjs').catch(notInstalled);
   const folder = await mkdtemp(path.join(tmpdir(), 'toolhost-js-'));
+  // The componentizer cuts the current directory off the path of the source, wrongly where it is `/`.
+  const before = process.cwd();
+  process.chdir(folder);
   try {
     const sourcePath = path.join(folder, 'tool.js');
     await writeFile(sourcePath, code);
@@ -23,6 +26,7 @@ export async function componentize({ code, features }, { wit }) {
       suggestion: 'top-level code runs while the tool is built: it must not fail; move code that depends on a call into the handler',
     });
   } finally {
+    process.chdir(before);
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -194,7 +194,7 @@ fn is_private(name: &str) -> bool {
         let above = name.strip_suffix(*zone);
         above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
     };
-    !name.contains('.') || PRIVATE_NAMES.iter().any(|zone| is_beneath(&zone))
+    !name.contains('.') || PRIVATE_NAMES.iter().any(is_beneath)
 }
 
 /// Whether a character of a request is quoted in messages.

@@ -1,5 +1,6 @@
 //! The instances that have files beneath a state root, for programs that list and remove them.
 
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ pub fn list(state_root: &Path) -> io::Result<Vec<StoredInstance>> {
             });
         }
     }
-    found.sort_by(|one, other| other.last_used.cmp(&one.last_used));
+    found.sort_by_key(|instance| Reverse(instance.last_used));
     Ok(found)
 }
 

@@ -238,16 +238,11 @@ fn grants_of_agents_and_of_mcp_servers_are_compared() {
         assert_eq!(shown.collect::<Vec<_>>(), expected);
     };
     let tools = Some("changes tools/ of the bundle");
-    let all = Some("changes all files of the bundle");
+    let all = "changes all files of the bundle";
     check(&|_| {}, &[]);
     check(
-        &|now| {
-            now.agents
-                .get_mut("coder")
-                .unwrap()
-                .push(all.unwrap().to_owned())
-        },
-        &[("Agent/coder", "new-grant", None, all)],
+        &|now| now.agents.get_mut("coder").unwrap().push(all.to_owned()),
+        &[("Agent/coder", "new-grant", None, Some(all))],
     );
     check(
         &|now| now.agents.clear(),

@@ -74,10 +74,9 @@ impl Relaxing<'_> {
     /// Relaxes a schema. Returns whether it may accept more than before: a pattern is missing in it, or it
     /// refers to a schema in which one may be.
     fn schema(&mut self, schema: &mut Value, spot: &Spot) -> bool {
-        match schema {
-            Value::Object(keywords) => self.object(keywords, spot),
-            _ => false,
-        }
+        schema
+            .as_object_mut()
+            .is_some_and(|keywords| self.object(keywords, spot))
     }
 
     fn object(&mut self, keywords: &mut Map<String, Value>, spot: &Spot) -> bool {
@@ -118,18 +117,16 @@ impl Relaxing<'_> {
 
     fn below(&mut self, keyword: &str, value: &mut Value, spot: &Spot) -> bool {
         let mut accepts_more = false;
-        match value {
-            Value::Array(schemas) => {
-                for (index, schema) in schemas.iter_mut().enumerate() {
-                    accepts_more |= self.schema(schema, &spot.item(index));
-                }
+        if let Value::Array(schemas) = value {
+            for (index, schema) in schemas.iter_mut().enumerate() {
+                accepts_more |= self.schema(schema, &spot.item(index));
             }
-            Value::Object(schemas) if holds_a_map(keyword) => {
-                for (name, schema) in schemas {
-                    accepts_more |= self.schema(schema, &spot.member(name));
-                }
+        } else if !holds_a_map(keyword) {
+            accepts_more = self.schema(value, spot);
+        } else if let Value::Object(schemas) = value {
+            for (name, schema) in schemas {
+                accepts_more |= self.schema(schema, &spot.member(name));
             }
-            other => accepts_more = self.schema(other, spot),
         }
         accepts_more
     }
@@ -193,9 +190,11 @@ mod tests {
     fn relaxed(schema: Value) -> (Value, Vec<String>) {
         let schema = JsonSchemaObject::parse(schema).unwrap();
         let relaxed = Relaxed::of("parameters", &schema, &|pattern| !pattern.contains("?!"));
-        let place = |error: &SchemaError| match error {
-            SchemaError::Pattern { place, .. } => place.clone(),
-            other => panic!("{other}"),
+        let place = |error: &SchemaError| {
+            let SchemaError::Pattern { place, .. } = error else {
+                panic!("{error}");
+            };
+            place.clone()
         };
         let unchecked = relaxed.unchecked.iter().map(place).collect();
         (relaxed.schema.to_value(), unchecked)
