@@ -122,10 +122,6 @@ pub(crate) fn unauthorized(error: &DynamicTransportError) -> Option<&Unauthorize
 }
 
 /// Returns why a message was not sent or not answered, without the types of the SDK.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "other errors have sentences of their own"
-)]
 pub(crate) fn words(error: &DynamicTransportError) -> String {
     let cause = &error.error;
     match cause.downcast_ref::<StreamableHttpError<EgressError>>() {

@@ -207,10 +207,10 @@ impl Egress {
         session: Option<String>,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let mut answers = match message {
-            JsonRpcMessage::Request(_) if !is_denied => self.watch.read(&Incoming::of(body).await),
-            _ => Vec::new(),
-        };
+        let mut answers = Vec::new();
+        if matches!(message, JsonRpcMessage::Request(_)) && !is_denied {
+            answers = self.watch.read(&Incoming::of(body).await);
+        }
         answers.retain(|answer| matches!(answer, JsonRpcMessage::Error(_)));
         if let Some(answer) = answers.pop() {
             return Ok(StreamableHttpPostResponse::Json(answer, session));

@@ -112,13 +112,16 @@ fn failed(error: &ServiceError) -> ListError {
     if matches!(error, ServiceError::TransportClosed) {
         return ListError::Lost;
     }
-    let reason = match error {
-        ServiceError::TransportSend(error) => match unauthorized(error) {
-            Some(refused) => return ListError::Unauthorized(refused.clone()),
-            None => words(error),
-        },
-        error => bounded(error),
+    let ServiceError::TransportSend(failed) = error else {
+        return refused(&bounded(error));
     };
+    match unauthorized(failed) {
+        Some(refused) => ListError::Unauthorized(refused.clone()),
+        None => refused(&words(failed)),
+    }
+}
+
+fn refused(reason: &str) -> ListError {
     ListError::Refused(format!("its tools could not be listed: {reason}"))
 }
 

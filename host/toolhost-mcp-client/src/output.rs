@@ -88,11 +88,12 @@ fn repeats(content: &[Value], structured: &Value) -> bool {
         .as_object()
         .filter(|members| members.len() == 1)
         .and_then(|members| members.get("result"));
-    let says = |text: &&str, data: &Value| match data {
-        Value::String(data) if data == text => true,
-        _ => TEXT
-            .parse::<Value>(text)
-            .is_ok_and(|said| is_same(&said, data)),
+    let says = |text: &&str, data: &Value| {
+        let is_text = data.as_str() == Some(text);
+        is_text
+            || TEXT
+                .parse::<Value>(text)
+                .is_ok_and(|said| is_same(&said, data))
     };
     if texts.is_empty() {
         return true;

@@ -178,7 +178,7 @@ async fn a_bundle_that_is_loaded_again_keeps_the_servers_that_have_not_changed()
         )
     };
     let policy = format!(
-        "mcpServers:\n{}{}{}",
+        "strict: false\nmcpServers:\n{}{}{}",
         grant("kept"),
         grant("gone"),
         grant("new")
