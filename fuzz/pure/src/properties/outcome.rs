@@ -6,8 +6,8 @@
 
 use serde_json::Value;
 use toolhost_contract::{
-    Denial, ErrorCode, ErrorMessageLimit, HandlerError, JsonLimits, Locale, ResourceName, ToolError,
-    ToolErrorCode, ToolResult, json_depth,
+    Denial, ErrorCode, ErrorMessageLimit, HandlerError, JsonLimits, Locale, ResourceName,
+    ToolError, ToolErrorCode, ToolResult, json_depth,
 };
 
 use super::{BETWEEN, display};
