@@ -123,7 +123,7 @@ async fn an_ungranted_import_is_a_warning_when_the_bundle_loads() {
         "{warning}"
     );
     assert!(warned("tools: {ask: {agents: true}}").await.is_empty());
-    let one_agent = "agents: {default: {tools: {ask: {agents: true}}}}";
+    let one_agent = "strict: false\nagents: {default: {tools: {ask: {agents: true}}}}";
     assert!(warned(one_agent).await.is_empty());
 
     // In a bundle with agents, their grants count; there is no agent `default`.

@@ -105,6 +105,7 @@ async fn every_kind_of_failure_has_its_code() {
         ),
     ];
     let policy = "defaults: {limits: {deadlineMs: 200, memoryBytes: 32MiB}}\n\
+                  strict: false\n\
                   tools: {flood-output: {limits: {deadlineMs: 5000, memoryBytes: 64MiB}}, echo-raw: {limits: {deadlineMs: 5000}}}";
     for (guest, args, expected, says) in cases {
         let tool = guest.replace('_', "-");

@@ -27,7 +27,11 @@ fn a_release_in_another_folder_has_the_workspaces_of_the_one_before_and_one_is_r
         let listed = ran.exits(0).json()["instances"].clone();
         let listed = listed.as_array().unwrap().clone();
         let name = |it: serde_json::Value| format!("{} {}", it["workspace"], it["key"]);
-        listed.into_iter().map(name).collect::<Vec<_>>()
+        let named = listed.into_iter().map(name);
+        // Other tests use this state root, too.
+        named
+            .filter(|it| it.ends_with(r#" "ann""#))
+            .collect::<Vec<_>>()
     };
     assert_eq!(list(&[]), [r#""shop" "ann""#]);
     assert_eq!(list(&["../r42", "--policy", "../policy.yaml"]), list(&[]));

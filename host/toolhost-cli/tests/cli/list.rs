@@ -76,7 +76,7 @@ fn two_formats_at_once_are_refused() {
         .fails(2, "cannot be used with");
     terminal
         .run(["list", "--format", "xml"])
-        .fails(2, "[possible values: json, openai, anthropic, mcp]");
+        .fails(2, "[possible values: json, openai, anthropic, gemini, mcp]");
 }
 
 #[test]

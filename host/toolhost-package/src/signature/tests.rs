@@ -190,8 +190,8 @@ fn a_signature_that_was_changed_is_refused() {
             }),
             "not a statement",
         ),
-        (changed(&bundle, payload("{}")), "no statement"),
-        (changed(&bundle, payload("not JSON")), "no statement"),
+        (changed(&bundle, payload("{}")), "missing field"),
+        (changed(&bundle, payload("not JSON")), "is not valid JSON"),
         (
             changed(&bundle, |bundle| {
                 bundle["mediaType"] = "application/vnd.dev.sigstore.bundle+json;version=9".into();

@@ -214,6 +214,8 @@ const TOOLS: [(&str, &str, &[&str]); 14] = [
 ];
 
 const POLICY: &str = "
+# The tests of polls and of a damaged store have bundles with some of the tools.
+strict: false
 tools:
   text: {env: {KEY: {secret: sk-table-secret}}}
   sleep: {limits: {deadlineMs: 100}}

@@ -250,14 +250,17 @@ fn another_signer_of_the_same_bytes_differs_from_the_lock() {
         fs::read_to_string(signatures).unwrap().lines().count()
     };
     assert_eq!(signatures(&terminal), 2);
-    // Without a policy nobody looks at signatures; the bytes are compared.
+    // Without a policy nobody looks at signatures, and the lock has signers.
     let mut command = toolhost(&terminal, &["call"]);
     Ran::of(
         command
             .arg(terminal.path("bundle"))
             .args(["echo__say", "--args", "{}"]),
     )
-    .exits(0);
+    .fails(
+        2,
+        "the lock has signers of packages, which the policy does not verify",
+    );
 }
 
 #[test]
