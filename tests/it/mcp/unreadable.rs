@@ -153,41 +153,56 @@ async fn a_text_that_was_cut_within_a_character_and_a_byte_order_mark_are_read()
     }
 }
 
-#[tokio::test]
-async fn arguments_that_are_no_object_are_an_error_of_the_call_that_says_what_was_sent() {
-    let test_host = test_host().await;
-    let server = server(&test_host, |_| ());
-    let mut peer = initialized(&server).await;
-    let served = super::served(&test_host, |_| ()).await;
-    let session = served.session("/mcp", &[]).await;
-    for (arguments, says) in [
+/// Arguments that are no object, and what is said of them.
+fn wrong_arguments() -> [(Value, &'static str); 3] {
+    [
         (json!([]), "must be a JSON object, and is an array"),
         (
             json!("{\"query\": \".\"}"),
             "is a string that contains JSON",
         ),
         (json!(7), "is a number"),
-    ] {
+    ]
+}
+
+fn assert_wrong_arguments(answer: &Value, says: &str) {
+    let result = &answer["result"];
+    assert_eq!(result["isError"], true, "{says}: {answer}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains(says) && text.contains("E_TOOL_INVALID_ARGS"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_an_error_of_the_call_that_says_what_was_sent() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |_| ());
+    let mut peer = initialized(&server).await;
+    for (arguments, says) in wrong_arguments() {
         let params = json!({"name": "text__upper", "arguments": arguments});
-        let of_stream = peer.request("tools/call", params.clone()).await;
-        let message = call("text__upper", arguments.clone());
-        let of_session = served.post(&message, &[("Mcp-Session-Id", &session)]).await;
-        let message = call_2026("text__upper", arguments.clone());
-        let stateless_headers = headers_2026("text__upper", &[]);
-        let of_2026 = served.post(&message, &stateless_headers).await;
-        assert_eq!(of_2026.message()["result"]["resultType"], "complete");
-        for answer in [of_stream, of_session.message(), of_2026.message()] {
-            let result = &answer["result"];
-            assert_eq!(result["isError"], true, "{arguments}: {answer}");
-            let text = result["content"][0]["text"].as_str().unwrap();
-            assert!(
-                text.contains(says) && text.contains("E_TOOL_INVALID_ARGS"),
-                "{text}"
-            );
-        }
+        assert_wrong_arguments(&peer.request("tools/call", params).await, says);
     }
     let answer = peer.call("echo__say", json!(null)).await;
     assert_eq!(answer["isError"], false, "no arguments are none: {answer}");
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_an_error_of_the_call_over_http_too() {
+    let test_host = test_host().await;
+    let served = super::served(&test_host, |_| ()).await;
+    let session = served.session("/mcp", &[]).await;
+    for (arguments, says) in wrong_arguments() {
+        let message = call("text__upper", arguments.clone());
+        let of_session = served.post(&message, &[("Mcp-Session-Id", &session)]).await;
+        assert_wrong_arguments(&of_session.message(), says);
+        let message = call_2026("text__upper", arguments);
+        let headers = headers_2026("text__upper", &[]);
+        let of_2026 = served.post(&message, &headers).await.message();
+        assert_eq!(of_2026["result"]["resultType"], "complete");
+        assert_wrong_arguments(&of_2026, says);
+    }
 }
 
 #[tokio::test]

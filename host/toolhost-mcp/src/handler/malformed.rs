@@ -2,15 +2,18 @@
 
 use rmcp::model::{
     CallToolRequestParams, CancelTaskParams, ClientRequest, CustomRequest, ErrorCode, ErrorData,
-    GetTaskParams, InitializeRequestParams, PaginatedRequestParams, ReadResourceRequestParams,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionsListenRequestParams,
-    UnsubscribeRequestParams,
+    GetTaskParams, InitializeRequestParams, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionsListenRequestParams, UnsubscribeRequestParams,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolhost::text;
 
 use crate::incoming::ArgumentsError;
+
+/// Key of `_meta` with the revision of a request.
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// Longest reason, in characters. It may quote the parameters.
 const REASON_MAX: usize = 300;
@@ -19,6 +22,11 @@ const REASON_MAX: usize = 300;
 pub(super) fn error(request: &CustomRequest) -> ErrorData {
     let method = request.method.as_str();
     let reason = match method {
+        "initialize" | "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel"
+            if is_stateless(request) =>
+        {
+            return unknown(method);
+        }
         "initialize" => reason::<InitializeRequestParams>(request),
         "tools/call" => reason::<CallToolRequestParams>(request),
         "tools/list" | "resources/list" | "resources/templates/list" => {
@@ -31,12 +39,23 @@ pub(super) fn error(request: &CustomRequest) -> ErrorData {
         "subscriptions/listen" => reason::<SubscriptionsListenRequestParams>(request),
         "tasks/get" => reason::<GetTaskParams>(request),
         "tasks/cancel" => reason::<CancelTaskParams>(request),
-        _ => {
-            let method = text::shorten(method, REASON_MAX);
-            return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None);
-        }
+        _ => return unknown(method),
     };
     ErrorData::invalid_params(format!("the parameters of `{method}` {reason}"), None)
+}
+
+fn unknown(method: &str) -> ErrorData {
+    let method = text::shorten(method, REASON_MAX);
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
+}
+
+/// Returns whether a request is of a revision without sessions, which names itself in each request. It has fewer methods.
+fn is_stateless(request: &CustomRequest) -> bool {
+    let params = request.params.as_ref();
+    let version = params
+        .and_then(|params| params.get("_meta")?.get(PROTOCOL_VERSION))
+        .and_then(Value::as_str);
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// Returns the error of an `initialize` whose parameters cannot be read.
@@ -44,7 +63,7 @@ pub(crate) fn initialize(request: &ClientRequest) -> Option<ErrorData> {
     let ClientRequest::CustomRequest(request) = request else {
         return None;
     };
-    (request.method == "initialize").then(|| error(request))
+    (request.method == "initialize" && !is_stateless(request)).then(|| error(request))
 }
 
 /// Returns a call whose arguments are no object, without them and with the reason.
@@ -147,5 +166,19 @@ mod tests {
         }
         let params = json!({"arguments": []});
         assert!(super::call(&CustomRequest::new("tools/call", Some(params))).is_none());
+    }
+
+    #[test]
+    fn methods_that_a_revision_without_sessions_does_not_have_are_unknown() {
+        for (version, code) in [
+            ("2026-07-28", ErrorCode::METHOD_NOT_FOUND),
+            ("2025-11-25", ErrorCode::INVALID_PARAMS),
+        ] {
+            let params = json!({"_meta": {PROTOCOL_VERSION: version}});
+            for method in ["initialize", "logging/setLevel", "resources/subscribe"] {
+                let request = CustomRequest::new(method, Some(params.clone()));
+                assert_eq!(super::error(&request).code, code, "{version} {method}");
+            }
+        }
     }
 }

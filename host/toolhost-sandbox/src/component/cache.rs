@@ -282,7 +282,7 @@ impl ComponentCache {
         let mapped = artifact::verify(&path, &self.key, &name).and_then(|verified| {
             let component = artifact::map(engine, &verified)?;
             let image = artifact::map_image(&verified)?;
-            eviction::touch(&verified.file);
+            private_file::touch(&verified.file);
             Ok(Cached {
                 component,
                 image,

@@ -14,8 +14,7 @@ use toolhost_system::fs::{FlockOperation, Mode, OFlags, flock, identity, metadat
 use toolhost_system::io::Errno;
 
 use super::artifact::Name;
-use super::eviction::touch;
-use super::private_file::is_private;
+use super::private_file::{is_private, touch};
 
 /// End of the name of a lock.
 const LOCK: &str = ".lock";

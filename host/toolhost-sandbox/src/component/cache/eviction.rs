@@ -4,13 +4,12 @@
 //! An artifact's modification time is when it was last used. Times are compared only with those of other
 //! files in the directory, so that the clock of the file system alone counts.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
-use toolhost_system::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
 use super::artifact::Name;
 use super::compile_lock::is_lock;
@@ -67,21 +66,6 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<Item>> {
         });
     }
     Ok(items)
-}
-
-/// Records that an artifact was used. A failure is logged: the artifact is evicted earlier.
-pub(super) fn touch(file: &File) {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: UTIME_NOW,
-    };
-    let times = Timestamps {
-        last_access: now,
-        last_modification: now,
-    };
-    if let Err(error) = futimens(file, &times) {
-        tracing::debug!(%error, "cannot record the use of a compiled component");
-    }
 }
 
 /// Removes the least recently used artifacts, but never the one just stored, until the rest takes at most
@@ -176,7 +160,7 @@ mod tests {
             fs::write(path(name), "half").unwrap();
         }
         for name in &names[..3] {
-            let file = File::options().write(true).open(path(name)).unwrap();
+            let file = fs::File::options().write(true).open(path(name)).unwrap();
             file.set_modified(old).unwrap();
         }
         let outside = tempfile::NamedTempFile::new().unwrap();

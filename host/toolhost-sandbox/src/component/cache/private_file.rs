@@ -5,7 +5,10 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
-use toolhost_system::fs::{DirBuilderExt, MetadataExt, Mode, OFlags, permissions_of};
+use toolhost_system::fs::{
+    DirBuilderExt, MetadataExt, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, futimens,
+    permissions_of,
+};
 use toolhost_system::io::Errno;
 
 use crate::CacheError;
@@ -86,4 +89,19 @@ pub(super) fn write_new(dir: &Path, bytes: &[u8], mode: u32) -> io::Result<Named
     file.write_all(bytes)?;
     file.as_file().sync_data()?;
     Ok(file)
+}
+
+/// Records that a file was used. A failure is logged: the file is evicted earlier.
+pub(super) fn touch(file: &File) {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    if let Err(error) = futimens(file, &times) {
+        tracing::debug!(%error, "cannot record the use of a file of the cache");
+    }
 }
