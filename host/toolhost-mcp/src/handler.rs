@@ -223,7 +223,8 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let Some((call, error)) = malformed::call(&request) else {
-            return Err(malformed::error(&request));
+            let version = context.protocol_version();
+            return Err(malformed::error(&request, version.as_ref()));
         };
         context.extensions.insert(error);
         let revision = answer::revision(&context);

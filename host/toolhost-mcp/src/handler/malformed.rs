@@ -3,7 +3,7 @@
 use rmcp::model::{
     CallToolRequestParams, CancelTaskParams, ClientRequest, CustomRequest, ErrorCode, ErrorData,
     GetTaskParams, InitializeRequestParams, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams,
+    ReadResourceRequestParams, RequestMetaObject, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionsListenRequestParams, UnsubscribeRequestParams,
 };
 use serde::de::DeserializeOwned;
@@ -12,18 +12,15 @@ use toolhost::text;
 
 use crate::incoming::ArgumentsError;
 
-/// Key of `_meta` with the revision of a request.
-const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-
 /// Longest reason, in characters. It may quote the parameters.
 const REASON_MAX: usize = 300;
 
-/// Returns the error of a request that the SDK does not know.
-pub(super) fn error(request: &CustomRequest) -> ErrorData {
+/// Returns the error of a request of a revision, which the SDK does not know.
+pub(super) fn error(request: &CustomRequest, version: Option<&ProtocolVersion>) -> ErrorData {
     let method = request.method.as_str();
     let reason = match method {
         "initialize" | "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel"
-            if is_stateless(request) =>
+            if is_stateless(version) =>
         {
             return unknown(method);
         }
@@ -49,13 +46,9 @@ fn unknown(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
 }
 
-/// Returns whether a request is of a revision without sessions, which names itself in each request. It has fewer methods.
-fn is_stateless(request: &CustomRequest) -> bool {
-    let params = request.params.as_ref();
-    let version = params
-        .and_then(|params| params.get("_meta")?.get(PROTOCOL_VERSION))
-        .and_then(Value::as_str);
-    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+/// Returns whether a revision has no sessions. It has fewer methods, too.
+fn is_stateless(version: Option<&ProtocolVersion>) -> bool {
+    version.is_some_and(|version| *version >= ProtocolVersion::V_2026_07_28)
 }
 
 /// Returns the error of an `initialize` whose parameters cannot be read.
@@ -63,7 +56,10 @@ pub(crate) fn initialize(request: &ClientRequest) -> Option<ErrorData> {
     let ClientRequest::CustomRequest(request) = request else {
         return None;
     };
-    (request.method == "initialize" && !is_stateless(request)).then(|| error(request))
+    let meta = request.extensions.get::<RequestMetaObject>();
+    let version = meta.and_then(RequestMetaObject::protocol_version);
+    let is_opening = request.method == "initialize" && !is_stateless(version.as_ref());
+    is_opening.then(|| error(request, version.as_ref()))
 }
 
 /// Returns a call whose arguments are no object, without them and with the reason.
@@ -143,7 +139,7 @@ mod tests {
             ("tools/list", json!({"cursor": 1}), -32602, "at `cursor`"),
         ] {
             let params = (!params.is_null()).then_some(params);
-            let error = error(&CustomRequest::new(method, params));
+            let error = error(&CustomRequest::new(method, params), None);
             assert_eq!(error.code.0, code, "{method}: {error:?}");
             assert!(error.message.contains(says), "{method}: {}", error.message);
         }
@@ -171,14 +167,21 @@ mod tests {
     #[test]
     fn methods_that_a_revision_without_sessions_does_not_have_are_unknown() {
         for (version, code) in [
-            ("2026-07-28", ErrorCode::METHOD_NOT_FOUND),
-            ("2025-11-25", ErrorCode::INVALID_PARAMS),
+            (ProtocolVersion::V_2026_07_28, ErrorCode::METHOD_NOT_FOUND),
+            (ProtocolVersion::V_2025_06_18, ErrorCode::INVALID_PARAMS),
         ] {
-            let params = json!({"_meta": {PROTOCOL_VERSION: version}});
             for method in ["initialize", "logging/setLevel", "resources/subscribe"] {
-                let request = CustomRequest::new(method, Some(params.clone()));
-                assert_eq!(super::error(&request).code, code, "{version} {method}");
+                let request = CustomRequest::new(method, Some(json!({})));
+                let error = super::error(&request, Some(&version));
+                assert_eq!(error.code, code, "{version} {method}");
             }
         }
+        let opening = |version: &str| {
+            let meta = json!({"io.modelcontextprotocol/protocolVersion": version});
+            let request = json!({"method": "initialize", "params": {"_meta": meta}});
+            super::initialize(&serde_json::from_value(request).unwrap())
+        };
+        assert!(opening("2026-07-28").is_none());
+        assert!(opening("2025-06-18").is_some());
     }
 }
