@@ -228,7 +228,8 @@ impl ServerHandler for Handler {
         };
         context.extensions.insert(error);
         let revision = answer::revision(&context);
-        let answered = self.call_tool(call, context).await?;
+        // Boxed: the SDK keeps room for this future in that of every request.
+        let answered = Box::pin(self.call_tool(call, context)).await?;
         Ok(answer::to_custom(answered, revision))
     }
 
