@@ -61,8 +61,8 @@ async fn load(args: &CheckArgs, settings: &Settings) -> Result<Checked, Failure>
     sources.extend(context.policy);
     if !args.providers.is_empty() {
         let file = manifest(&bundle);
-        let found = providers::findings(&bundle, &args.providers, &file, settings);
-        findings.extend(found.await?);
+        let refusals = providers::findings(&bundle, &args.providers, &file, settings).await?;
+        findings.extend(refusals);
     }
     let errors = findings.iter().filter(|finding| finding.is_error()).count();
     if errors > 0 {
