@@ -49,9 +49,10 @@ pub(crate) fn run(runtime: &Runtime, arguments: &[String]) -> Result<(), String>
     };
     let text = document::text(&sections, &scale, options.rounds);
     println!("{text}");
-    match options.write {
-        true => document::write(&text, &sections),
-        false => Ok(()),
+    if options.write {
+        document::write(&text, &sections)
+    } else {
+        Ok(())
     }
 }
 

@@ -192,9 +192,10 @@ fn compare(runtime: &Runtime, case: &Case, direct: &mut Setting, transactional: 
     let ratios = whole.iter().zip(&plain).map(|(one, other)| one / other);
     let ratio = median(ratios.collect());
     let (whole, plain) = (median(whole), median(plain));
-    let undo = match case.changes {
-        true => format!("   undo {:>8.1} µs", median(undone)),
-        false => String::new(),
+    let undo = if case.changes {
+        format!("   undo {:>8.1} µs", median(undone))
+    } else {
+        String::new()
     };
     println!(
         "  {:<36} {whole:>9.1} µs / {plain:>9.1} µs = {ratio:.3}{undo}",

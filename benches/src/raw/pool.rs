@@ -49,9 +49,10 @@ impl Pool {
     }
 
     pub(super) fn strategy(self) -> InstanceAllocationStrategy {
-        let scan = match self.scans_pages {
-            true => Enabled::Yes,
-            false => Enabled::No,
+        let scan = if self.scans_pages {
+            Enabled::Yes
+        } else {
+            Enabled::No
         };
         let mut pool = PoolingAllocationConfig::new();
         // One component may have several core instances, memories and tables.

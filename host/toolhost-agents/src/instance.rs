@@ -110,9 +110,10 @@ impl Instance {
             let awaited = self.state.reply_waiters.is_expected(&entry.event_id);
             if entry.obligation == Obligation::WhileAwaited && !awaited {
                 let (of, id) = (&self.mailbox.id, &*entry.event_id);
-                return match self.state.withdraw_stored(of, id, entry.seq).await {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(()),
+                return if self.state.withdraw_stored(of, id, entry.seq).await {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
                 };
             }
             let attempt = match self.state.event_store.begin(entry.seq).await {

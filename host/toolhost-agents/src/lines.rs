@@ -102,9 +102,10 @@ impl Line {
     /// # Errors
     /// [`LineTooLong`] if it exceeds the limit of its reader.
     pub fn text(&self) -> Result<&[u8], LineTooLong> {
-        match self.too_long {
-            true => Err(LineTooLong),
-            false => Ok(&self.text),
+        if self.too_long {
+            Err(LineTooLong)
+        } else {
+            Ok(&self.text)
         }
     }
 

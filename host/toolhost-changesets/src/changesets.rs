@@ -305,9 +305,10 @@ impl Inner {
     /// Ends a commit whose process has ended: its renames were made, or were taken back when this process
     /// opened the state root.
     async fn recover(&self, id: &str, found: &OpenChangeset) -> Result<(), ChangesetError> {
-        let ended = match found.merged().is_applied() {
-            true => Ended::Committed,
-            false => Ended::Open,
+        let ended = if found.merged().is_applied() {
+            Ended::Committed
+        } else {
+            Ended::Open
         };
         self.records.end_commit(id, ended).await?;
         let committed = ended == Ended::Committed;

@@ -126,12 +126,13 @@ impl Inner {
     fn writable(&self, owner: &ChangesetOwner, path: &str) -> Result<String, ChangesetError> {
         let grant = self.grant(owner)?;
         let path = path::parse(path, Access::Write)?;
-        match grant.allows(&path) {
-            true => Ok(path),
-            false => Err(ChangesetError::NotGrantedPath {
+        if grant.allows(&path) {
+            Ok(path)
+        } else {
+            Err(ChangesetError::NotGrantedPath {
                 agent: owner.agent.clone(),
                 path,
-            }),
+            })
         }
     }
 
@@ -151,13 +152,13 @@ impl Inner {
         if found.rows.get(path) == Some(&row) {
             return Ok(());
         }
-        match self.records.set_file(id, path, row).await? {
-            true => Ok(()),
-            // It was closed meanwhile.
-            false => Err(ChangesetError::NotOpen {
+        if self.records.set_file(id, path, row).await? {
+            Ok(())
+        } else {
+            Err(ChangesetError::NotOpen {
                 id: id.to_owned(),
                 state: "closed",
-            }),
+            })
         }
     }
 }

@@ -118,9 +118,10 @@ impl ChangesetError {
         let path = path.into();
         |source| {
             let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
-            match absent.contains(&source.kind()) {
-                true => Self::NotFound { path },
-                false => Self::Io { path, source },
+            if absent.contains(&source.kind()) {
+                Self::NotFound { path }
+            } else {
+                Self::Io { path, source }
             }
         }
     }

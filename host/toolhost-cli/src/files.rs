@@ -31,10 +31,10 @@ pub(crate) async fn stdin(max: u64) -> Result<String> {
 /// of a shell's `<(…)` lie in `/dev` or `/proc`.
 pub(crate) fn read(what: &str, path: &Path, max: u64) -> Result<Vec<u8>> {
     let is_of_shell = ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir));
-    let flags = match is_of_shell {
-        true => OFlags::empty(),
-        // Opening does not wait for a writer.
-        false => OFlags::NONBLOCK,
+    let flags = if is_of_shell {
+        OFlags::empty()
+    } else {
+        OFlags::NONBLOCK
     };
     let flags = flags.bits().cast_signed();
     let opened = File::options().read(true).custom_flags(flags).open(path);

@@ -90,9 +90,10 @@ pub fn dropped_values(error: &HandlerError) -> Vec<String> {
     if let Some(code) = &error.code
         && HandlerCode::parse(code).is_none()
     {
-        let why = match HandlerCode::is_formed(code) {
-            true => "is reserved for the host",
-            false => "is not 1 to 64 letters, digits, '_', '.' or '-'",
+        let why = if HandlerCode::is_formed(code) {
+            "is reserved for the host"
+        } else {
+            "is not 1 to 64 letters, digits, '_', '.' or '-'"
         };
         dropped.push(format!(
             "the code '{}' {why}; the model gets E_TOOL",

@@ -148,9 +148,10 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn shell_word(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+');
-    match !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(format!("'{}'", word.replace('\'', r"'\''"))),
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
     }
 }
 

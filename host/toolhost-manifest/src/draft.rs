@@ -35,10 +35,10 @@ pub fn manifest(file_name: &str, handlers: &[HandlerSpec]) -> Option<String> {
         let parameters = handler.parameters.as_deref();
         let parameters = parameters.and_then(|json| JsonLimits::SCHEMA.parse(json).ok());
         let whole = export(handler, parameters.as_ref());
-        match loads(&whole) {
-            true => whole,
-            // What a manifest cannot have, the host takes from the component.
-            false => name_line(handler),
+        if loads(&whole) {
+            whole
+        } else {
+            name_line(handler)
         }
     };
     let exports: String = handlers.iter().map(described).collect();

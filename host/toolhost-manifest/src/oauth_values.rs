@@ -112,12 +112,13 @@ pub(crate) fn split_path(url: &str) -> (&str, &str) {
 pub(crate) fn read_client_id(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     let id = at.text(findings)?;
     let is_valid = (1..=2048).contains(&id.len()) && id.bytes().all(|b| matches!(b, b' '..=b'~'));
-    match is_valid {
-        true => Some(id.to_owned()),
-        false => at.refused(
+    if is_valid {
+        Some(id.to_owned())
+    } else {
+        at.refused(
             "'clientId' has 1 to 2048 visible ASCII characters",
             findings,
-        ),
+        )
     }
 }
 

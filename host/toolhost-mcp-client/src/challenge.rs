@@ -60,20 +60,19 @@ impl Challenge {
 
 impl fmt::Display for Challenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_step_up() {
-            true => {
-                let scopes = bounded(self.scopes.join(" "));
-                write!(
-                    f,
-                    "it requires the scopes '{scopes}': it answered with HTTP {}",
-                    self.status
-                )
-            }
-            false => write!(
+        if self.is_step_up() {
+            let scopes = bounded(self.scopes.join(" "));
+            write!(
+                f,
+                "it requires the scopes '{scopes}': it answered with HTTP {}",
+                self.status
+            )
+        } else {
+            write!(
                 f,
                 "it requires authorization: it answered with HTTP {}",
                 self.status
-            ),
+            )
         }
     }
 }

@@ -52,9 +52,10 @@ impl McpTool {
                         return Err(invalid(server, "it has no result"));
                     };
                     let result = answer.result.map_err(|reason| invalid(server, &reason))?;
-                    return match self.has_output_schema {
-                        true => structured_output(server, result),
-                        false => output(server, result),
+                    return if self.has_output_schema {
+                        structured_output(server, result)
+                    } else {
+                        output(server, result)
                     };
                 }
                 Err(error) => error,

@@ -41,9 +41,10 @@ impl Startups {
     }
 
     pub(crate) fn next(&self) -> Startup {
-        match self.must_initialize.load(Ordering::Relaxed) {
-            true => Startup::Initialize,
-            false => Startup::Discover,
+        if self.must_initialize.load(Ordering::Relaxed) {
+            Startup::Initialize
+        } else {
+            Startup::Discover
         }
     }
 

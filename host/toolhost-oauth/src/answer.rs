@@ -93,10 +93,10 @@ fn bearer() -> BasicTokenType {
 
 fn token_type<'de, D: Deserializer<'de>>(from: D) -> Result<BasicTokenType, D::Error> {
     let text = String::deserialize(from)?;
-    Ok(match text.eq_ignore_ascii_case("bearer") {
-        true => BasicTokenType::Bearer,
-        // What it is called is of no interest.
-        false => BasicTokenType::Extension(String::new()),
+    Ok(if text.eq_ignore_ascii_case("bearer") {
+        BasicTokenType::Bearer
+    } else {
+        BasicTokenType::Extension(String::new())
     })
 }
 

@@ -288,8 +288,9 @@ fn unavailable(reason: String) -> Failure {
 /// Returns a server's error code, if it has the form of one: other texts may be anything.
 pub(crate) fn code_of(text: &str) -> String {
     let is_letter = |b: u8| b.is_ascii_lowercase() || b == b'_';
-    match (1..=CODE_MAX).contains(&text.len()) && text.bytes().all(is_letter) {
-        true => text.to_owned(),
-        false => "an unknown error".to_owned(),
+    if (1..=CODE_MAX).contains(&text.len()) && text.bytes().all(is_letter) {
+        text.to_owned()
+    } else {
+        "an unknown error".to_owned()
     }
 }

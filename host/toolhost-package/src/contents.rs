@@ -158,9 +158,10 @@ impl PackageContents {
             }
         };
         let tool = manifest.annotations.remove(TOOL_ANNOTATION);
-        match tool.as_ref().is_some_and(|tool| tool.len() > TOOL_MAX) {
-            true => Err(ContentsError::ToolTooLong),
-            false => Ok((component, tool)),
+        if tool.as_ref().is_some_and(|tool| tool.len() > TOOL_MAX) {
+            Err(ContentsError::ToolTooLong)
+        } else {
+            Ok((component, tool))
         }
     }
 }

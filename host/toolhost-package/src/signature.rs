@@ -214,12 +214,13 @@ impl Signers {
                 }
             }
         }
-        match by.is_empty() {
-            true => Err(SignatureError::NotAccepted { reasons }),
-            false => Ok(Verified {
+        if by.is_empty() {
+            Err(SignatureError::NotAccepted { reasons })
+        } else {
+            Ok(Verified {
                 signers: by,
                 bundles: accepted,
-            }),
+            })
         }
     }
 }
@@ -272,12 +273,13 @@ impl Inner {
                 let is_complete = verified.certificate_verified()
                     && verified.tlog_verified()
                     && verified.identity_policy_checked();
-                match is_complete {
-                    true => Ok(trust.to_string()),
-                    false => Err(
+                if is_complete {
+                    Ok(trust.to_string())
+                } else {
+                    Err(
                         "its certificate, its log entry or its identity was not verified"
                             .to_owned(),
-                    ),
+                    )
                 }
             }
             other => Err(format!("{other} cannot be verified")),
@@ -311,9 +313,10 @@ fn check_subject(statement: &[u8], digest: &Sha256Hash) -> Result<(), String> {
     let statement: types::Statement = JsonLimits::ANSWER
         .parse_bytes(statement)
         .map_err(|error| format!("its statement {error}"))?;
-    match statement.matches_sha256(digest) {
-        true => Ok(()),
-        false => Err("its statement is about another digest".to_owned()),
+    if statement.matches_sha256(digest) {
+        Ok(())
+    } else {
+        Err("its statement is about another digest".to_owned())
     }
 }
 

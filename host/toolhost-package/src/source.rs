@@ -346,9 +346,10 @@ impl Pulled {
         // The manifest last: what has a manifest is complete.
         store.keep(&self.component)?;
         let digest = store.keep(&self.manifest)?;
-        match self.signatures.is_empty() {
-            true => Ok(()),
-            false => store.keep_signatures(&digest, &self.signatures),
+        if self.signatures.is_empty() {
+            Ok(())
+        } else {
+            store.keep_signatures(&digest, &self.signatures)
         }
     }
 }

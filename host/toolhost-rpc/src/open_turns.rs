@@ -40,17 +40,19 @@ fn step_id(turn: &Turn, step: &Step) -> String {
 impl OpenTurns {
     /// Fails if no further turn can be opened.
     pub(crate) fn check_turns(&self, limits: &RpcLimits) -> Result<(), RpcError> {
-        match self.open().len() < limits.turns {
-            true => Ok(()),
-            false => Err(too_many("turns", limits.turns)),
+        if self.open().len() < limits.turns {
+            Ok(())
+        } else {
+            Err(too_many("turns", limits.turns))
         }
     }
 
     /// Fails if no further step can be opened.
     pub(crate) fn check_steps(&self, limits: &RpcLimits) -> Result<(), RpcError> {
-        match count_steps(&self.open()) < limits.steps {
-            true => Ok(()),
-            false => Err(too_many("steps", limits.steps)),
+        if count_steps(&self.open()) < limits.steps {
+            Ok(())
+        } else {
+            Err(too_many("steps", limits.steps))
         }
     }
 

@@ -369,9 +369,10 @@ fn link_failed(error: &wasmtime::Error) -> PrepareError {
     let of_host =
         |cause: &(dyn StdError + 'static)| cause.is::<OutOfMemory>() || cause.is::<io::Error>();
     let reason = reason(error);
-    match error.chain().any(of_host) {
-        true => PrepareError::Host(reason),
-        false => PrepareError::WrongShape { reason },
+    if error.chain().any(of_host) {
+        PrepareError::Host(reason)
+    } else {
+        PrepareError::WrongShape { reason }
     }
 }
 

@@ -90,9 +90,10 @@ pub enum WorkdirError {
 impl WorkdirError {
     fn new(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
-        match source.kind() == io::ErrorKind::NotADirectory {
-            true => Self::NotADirectory { path },
-            false => Self::Open { path, source },
+        if source.kind() == io::ErrorKind::NotADirectory {
+            Self::NotADirectory { path }
+        } else {
+            Self::Open { path, source }
         }
     }
 }

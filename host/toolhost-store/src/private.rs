@@ -137,13 +137,14 @@ fn check_dir(path: &Path, found: &Metadata) -> Result<(), NotPrivate> {
 
 fn check_owner(path: &Path, found: &Metadata) -> Result<(), NotPrivate> {
     let (owner, user) = (found.uid(), toolhost_system::process::geteuid().as_raw());
-    match owner == user {
-        true => Ok(()),
-        false => Err(NotPrivate::OtherOwner {
+    if owner == user {
+        Ok(())
+    } else {
+        Err(NotPrivate::OtherOwner {
             path: path.to_owned(),
             owner,
             user,
-        }),
+        })
     }
 }
 

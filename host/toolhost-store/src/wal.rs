@@ -205,9 +205,12 @@ impl Log {
     fn add(&self, before: Sum, bytes: &[u8]) -> Sum {
         let (words, _) = bytes.as_chunks::<4>();
         let (pairs, _) = words.as_chunks::<2>();
-        let word = |word: &[u8; 4]| match self.is_big_endian {
-            true => u32::from_be_bytes(*word),
-            false => u32::from_le_bytes(*word),
+        let word = |word: &[u8; 4]| {
+            if self.is_big_endian {
+                u32::from_be_bytes(*word)
+            } else {
+                u32::from_le_bytes(*word)
+            }
         };
         pairs.iter().fold(before, |Sum(one, two), [first, second]| {
             let one = one.wrapping_add(word(first)).wrapping_add(two);

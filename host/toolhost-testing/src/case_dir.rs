@@ -96,9 +96,10 @@ fn collect(top: &Path, below: &Path, all: &mut Entries) -> io::Result<()> {
     for entry in fs::read_dir(top.join(below))? {
         let entry = entry?;
         let (path, metadata) = (below.join(entry.file_name()), entry.metadata()?);
-        let content = match metadata.is_file() {
-            true => Some(fs::read(entry.path())?),
-            false => None,
+        let content = if metadata.is_file() {
+            Some(fs::read(entry.path())?)
+        } else {
+            None
         };
         if metadata.is_dir() && path != Path::new("workdir") {
             collect(top, &path, all)?;

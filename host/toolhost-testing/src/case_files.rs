@@ -138,9 +138,10 @@ impl CaseFiles {
 
 /// Returns the directory of a bundle.
 fn directory(bundle: &Path) -> &Path {
-    match bundle.is_dir() {
-        true => bundle,
-        false => bundle.parent().unwrap_or(Path::new("")),
+    if bundle.is_dir() {
+        bundle
+    } else {
+        bundle.parent().unwrap_or(Path::new(""))
     }
 }
 

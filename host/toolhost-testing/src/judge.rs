@@ -75,9 +75,10 @@ impl Expect {
         let mismatch = Mismatch::new("status", expected, &got);
         // Keeps expectations that the author wrote as a part or an expression.
         let error = self.error.as_ref().is_some_and(ErrorIs::has_expression);
-        match !error && self.output_contains.is_none() && self.output_matches.is_empty() {
-            true => mismatch.accepting(&["expect"], value),
-            false => mismatch,
+        if !error && self.output_contains.is_none() && self.output_matches.is_empty() {
+            mismatch.accepting(&["expect"], value)
+        } else {
+            mismatch
         }
     }
 
@@ -134,9 +135,12 @@ impl Expect {
             let denied: BTreeSet<String> = denied.collect();
             let expected: BTreeSet<String> = expected.iter().cloned().collect();
             if expected != denied {
-                let words = |all: &BTreeSet<String>| match all.is_empty() {
-                    true => "none".to_owned(),
-                    false => Vec::from_iter(all.iter().cloned()).join(", "),
+                let words = |all: &BTreeSet<String>| {
+                    if all.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        Vec::from_iter(all.iter().cloned()).join(", ")
+                    }
                 };
                 let mismatch = Mismatch::new("denials", &words(&expected), &words(&denied));
                 let value = denied.into_iter().map(Value::from).collect();
@@ -155,9 +159,10 @@ fn judge_error(expected: &ErrorIs, result: &ToolResult, found: &mut Vec<Mismatch
         let got = format!("{} ({})", error.code, error.message);
         let mismatch = Mismatch::new("error.code", code, &got);
         // `error: CODE` stays as short as the author wrote it.
-        let path: &[&str] = match expected.is_code_alone {
-            true => &["expect", "error"],
-            false => &["expect", "error", "code"],
+        let path: &[&str] = if expected.is_code_alone {
+            &["expect", "error"]
+        } else {
+            &["expect", "error", "code"]
         };
         found.push(mismatch.accepting(path, error.code.as_str().into()));
     }
@@ -245,9 +250,10 @@ fn judge_log(expected: &LogIs, log: &[LogLine], found: &mut Vec<Mismatch>) {
     let wanted = format!("{level}{}", expected.text.describe());
     let line = |line: &LogLine| format!("{}: {}", line.level, Value::from(line.text.as_str()));
     let lines: Vec<String> = log.iter().take(LINES_SHOWN).map(line).collect();
-    let actual = match lines.is_empty() {
-        true => "no line".to_owned(),
-        false => lines.join(", "),
+    let actual = if lines.is_empty() {
+        "no line".to_owned()
+    } else {
+        lines.join(", ")
     };
     found.push(Mismatch::new("log", &wanted, &actual));
 }

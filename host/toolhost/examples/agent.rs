@@ -44,9 +44,10 @@ const TOKENS: u64 = 200_000;
 const TIME: Duration = Duration::from_secs(300);
 
 async fn run(step: &Step, call: &ToolCall, message: &AssistantMessage) -> ToolResult {
-    let result = match call.name.starts_with(BACKGROUND) {
-        true => step.submit(call.clone(), message).await,
-        false => step.execute(call.clone(), message).await,
+    let result = if call.name.starts_with(BACKGROUND) {
+        step.submit(call.clone(), message).await
+    } else {
+        step.execute(call.clone(), message).await
     };
     eprintln!("[{} {}]", call.name, result.to_text());
     result

@@ -450,9 +450,10 @@ async fn a_folder_handle_does_not_lead_above_its_folder() {
         let ran = fixture.script(&steps).await;
         for (step, code) in steps.iter().zip(ran.codes()).skip(1) {
             let about_a_name_of_its_own = step["path"] == "inside" || step["path"] == "dir/sub";
-            let expected: &[&str] = match about_a_name_of_its_own {
-                true => &["not-permitted", "no-entry"],
-                false => &["not-permitted"],
+            let expected: &[&str] = if about_a_name_of_its_own {
+                &["not-permitted", "no-entry"]
+            } else {
+                &["not-permitted"]
             };
             assert!(expected.contains(&code), "{code}: {step}");
         }

@@ -53,9 +53,12 @@ impl Workspaces {
         fn count(dir: &std::path::Path, name: &str) -> usize {
             let entries = std::fs::read_dir(dir).unwrap().flatten();
             entries
-                .map(|entry| match entry.file_type().unwrap().is_dir() {
-                    true => count(&entry.path(), name),
-                    false => usize::from(entry.file_name() == name),
+                .map(|entry| {
+                    if entry.file_type().unwrap().is_dir() {
+                        count(&entry.path(), name)
+                    } else {
+                        usize::from(entry.file_name() == name)
+                    }
                 })
                 .sum()
         }

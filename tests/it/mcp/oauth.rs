@@ -320,9 +320,10 @@ async fn an_issuer_that_does_not_publish_keys_makes_no_token_valid() {
         let issuer = Server::says(&answer);
         let workspaces = Workspaces::new().await;
         let origin = issuer.origin();
-        let keys = match is_url {
-            true => OAuthKeys::Url(format!("{origin}/keys")),
-            false => OAuthKeys::Discovered,
+        let keys = if is_url {
+            OAuthKeys::Url(format!("{origin}/keys"))
+        } else {
+            OAuthKeys::Discovered
         };
         let served = start(&workspaces, &origin, keys).await;
         let answer = write(&served, "/mcp", &signer.sign(&claims(&origin))).await;

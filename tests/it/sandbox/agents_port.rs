@@ -69,10 +69,7 @@ impl AgentsPort for Port {
         let (target, no_wait) = (request.target.clone(), request.no_wait);
         let reply = (self.reply)(request);
         Box::pin(async move {
-            let response = match no_wait {
-                true => None,
-                false => Some(reply.await?),
-            };
+            let response = if no_wait { None } else { Some(reply.await?) };
             Ok(AgentResponse {
                 target,
                 event_id: "event-1".to_owned(),

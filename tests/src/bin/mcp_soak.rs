@@ -224,8 +224,9 @@ async fn main() -> ExitCode {
     for fault in &faults {
         eprintln!("mcp soak: {fault}");
     }
-    match faults.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if faults.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }

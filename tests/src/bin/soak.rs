@@ -480,8 +480,9 @@ async fn main() -> ExitCode {
     for fault in &faults {
         eprintln!("soak: {fault}");
     }
-    match faults.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if faults.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }

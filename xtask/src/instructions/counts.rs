@@ -74,9 +74,10 @@ pub(super) fn compare(committed: &Counts, counts: &Counts) -> Comparison {
 
 impl Comparison {
     fn compare_case(&mut self, case: &str, before: u64, count: u64) {
-        let (sign, difference) = match count < before {
-            true => ('-', before - count),
-            false => ('+', count - before),
+        let (sign, difference) = if count < before {
+            ('-', before - count)
+        } else {
+            ('+', count - before)
         };
         let percent = difference.saturating_mul(100) / before.max(1);
         let change = match percent {

@@ -41,12 +41,13 @@ impl Errors {
 
 /// Makes every change of a table fail, or no longer.
 async fn set_failing(store: &Store, table: &str, fails: bool) {
-    let sql = match fails {
-        true => format!(
+    let sql = if fails {
+        format!(
             "CREATE TRIGGER fails_u BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, 'in the test'); END;
              CREATE TRIGGER fails_d BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, 'in the test'); END;"
-        ),
-        false => "DROP TRIGGER fails_u; DROP TRIGGER fails_d;".to_owned(),
+        )
+    } else {
+        "DROP TRIGGER fails_u; DROP TRIGGER fails_d;".to_owned()
     };
     let done = store.write(move |db| db.execute_batch(&sql)).await;
     done.unwrap();

@@ -28,9 +28,10 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
 
 /// The commands, whose help on stdout has colours or not.
 fn command(color: ColorChoice) -> clap::Command {
-    let command = Cli::command().color(match Style::of_stdout(color).is_coloured() {
-        true => clap::ColorChoice::Always,
-        false => clap::ColorChoice::Never,
+    let command = Cli::command().color(if Style::of_stdout(color).is_coloured() {
+        clap::ColorChoice::Always
+    } else {
+        clap::ColorChoice::Never
     });
     if !stdin::can_ask() {
         return command;
@@ -49,9 +50,10 @@ fn message(error: &Error, style: Style) -> String {
     let plain = error.to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // It quotes no arguments.
-        return match style.is_coloured() {
-            true => error.render().ansi().to_string(),
-            false => plain,
+        return if style.is_coloured() {
+            error.render().ansi().to_string()
+        } else {
+            plain
         };
     }
     // It quotes the arguments, which may come from a model.

@@ -30,9 +30,10 @@ async fn list(json: bool, settings: &Settings) -> Result<Exit, Failure> {
     let sandbox = host_context::sandbox(settings)?;
     let oauth = grants::open(&sandbox, &Policy::default(), settings)?;
     let grants = oauth.grants().await.map_err(Failure::of)?;
-    match json {
-        true => stdout::json(&grants.iter().map(as_json).collect::<Value>())?,
-        false => stdout::write(&table(&grants))?,
+    if json {
+        stdout::json(&grants.iter().map(as_json).collect::<Value>())?
+    } else {
+        stdout::write(&table(&grants))?
     }
     Ok(Exit::Done)
 }
@@ -103,9 +104,10 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
         }
     };
     let grant = display(&args.app.app, subject);
-    stdout::write(&match was_there {
-        true => format!("revoked the grant of {grant}"),
-        false => format!("there is no grant of {grant}"),
+    stdout::write(&if was_there {
+        format!("revoked the grant of {grant}")
+    } else {
+        format!("there is no grant of {grant}")
     })?;
     Ok(if was_there { Exit::Done } else { Exit::Refused })
 }

@@ -47,9 +47,10 @@ enum State {
 }
 
 pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
-    match args.watch {
-        true => watch(args, settings).await,
-        false => once(args, settings, Round::First).await,
+    if args.watch {
+        watch(args, settings).await
+    } else {
+        once(args, settings, Round::First).await
     }
 }
 

@@ -44,13 +44,12 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
     if let CacheAction::Clear = args.action {
         let cleared = cache.clear().map_err(unusable)?;
         let (files, bytes) = (cleared.files, cleared.bytes);
-        match args.json {
-            true => stdout::json(&json!({"dir": dir, "files": files, "bytes": bytes}))?,
-            false => {
-                let (files, size) = (text::counted(files, "file"), size(bytes));
-                let dir = text::line(&dir);
-                stdout::write(&format!("removed {files}, {size}, from {dir}"))?;
-            }
+        if args.json {
+            stdout::json(&json!({"dir": dir, "files": files, "bytes": bytes}))?
+        } else {
+            let (files, size) = (text::counted(files, "file"), size(bytes));
+            let dir = text::line(&dir);
+            stdout::write(&format!("removed {files}, {size}, from {dir}"))?;
         }
         return Ok(Exit::Done);
     }

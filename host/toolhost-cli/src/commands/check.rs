@@ -29,9 +29,10 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
         }
         Err(failure) => {
             // Findings are the result of the command.
-            let exit = match failure.findings.is_empty() {
-                true => failure.exit,
-                false => Exit::Refused,
+            let exit = if failure.findings.is_empty() {
+                failure.exit
+            } else {
+                Exit::Refused
             };
             if args.json {
                 let mut json = failure.to_json();

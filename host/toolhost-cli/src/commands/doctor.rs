@@ -37,10 +37,7 @@ pub(crate) async fn doctor(args: &DoctorArgs, settings: &Settings) -> Result<Exi
     } else {
         stdout::write(&report::text(&findings, settings.stdout_style))?;
     }
-    Ok(match is_ok {
-        true => Exit::Done,
-        false => Exit::Refused,
-    })
+    Ok(if is_ok { Exit::Done } else { Exit::Refused })
 }
 
 async fn examine(settings: &Settings) -> Vec<Finding> {

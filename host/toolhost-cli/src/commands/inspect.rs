@@ -48,9 +48,10 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
     if args.manifest {
         return manifest(&args.file, found, refusal);
     }
-    match args.json {
-        true => stdout::json(&as_json(&args.file, found, refusal))?,
-        false => stdout::write(&as_text(&args.file, found, refusal))?,
+    if args.json {
+        stdout::json(&as_json(&args.file, found, refusal))?
+    } else {
+        stdout::write(&as_text(&args.file, found, refusal))?
     }
     Ok(match refusal {
         None => Exit::Done,
@@ -120,11 +121,10 @@ fn manifest(
     let manifest = handlers.and_then(|handlers| toolhost_manifest::manifest(&name, handlers));
     let manifest = manifest.ok_or_else(|| {
         let error = anyhow!("{path} has no handler that a model can call");
-        let hint = match handlers.is_none_or(Vec::is_empty) {
-            true => {
-                "Its describe returns no handlers: return one for each function that call serves."
-            }
-            false => "Shorten the names of its handlers, and begin them with a letter or a digit.",
+        let hint = if handlers.is_none_or(Vec::is_empty) {
+            "Its describe returns no handlers: return one for each function that call serves."
+        } else {
+            "Shorten the names of its handlers, and begin them with a letter or a digit."
         };
         Failure::from(error).hint(hint)
     })?;

@@ -22,9 +22,10 @@ use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let folder = match args.bundle.is_dir() {
-        true => args.bundle.as_path(),
-        false => files::folder_of(&args.bundle),
+    let folder = if args.bundle.is_dir() {
+        args.bundle.as_path()
+    } else {
+        files::folder_of(&args.bundle)
     };
     let path = folder.join(LOCK);
     let before = read(&path)?;
@@ -131,9 +132,10 @@ fn check(
     };
     let expired = expired(lock, &today());
     print(args, drifts, &expired)?;
-    match drifts.is_empty() && expired.is_empty() {
-        true => Ok(Exit::Done),
-        false => Ok(Exit::Refused),
+    if drifts.is_empty() && expired.is_empty() {
+        Ok(Exit::Done)
+    } else {
+        Ok(Exit::Refused)
     }
 }
 

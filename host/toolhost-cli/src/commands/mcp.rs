@@ -167,9 +167,10 @@ async fn logout(name: &str, policy: &Path, settings: &Settings) -> Result<Exit, 
         Failure::from(anyhow::Error::new(error).context("the credentials cannot be removed"))
     })?;
     let name = server.name;
-    stdout::write(&match was_there {
-        true => format!("removed the credentials for McpServer/{name}"),
-        false => format!("there are no credentials for McpServer/{name}"),
+    stdout::write(&if was_there {
+        format!("removed the credentials for McpServer/{name}")
+    } else {
+        format!("there are no credentials for McpServer/{name}")
     })?;
     Ok(Exit::Done)
 }

@@ -121,10 +121,7 @@ fn print(
     } else {
         stdout::write(&human(recording, replay))?;
     }
-    Ok(match is_same {
-        true => Exit::Done,
-        false => Exit::Refused,
-    })
+    Ok(if is_same { Exit::Done } else { Exit::Refused })
 }
 
 fn human(recording: &Arc<CallRecording>, replay: &CallReplay) -> String {
@@ -197,8 +194,9 @@ fn compare(
     if let Some(why) = &compared.not_compared {
         settings.note(&format!("the host calls were not compared: {why}"));
     }
-    Ok(match compared.is_same() {
-        true => Exit::Done,
-        false => Exit::Refused,
+    Ok(if compared.is_same() {
+        Exit::Done
+    } else {
+        Exit::Refused
     })
 }

@@ -121,9 +121,10 @@ impl Tests<'_> {
             }
         }
         self.write(&report).await?;
-        Ok(match report.has_failed() {
-            true => Exit::Refused,
-            false => Exit::Done,
+        Ok(if report.has_failed() {
+            Exit::Refused
+        } else {
+            Exit::Done
         })
     }
 
@@ -155,9 +156,10 @@ impl Tests<'_> {
                 // The library's enum may grow.
                 error => Failure::of(error),
             })?;
-        match planned.cases.is_empty() && args.shard.is_none() {
-            true => Err(self.nothing_to_run(&planned.left_out)),
-            false => Ok(planned),
+        if planned.cases.is_empty() && args.shard.is_none() {
+            Err(self.nothing_to_run(&planned.left_out))
+        } else {
+            Ok(planned)
         }
     }
 
@@ -208,9 +210,12 @@ impl Tests<'_> {
             .context("a temporary directory cannot be made")?;
         let make_host = {
             let factory = Arc::clone(&factory);
-            move |policy: Policy| match policy.has_transactions() {
-                true => factory.builder(policy).state_root(state.path()).build(),
-                false => factory.builder(policy).build(),
+            move |policy: Policy| {
+                if policy.has_transactions() {
+                    factory.builder(policy).state_root(state.path()).build()
+                } else {
+                    factory.builder(policy).build()
+                }
             }
         };
         let runner = Runner::open(&self.bundle, policy, make_host).await;
@@ -231,9 +236,10 @@ impl Tests<'_> {
         let (bundle, what) = (self.bundle.display(), &none.what);
         // The first word may be meant as a bundle.
         let is_first = none.filter.is_some() && none.filter.as_ref() == self.words.first();
-        let error = match is_first && self.args.may_be_bundle() {
-            true => anyhow!("no case of {bundle} {what}, and no bundle has that path"),
-            false => anyhow!("no case of {bundle} {what}"),
+        let error = if is_first && self.args.may_be_bundle() {
+            anyhow!("no case of {bundle} {what}, and no bundle has that path")
+        } else {
+            anyhow!("no case of {bundle} {what}")
         };
         let list = "`toolhost test --list` lists the cases there are.";
         Failure::from(error).hint(match &none.closest {

@@ -59,10 +59,7 @@ impl ColorChoice {
                 variable("NO_COLOR").is_none() && (is_forced || is_terminal && !is_dumb)
             }
         };
-        match is_on {
-            true => Colours::Ansi,
-            false => Colours::Plain,
-        }
+        if is_on { Colours::Ansi } else { Colours::Plain }
     }
 }
 

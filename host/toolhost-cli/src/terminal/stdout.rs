@@ -46,9 +46,10 @@ fn write_raw(text: &str) -> Result<()> {
         written.and_then(|()| stdout.flush())
     };
     // Anything but a terminal may block for long, and has no progress line to erase.
-    let written = match is_terminal() {
-        true => stderr::without_progress(print),
-        false => print(),
+    let written = if is_terminal() {
+        stderr::without_progress(print)
+    } else {
+        print()
     };
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -45,18 +45,19 @@ pub(crate) fn start_if_present() -> bool {
 
 /// Escapes what a runner would read as a command, if one reads the output.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    match IS_READ.load(Ordering::Relaxed) {
-        true => escaped(text),
-        false => Cow::Borrowed(text),
+    if IS_READ.load(Ordering::Relaxed) {
+        escaped(text)
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
 /// Like [`plain`], for a JSON text. The value stays the same.
 pub(crate) fn plain_json(json: &str) -> Cow<'_, str> {
-    match IS_READ.load(Ordering::Relaxed) && json.contains(OLD_START) {
-        // Only strings contain it.
-        true => Cow::Owned(json.replace(OLD_START, r"#\u0023[")),
-        false => Cow::Borrowed(json),
+    if IS_READ.load(Ordering::Relaxed) && json.contains(OLD_START) {
+        Cow::Owned(json.replace(OLD_START, r"#\u0023["))
+    } else {
+        Cow::Borrowed(json)
     }
 }
 

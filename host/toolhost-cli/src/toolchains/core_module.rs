@@ -85,15 +85,16 @@ pub(crate) fn to_component(module: &[u8]) -> Result<Vec<u8>, Refusal> {
 }
 
 fn no_tool(is_program: bool) -> Refusal {
-    match is_program {
-        true => Refusal::new(
+    if is_program {
+        Refusal::new(
             anyhow!("it is a program: it exports `{START}` and no handlers"),
             "Build a library: zig cc -mexec-model=reactor, or go build -buildmode=c-shared.",
-        ),
-        false => Refusal::new(
+        )
+    } else {
+        Refusal::new(
             anyhow!("it does not export `{DESCRIBE}`"),
             "Export the functions of goondan:tool/handlers: wit-bindgen generates them from the files of `toolhost wit`.",
-        ),
+        )
     }
 }
 
@@ -162,9 +163,10 @@ fn record_world(module: &mut Vec<u8>, polls: bool) -> Result<()> {
     }
     let main = parse("core-module.wit", WORLD)?;
     let package = resolve.push_groups(main, packages)?;
-    let world = match polls {
-        true => "handlers-and-polling",
-        false => "handlers",
+    let world = if polls {
+        "handlers-and-polling"
+    } else {
+        "handlers"
     };
     let world = resolve.select_world(&[package], Some(world))?;
     embed_component_metadata(module, &resolve, world, StringEncoding::UTF8)

@@ -70,9 +70,10 @@ pub(crate) async fn rust() -> Vec<Toolchain> {
         let has_target = target.is_ok_and(|dir| Path::new(&dir).is_dir());
         found.push(Toolchain {
             name: rust::TARGET,
-            version: match has_target {
-                true => "installed".to_owned(),
-                false => "rustc has no standard library for this target".to_owned(),
+            version: if has_target {
+                "installed".to_owned()
+            } else {
+                "rustc has no standard library for this target".to_owned()
             },
             next: (!has_target).then(rust::get_target),
         });
@@ -130,9 +131,10 @@ async fn printed(mut command: Command, args: &[&str]) -> Result<String, String> 
         .to_string_lossy()
         .into_owned();
     command.args(args).envs(VARIABLES);
-    let temporary = match needs_rustup_home() {
-        true => tempfile::tempdir().ok(),
-        false => None,
+    let temporary = if needs_rustup_home() {
+        tempfile::tempdir().ok()
+    } else {
+        None
     };
     if let Some(dir) = &temporary {
         command.env("RUSTUP_HOME", dir.path());

@@ -46,9 +46,10 @@ pub(super) async fn run(command: &mut Command, install: &str) -> Result<ProcessO
     let name = command.as_std().get_program().to_string_lossy();
     let name = name.into_owned();
     run_in_group(command).await.map_err(|error| {
-        let message = match error.kind() == io::ErrorKind::NotFound {
-            true => format!("`{name}` is not installed, or not in PATH"),
-            false => format!("`{name}` cannot be started: {error}"),
+        let message = if error.kind() == io::ErrorKind::NotFound {
+            format!("`{name}` is not installed, or not in PATH")
+        } else {
+            format!("`{name}` cannot be started: {error}")
         };
         BuildError::machine(Fault::new(message).next(install))
     })

@@ -168,9 +168,10 @@ pub(super) fn in_venv(venv: &Path) -> PathBuf {
 fn update_editor_types(entry: &Path) -> Result<()> {
     let folder = entry.parent().unwrap_or(Path::new("/"));
     let config = fs::read_to_string(folder.join("pyrightconfig.json"));
-    match config.is_ok_and(|text| text.contains(".toolhost/sdk/python")) {
-        true => write_editor_types(folder),
-        false => Ok(()),
+    if config.is_ok_and(|text| text.contains(".toolhost/sdk/python")) {
+        write_editor_types(folder)
+    } else {
+        Ok(())
     }
 }
 

@@ -90,9 +90,10 @@ fn the_limit_of_open_files_is_raised_as_far_as_the_process_may() {
 fn a_system_without_further_threads_is_an_error_and_not_a_panic() {
     let terminal = Terminal::new();
     // The limit does not apply to root: another user runs the command.
-    let user = match toolhost_system::process::geteuid().is_root() {
-        true => "setpriv --reuid=61234 --regid=61234 --clear-groups",
-        false => "env",
+    let user = if toolhost_system::process::geteuid().is_root() {
+        "setpriv --reuid=61234 --regid=61234 --clear-groups"
+    } else {
+        "env"
     };
     let as_user = |limit: &str, words: &[&str]| {
         let mut command = Command::new("sh");

@@ -91,17 +91,16 @@ impl Setup {
         let checked = checked.exits(i32::from(!grades.is_empty()));
         assert_eq!(report["same"], grades.is_empty(), "{}", checked.stdout);
         let loaded = self.run("check", &[]);
-        match grades.is_empty() {
-            true => drop(loaded.exits(0)),
-            false => {
-                let loaded = loaded.exits(1);
-                assert!(loaded.stderr.contains("E_CONFIG_LOCK"), "{}", loaded.stderr);
-                assert!(
-                    words(&loaded.stderr).contains("--update tool"),
-                    "{}",
-                    loaded.stderr
-                );
-            }
+        if grades.is_empty() {
+            drop(loaded.exits(0))
+        } else {
+            let loaded = loaded.exits(1);
+            assert!(loaded.stderr.contains("E_CONFIG_LOCK"), "{}", loaded.stderr);
+            assert!(
+                words(&loaded.stderr).contains("--update tool"),
+                "{}",
+                loaded.stderr
+            );
         }
         grades
     }
@@ -316,12 +315,15 @@ fn an_update_writes_the_entry_of_one_tool_and_keeps_reviews_of_what_has_not_chan
     let text: String = setup
         .text()
         .lines()
-        .flat_map(|line| match line.starts_with("    component:") {
-            true => vec![
-                "    reviewedBy: {name: grace}\n".to_owned(),
-                format!("{line}\n"),
-            ],
-            false => vec![format!("{line}\n")],
+        .flat_map(|line| {
+            if line.starts_with("    component:") {
+                vec![
+                    "    reviewedBy: {name: grace}\n".to_owned(),
+                    format!("{line}\n"),
+                ]
+            } else {
+                vec![format!("{line}\n")]
+            }
         })
         .collect();
     setup.terminal.write("bundle/toolhost.lock", text);

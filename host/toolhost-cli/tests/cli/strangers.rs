@@ -232,9 +232,10 @@ fn a_tool_cannot_plant_what_later_commands_read_of_its_bundle() {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => found.push(path.strip_prefix(terminal.path("D")).unwrap().to_owned()),
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                found.push(path.strip_prefix(terminal.path("D")).unwrap().to_owned())
             }
         }
     }

@@ -175,9 +175,10 @@ fn remove_names_read_as(name: &HeaderName, headers: &mut HeaderMap) {
 /// Returns a name with `-` in place of each character other than a letter or digit.
 fn folded(name: &HeaderName) -> Cow<'_, str> {
     let is_plain = |c: char| c == '-' || c.is_ascii_alphanumeric();
-    match name.as_str().contains(|c| !is_plain(c)) {
-        true => Cow::Owned(name.as_str().replace(|c| !is_plain(c), "-")),
-        false => Cow::Borrowed(name.as_str()),
+    if name.as_str().contains(|c| !is_plain(c)) {
+        Cow::Owned(name.as_str().replace(|c| !is_plain(c), "-"))
+    } else {
+        Cow::Borrowed(name.as_str())
     }
 }
 

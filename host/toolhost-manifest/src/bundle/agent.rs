@@ -143,9 +143,12 @@ pub(super) fn resolve(
     });
     for (name, place) in references.required {
         // If the list of findings is full, the search would be wasted.
-        let known = || match findings.is_full() {
-            true => [].as_slice(),
-            false => own_tools.as_slice(),
+        let known = || {
+            if findings.is_full() {
+                [].as_slice()
+            } else {
+                own_tools.as_slice()
+            }
         };
         let Some(help) = unavailable(&name, &spec, declared, known) else {
             spec.required_tools.push(name);

@@ -192,9 +192,10 @@ fn check_source(source: &Source, folder: &BundleFolder, budget: &Budget) -> Resu
     match folder.read(Path::new(&path), budget.left().min(FILE_BYTES_MAX)) {
         Ok(bytes) => {
             budget.take(bytes.len() as u64);
-            match digest(&bytes) == source.sha256 {
-                true => Ok(()),
-                false => Err(Stale::Changed { path }),
+            if digest(&bytes) == source.sha256 {
+                Ok(())
+            } else {
+                Err(Stale::Changed { path })
             }
         }
         Err(ReadError::TooLarge { .. }) => Err(Stale::TooMuch),

@@ -66,9 +66,10 @@ fn check_api_version(fields: &Fields<'_>, findings: &mut Findings) {
     let Some(version) = at.text(findings).filter(|version| *version != API_VERSION) else {
         return;
     };
-    let message = match version.ends_with("/v1alpha1") {
-        true => format!("apiVersion '{}' was removed in v2", short(version)),
-        false => format!("unknown apiVersion '{}'", short(version)),
+    let message = if version.ends_with("/v1alpha1") {
+        format!("apiVersion '{}' was removed in v2", short(version))
+    } else {
+        format!("unknown apiVersion '{}'", short(version))
     };
     findings.error(code, &at, message);
 }

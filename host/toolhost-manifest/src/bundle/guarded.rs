@@ -181,9 +181,10 @@ impl WriteGuard {
             cases::protect(&self.dir, bundle, &mut all, &mut steps)?;
         }
         for folder in &self.closed {
-            let folder = match folder.as_os_str().is_empty() {
-                true => Path::new("."),
-                false => folder,
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
             };
             // If it is missing, its name is protected.
             if let Ok(found) = self.dir.metadata(folder) {

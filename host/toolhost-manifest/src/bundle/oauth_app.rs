@@ -137,9 +137,10 @@ fn read_client(at: &Cursor<'_>, findings: &mut Findings) -> Option<Client> {
         read_word(at, words, findings)
     });
     let id = fields.required("clientId", findings)?;
-    let id = match matches!(id.node.value, Value::Map(_)) {
-        true => OAuthClientId::Env(read_value_from(&id, findings)?),
-        false => OAuthClientId::Text(read_client_id(&id, findings)?),
+    let id = if matches!(id.node.value, Value::Map(_)) {
+        OAuthClientId::Env(read_value_from(&id, findings)?)
+    } else {
+        OAuthClientId::Text(read_client_id(&id, findings)?)
     };
     Some(Client {
         id,
@@ -218,15 +219,13 @@ fn read_redirect(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAuthRedire
         (None, Some(at)) => {
             let path = at.text(findings)?;
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
-            match path.starts_with('/') && path.chars().all(is_plain) {
-                true => Some(OAuthRedirect::Loopback {
+            if path.starts_with('/') && path.chars().all(is_plain) {
+                Some(OAuthRedirect::Loopback {
                     path: path.to_owned(),
-                }),
-                false => {
-                    let message =
-                        format!("'{}' is not a path such as {CALLBACK_PATH}", short(path));
-                    at.refused(message, findings)
-                }
+                })
+            } else {
+                let message = format!("'{}' is not a path such as {CALLBACK_PATH}", short(path));
+                at.refused(message, findings)
             }
         }
         _ => at.refused("a redirect has either 'url' or 'callbackPath'", findings),

@@ -118,9 +118,10 @@ pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, 
 /// Reads a file of `len` bytes. If it was changed meanwhile, reads at most one byte more than `max`.
 fn read_whole(mut file: File, len: u64, max: u64) -> io::Result<Vec<u8>> {
     let capacity = usize::try_from(len).unwrap_or_default();
-    let mut bytes = match len >= LARGE {
-        true => read_on_two_threads(&file, capacity)?,
-        false => Vec::with_capacity(capacity),
+    let mut bytes = if len >= LARGE {
+        read_on_two_threads(&file, capacity)?
+    } else {
+        Vec::with_capacity(capacity)
     };
     // A file of the standard library is read without writing zeros into the buffer first.
     file.seek(SeekFrom::Start(bytes.len() as u64))?;

@@ -269,9 +269,10 @@ impl Reading<'_> {
         };
         let findings = &mut self.findings;
         let agents = self.agents.into_iter().map(|(metadata, references)| {
-            let spec = match self.is_complete {
-                true => agent::resolve(references, &declared, findings),
-                false => AgentSpec::default(),
+            let spec = if self.is_complete {
+                agent::resolve(references, &declared, findings)
+            } else {
+                AgentSpec::default()
             };
             AgentResource { metadata, spec }
         });
@@ -298,9 +299,10 @@ fn check_unique(
         return true;
     };
     let line = first.position.map_or(0, |at| at.line);
-    let file = match first.file == named.place.file {
-        true => String::new(),
-        false => format!(" of {}", first.file),
+    let file = if first.file == named.place.file {
+        String::new()
+    } else {
+        format!(" of {}", first.file)
     };
     let message = format!("duplicate {kind}/{name}: the first is in line {line}{file}");
     let code = ToolErrorCode::ConfigDuplicate;

@@ -60,10 +60,7 @@ impl SchemaChange {
     }
 
     fn if_more(is_more: bool) -> Self {
-        match is_more {
-            true => Self::Wider,
-            false => Self::Narrower,
-        }
+        if is_more { Self::Wider } else { Self::Narrower }
     }
 }
 
@@ -82,9 +79,10 @@ pub(super) fn compare(before: &Value, after: &Value) -> SchemaChange {
     if without_annotations(before) == without_annotations(after) {
         return SchemaChange::Same;
     }
-    match has_dependent(before) || has_dependent(after) {
-        true => SchemaChange::Changed,
-        false => compare_parts(before, after),
+    if has_dependent(before) || has_dependent(after) {
+        SchemaChange::Changed
+    } else {
+        compare_parts(before, after)
     }
 }
 

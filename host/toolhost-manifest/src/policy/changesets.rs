@@ -32,9 +32,12 @@ impl ChangesetGrant {
     /// `..`.
     #[must_use]
     pub fn allows(&self, path: &str) -> bool {
-        let matches = |allowed: &String| match allowed.ends_with('/') {
-            true => path.starts_with(allowed.as_str()),
-            false => path == allowed,
+        let matches = |allowed: &String| {
+            if allowed.ends_with('/') {
+                path.starts_with(allowed.as_str())
+            } else {
+                path == allowed
+            }
         };
         self.paths
             .as_ref()

@@ -141,15 +141,14 @@ fn read_url(at: &Cursor<'_>, schemes: &[Scheme], findings: &mut Findings) -> Opt
     let is_valid = !path.contains(['?', '#', ' ', '*'])
         && path.chars().all(|c| c.is_ascii_graphic())
         && Origin::parse(origin).is_ok_and(|origin| schemes.contains(&origin.scheme));
-    match is_valid {
-        true => Some(url.to_owned()),
-        false => {
-            let form = match schemes {
-                [Scheme::Https] => "https://host/path",
-                _ => "https://host[/path]",
-            };
-            let message = format!("'{}' is not a URL of the form {form}", short(url));
-            at.refused(message, findings)
-        }
+    if is_valid {
+        Some(url.to_owned())
+    } else {
+        let form = match schemes {
+            [Scheme::Https] => "https://host/path",
+            _ => "https://host[/path]",
+        };
+        let message = format!("'{}' is not a URL of the form {form}", short(url));
+        at.refused(message, findings)
     }
 }

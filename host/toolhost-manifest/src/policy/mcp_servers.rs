@@ -170,9 +170,10 @@ fn read_url(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
 
 fn read_dir(at: &Cursor<'_>, findings: &mut Findings) -> Option<PathBuf> {
     let dir = at.text(findings)?;
-    match dir.starts_with('/') && !dir.contains('\0') {
-        true => Some(dir.into()),
-        false => at.refused("'dir' is an absolute path", findings),
+    if dir.starts_with('/') && !dir.contains('\0') {
+        Some(dir.into())
+    } else {
+        at.refused("'dir' is an absolute path", findings)
     }
 }
 

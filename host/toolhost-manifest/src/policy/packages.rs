@@ -143,22 +143,20 @@ fn read_signer(
     })?;
     let words = |at: &Cursor<'_>, findings: &mut Findings| {
         let text = at.text(findings)?;
-        match text.trim().is_empty() {
-            true => at.refused("it must not be empty", findings),
-            false => Some(text.to_owned()),
+        if text.trim().is_empty() {
+            at.refused("it must not be empty", findings)
+        } else {
+            Some(text.to_owned())
         }
     };
     let identity = fields.optional("identity", findings, words)?;
     let issuer = fields.optional("issuer", findings, words)?;
     let packages = fields.optional("packages", findings, |at, findings| {
         let patterns = read_patterns(at, findings)?;
-        match patterns.is_empty() {
-            true => at.refused(
-                "an empty list accepts the signer for no package: remove the signer, or the list to accept it for all",
-                findings,
-            ),
-            false => Some(patterns),
-        }
+        if patterns.is_empty() { at.refused(
+            "an empty list accepts the signer for no package: remove the signer, or the list to accept it for all",
+            findings,
+        ) } else { Some(patterns) }
     })?;
     let trust = match (key, identity, issuer) {
         (Some(key), None, None) => SignerTrust::Key(key),
@@ -200,9 +198,10 @@ fn read_patterns(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>
         let name = text.strip_suffix("/*");
         let is_whole_host = name.is_some_and(|name| !name.contains('/'));
         // A host alone has no repository to check.
-        let checked = match is_whole_host {
-            true => format!("{}/any", name.unwrap_or_default()),
-            false => name.unwrap_or(text).to_owned(),
+        let checked = if is_whole_host {
+            format!("{}/any", name.unwrap_or_default())
+        } else {
+            name.unwrap_or(text).to_owned()
         };
         match PackageReference::parse(&checked) {
             Ok(package)

@@ -52,9 +52,10 @@ impl Policy {
             Ok(None) | Err(Unread) => None,
         };
         let diagnostics = findings.into_list();
-        match diagnostics.is_empty() {
-            true => Ok(policy.unwrap_or_default()),
-            false => Err(PolicyError { diagnostics }),
+        if diagnostics.is_empty() {
+            Ok(policy.unwrap_or_default())
+        } else {
+            Err(PolicyError { diagnostics })
         }
     }
 }
@@ -278,9 +279,12 @@ fn read_tools(
             limits: read_limits(fields, findings),
             env: fields.optional("env", findings, env).flatten(),
             http: fields.optional("http", findings, http).flatten(),
-            access: read_only.flatten().map(|read_only| match read_only {
-                true => WorkdirAccess::ReadOnly,
-                false => WorkdirAccess::ReadWrite,
+            access: read_only.flatten().map(|read_only| {
+                if read_only {
+                    WorkdirAccess::ReadOnly
+                } else {
+                    WorkdirAccess::ReadWrite
+                }
             }),
             changes: changes.flatten(),
             commit_when: commit_when.flatten(),

@@ -172,13 +172,12 @@ fn open_private(path: &Path) -> io::Result<Option<File>> {
     let is_private = metadata.is_file()
         && metadata.mode().trailing_zeros() >= 6
         && metadata.uid() == toolhost_system::process::geteuid().as_raw();
-    match is_private {
-        true => Ok(Some(file)),
-        false => {
-            let reason =
-                "other users can read it, or it is not a file of yours: remove it and log in again";
-            Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
-        }
+    if is_private {
+        Ok(Some(file))
+    } else {
+        let reason =
+            "other users can read it, or it is not a file of yours: remove it and log in again";
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
     }
 }
 

@@ -95,9 +95,10 @@ impl AuthorizationServer {
         }
         let keys = self.keys.find(&token.header).await?;
         let is_signed = keys.iter().any(|key| key.has_signed(&token));
-        match is_signed {
-            true => subject,
-            false => Err(TokenError::Signature),
+        if is_signed {
+            subject
+        } else {
+            Err(TokenError::Signature)
         }
     }
 }

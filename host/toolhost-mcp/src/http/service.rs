@@ -162,10 +162,10 @@ async fn answer_mcp(
     // The handler needs no secrets.
     parts.headers.remove(header::AUTHORIZATION);
     let request = Request::from_parts(parts, full(body));
-    let mut answered = match of_session {
-        true => answer_of_session(state, request, key, opening).await?,
-        // Dropped, it cancels the request.
-        false => state.mcp.handle(request).await,
+    let mut answered = if of_session {
+        answer_of_session(state, request, key, opening).await?
+    } else {
+        state.mcp.handle(request).await
     };
     if is_delete && answered.status() == StatusCode::ACCEPTED {
         // The session has ended. Some clients take 202 for a failure.

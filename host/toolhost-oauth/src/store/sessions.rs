@@ -127,9 +127,10 @@ impl Tables {
                 return Ok(Err(NoSession::StateMismatch));
             }
             remove(db, &id)?;
-            Ok(match session.expires_ms > now_ms {
-                true => Ok(session),
-                false => Err(NoSession::Expired),
+            Ok(if session.expires_ms > now_ms {
+                Ok(session)
+            } else {
+                Err(NoSession::Expired)
             })
         })
         .await

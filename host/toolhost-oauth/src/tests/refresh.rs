@@ -192,15 +192,18 @@ async fn a_server_that_does_not_answer_in_time_costs_no_token() {
 
 #[tokio::test]
 async fn a_server_that_rotates_nothing_keeps_its_refresh_token() {
-    let world = World::new(|request| match request.form.contains_key("refresh_token") {
-        true => json(
-            200,
-            r#"{"access_token":"b","token_type":"bearer","expires_in":60}"#,
-        ),
-        false => json(
-            200,
-            r#"{"access_token":"a","token_type":"bearer","expires_in":60,"refresh_token":"r"}"#,
-        ),
+    let world = World::new(|request| {
+        if request.form.contains_key("refresh_token") {
+            json(
+                200,
+                r#"{"access_token":"b","token_type":"bearer","expires_in":60}"#,
+            )
+        } else {
+            json(
+                200,
+                r#"{"access_token":"a","token_type":"bearer","expires_in":60,"refresh_token":"r"}"#,
+            )
+        }
     });
     world.login().await;
     // Half of the lifetime: otherwise a token of a minute would be refreshed with each call.

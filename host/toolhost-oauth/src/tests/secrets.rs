@@ -27,9 +27,12 @@ fn bytes_beneath(dir: &Path) -> Vec<u8> {
     let entries = fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap().path());
-    let read = |path: std::path::PathBuf| match path.is_dir() {
-        true => bytes_beneath(&path),
-        false => fs::read(&path).unwrap(),
+    let read = |path: std::path::PathBuf| {
+        if path.is_dir() {
+            bytes_beneath(&path)
+        } else {
+            fs::read(&path).unwrap()
+        }
     };
     entries.flat_map(read).collect()
 }

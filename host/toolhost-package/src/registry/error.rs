@@ -73,9 +73,10 @@ pub enum RegistryError {
 }
 
 fn credentials(had: bool) -> &'static str {
-    match had {
-        true => " with the credentials for it",
-        false => " without credentials",
+    if had {
+        " with the credentials for it"
+    } else {
+        " without credentials"
     }
 }
 

@@ -151,13 +151,14 @@ impl Exchange {
             return Err(NoResponse::TooLarge);
         }
         let most = usize::try_from(max).unwrap_or(usize::MAX);
-        let body = match is_head {
-            true => Bytes::new(),
-            false => match Limited::new(body, most).collect().await {
+        let body = if is_head {
+            Bytes::new()
+        } else {
+            match Limited::new(body, most).collect().await {
                 Ok(body) => body.to_bytes(),
                 Err(error) if error.is::<LengthLimitError>() => return Err(NoResponse::TooLarge),
                 Err(error) => return Err(NoResponse::Failed(error.to_string())),
-            },
+            }
         };
         Ok(Response {
             status: parts.status,
@@ -172,9 +173,10 @@ impl Exchange {
     /// Checks a host that is an address. (Of a name, the addresses are checked when it is resolved.)
     fn check_host(&self, url: &Url, is_local: bool) -> Result<(), NoResponse> {
         if is_loopback(url) {
-            return match is_local {
-                true => Ok(()),
-                false => Err(failed("it leads to this machine")),
+            return if is_local {
+                Ok(())
+            } else {
+                Err(failed("it leads to this machine"))
             };
         }
         if url.scheme() != "https" {

@@ -145,9 +145,10 @@ impl Registry {
         let Some(layer) = artifact.ok().and_then(|artifact| artifact.only()) else {
             return Ok(None);
         };
-        match layer.media_type == artifact_type && layer.size <= max {
-            true => self.blob(reference, &layer, max).await.map(Some),
-            false => Ok(None),
+        if layer.media_type == artifact_type && layer.size <= max {
+            self.blob(reference, &layer, max).await.map(Some)
+        } else {
+            Ok(None)
         }
     }
 

@@ -330,8 +330,9 @@ fn reason(response: &Response) -> String {
         .map(one)
         .filter(|text| !text.is_empty())
         .collect();
-    match all.is_empty() {
-        true => status,
-        false => text::shorten(&all.join("; "), REASON_LENGTH),
+    if all.is_empty() {
+        status
+    } else {
+        text::shorten(&all.join("; "), REASON_LENGTH)
     }
 }

@@ -246,9 +246,10 @@ fn with_tokens(needs_password: bool) -> Server {
         if request.path.starts_with("/token") {
             let basic = request.header("authorization");
             let is_known = basic.as_deref() == Some("Basic bWU6czNjcmV0");
-            return Some(match !needs_password || is_known {
-                true => answer(200, "", r#"{"token": "t0ken"}"#),
-                false => answer(401, "", ""),
+            return Some(if !needs_password || is_known {
+                answer(200, "", r#"{"token": "t0ken"}"#)
+            } else {
+                answer(401, "", "")
             });
         }
         if request.header("authorization").as_deref() == Some("Bearer t0ken") {

@@ -78,9 +78,10 @@ impl FileChangeBook {
             (false, None) => FileChangeKind::Created,
             (false, Some(origin)) => {
                 book.remove(&origin);
-                match origin == to {
-                    true => FileChangeKind::Changed,
-                    false => FileChangeKind::Renamed { from: origin },
+                if origin == to {
+                    FileChangeKind::Changed
+                } else {
+                    FileChangeKind::Renamed { from: origin }
                 }
             }
         };

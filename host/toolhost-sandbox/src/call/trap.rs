@@ -132,12 +132,12 @@ fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
         };
     }
     if let Some(reason) = not_unicode(&error) {
-        return match error.is::<wasmtime::WasmBacktrace>() {
-            // Within a call of the host.
-            true => SandboxError::Trap {
+        return if error.is::<wasmtime::WasmBacktrace>() {
+            SandboxError::Trap {
                 reason: format!("it passed text to the host that {reason}"),
-            },
-            false => SandboxError::InvalidOutput { reason },
+            }
+        } else {
+            SandboxError::InvalidOutput { reason }
         };
     }
     let of_a_limit = cause.starts_with(STORE_LIMIT) || meter.table_refused.load(Relaxed);

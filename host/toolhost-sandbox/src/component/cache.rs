@@ -229,9 +229,10 @@ impl ComponentCache {
         }
         let verdict = match artifact::verify(path, &self.key, name) {
             Ok(verified) => {
-                let verdict = match name.engine == self.engine {
-                    true => CacheVerdict::Valid,
-                    false => CacheVerdict::OtherEngine,
+                let verdict = if name.engine == self.engine {
+                    CacheVerdict::Valid
+                } else {
+                    CacheVerdict::OtherEngine
                 };
                 return Some((verdict, Some(verified.record)));
             }

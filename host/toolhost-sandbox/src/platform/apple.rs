@@ -56,9 +56,10 @@ pub(crate) fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
     let path = path_of(&handle)?;
     let target = toolhost_system::fs::readlink(&path, Vec::new())?;
     let (own, named) = (fstat(handle)?, toolhost_system::fs::lstat(&path)?);
-    match (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) {
-        true => Ok(target),
-        false => Err(Errno::AGAIN),
+    if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) {
+        Ok(target)
+    } else {
+        Err(Errno::AGAIN)
     }
 }
 
@@ -92,9 +93,10 @@ pub(crate) fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Er
     let flags = flags | OFlags::NOFOLLOW;
     let opened = toolhost_system::fs::open(path_of(&handle)?, flags, Mode::empty())?;
     let (own, found) = (fstat(handle)?, fstat(&opened)?);
-    match (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino) {
-        true => Ok(opened),
-        false => Err(Errno::AGAIN),
+    if (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino) {
+        Ok(opened)
+    } else {
+        Err(Errno::AGAIN)
     }
 }
 

@@ -11,9 +11,10 @@ use toolhost_system::io::Errno;
 /// Returns the options for these flags.
 pub(crate) fn open_options(flags: OFlags) -> OpenOptions {
     let access = flags & OFlags::RWMODE;
-    let follow = match flags.contains(OFlags::NOFOLLOW) {
-        true => FollowSymlinks::No,
-        false => FollowSymlinks::Yes,
+    let follow = if flags.contains(OFlags::NOFOLLOW) {
+        FollowSymlinks::No
+    } else {
+        FollowSymlinks::Yes
     };
     let custom = flags - OFlags::RWMODE - OFlags::NOFOLLOW;
     let mut options = OpenOptions::new();

@@ -21,9 +21,10 @@ pub(crate) fn open_options(flags: OFlags) -> OpenOptions {
     let access = flags & OFlags::RWMODE;
     let nofollow = flags.contains(OFlags::NOFOLLOW);
     let mut options = OpenOptions::new();
-    options.follow(match nofollow {
-        true => FollowSymlinks::No,
-        false => FollowSymlinks::Yes,
+    options.follow(if nofollow {
+        FollowSymlinks::No
+    } else {
+        FollowSymlinks::Yes
     });
     if flags.contains(OFlags::DIRECTORY) {
         options.read(true).maybe_dir(true);
@@ -43,8 +44,9 @@ pub(crate) fn open_options(flags: OFlags) -> OpenOptions {
 /// Checks what was opened, as cap-std does not ask for a directory.
 pub(crate) fn check_opened(opened: &File, flags: OFlags) -> Result<(), Errno> {
     let found = opened.metadata().map_err(|_| Errno::IO)?;
-    match flags.contains(OFlags::DIRECTORY) && !found.is_dir() {
-        true => Err(Errno::NOTDIR),
-        false => Ok(()),
+    if flags.contains(OFlags::DIRECTORY) && !found.is_dir() {
+        Err(Errno::NOTDIR)
+    } else {
+        Ok(())
     }
 }

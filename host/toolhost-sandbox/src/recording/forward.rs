@@ -137,9 +137,12 @@ impl Forward {
         let mut handles = handles.into_iter();
         for param in &mut params {
             replace_handles(param, &mut |_| {
-                let found = handles.next().and_then(|(number, owned)| match owned {
-                    true => self.handles.remove(&number),
-                    false => self.handles.get(&number).copied(),
+                let found = handles.next().and_then(|(number, owned)| {
+                    if owned {
+                        self.handles.remove(&number)
+                    } else {
+                        self.handles.get(&number).copied()
+                    }
                 });
                 found.ok_or_else(unknown_handle)
             })?;

@@ -198,9 +198,10 @@ pub(super) fn limits(recorded: &RecordedLimits, outcome: &RecordedOutcome) -> Li
     let is_timeout =
         matches!(outcome, RecordedOutcome::Stopped { reason, .. } if reason == TIMEOUT);
     Limits {
-        deadline: match is_timeout {
-            true => Duration::from_millis(recorded.deadline_ms).min(LONGEST),
-            false => LONGEST,
+        deadline: if is_timeout {
+            Duration::from_millis(recorded.deadline_ms).min(LONGEST)
+        } else {
+            LONGEST
         },
         memory_bytes: recorded.memory_bytes,
         table_elements: recorded.table_elements,

@@ -81,9 +81,10 @@ impl RoundRobin {
                 break;
             }
         }
-        match has_polled {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if has_polled {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     }
 

@@ -69,9 +69,10 @@ pub(super) async fn in_turns<F: Future>(
     };
     poll_fn(|cx| {
         let is_late = ends.is_some_and(|ends| Instant::now() >= ends);
-        let slice = match is_late {
-            true => None,
-            false => ready!(turns.poll(cx)),
+        let slice = if is_late {
+            None
+        } else {
+            ready!(turns.poll(cx))
         };
         let polled = call.as_mut().poll(cx);
         drop(slice);
@@ -101,9 +102,10 @@ mod tests {
             while processor_time() < ends {}
             slices.fetch_add(1, Relaxed);
             cx.waker().wake_by_ref();
-            match stop.load(Relaxed) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
+            if stop.load(Relaxed) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
             }
         })
         .await;

@@ -32,9 +32,10 @@ impl Workdir {
         };
         let clock = CommitClock::start(options.time);
         let set = overlay.change_set(&clock)?;
-        let changes = match set.ops.is_empty() {
-            true => FileChanges::default(),
-            false => overlay.changes(&clock)?,
+        let changes = if set.ops.is_empty() {
+            FileChanges::default()
+        } else {
+            overlay.changes(&clock)?
         };
         let staging = overlay.take_staging();
         let Some(staging) =

@@ -118,9 +118,10 @@ fn refuses_directories_with_a_symlink_to_a_protected_path() {
     ] {
         for is_private in [false, true] {
             let mut rules = WorkdirRules::default();
-            match is_private {
-                true => rules.keep_private("it", &at(kept)),
-                false => rules.keep_out_of("it", &at(kept)),
+            if is_private {
+                rules.keep_private("it", &at(kept))
+            } else {
+                rules.keep_out_of("it", &at(kept))
             }
             for path in refused {
                 let refused = open(&rules, path);

@@ -109,9 +109,10 @@ async fn a_log_without_its_database_is_refused_and_kept() {
     for is_empty in [true, false] {
         let root = killed().await;
         let before = fs::read(log(&root)).unwrap();
-        match is_empty {
-            true => fs::write(database(&root), "").unwrap(),
-            false => fs::remove_file(database(&root)).unwrap(),
+        if is_empty {
+            fs::write(database(&root), "").unwrap()
+        } else {
+            fs::remove_file(database(&root)).unwrap()
         }
         let refused = open(root.path()).unwrap_err().to_string();
         assert!(

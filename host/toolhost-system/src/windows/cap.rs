@@ -66,10 +66,7 @@ impl MetadataExt for Metadata {
     }
 
     fn mode(&self) -> u32 {
-        match self.is_dir() {
-            true => 0o700,
-            false => 0o600,
-        }
+        if self.is_dir() { 0o700 } else { 0o600 }
     }
 
     fn size(&self) -> u64 {

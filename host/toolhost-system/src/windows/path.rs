@@ -18,9 +18,10 @@ pub trait Arg {
 }
 
 fn of_text(text: &str) -> Result<Cow<'_, Path>> {
-    match text.contains(['\\', ':', '\0']) {
-        true => Err(Errno::INVAL),
-        false => Ok(Path::new(text).into()),
+    if text.contains(['\\', ':', '\0']) {
+        Err(Errno::INVAL)
+    } else {
+        Ok(Path::new(text).into())
     }
 }
 

@@ -167,9 +167,10 @@ fn added(source: &YamlSource, document: &Node, change: &Change) -> Option<String
 
 /// Formats a value, to stand behind the colon of a key that is indented as `key` is.
 fn written(value: &Json, key: &Key, braced: bool) -> Option<String> {
-    match braced {
-        true => Some(format!(" {}", write::inline(value))),
-        false => Some(write::value(value, column(key)?)),
+    if braced {
+        Some(format!(" {}", write::inline(value)))
+    } else {
+        Some(write::value(value, column(key)?))
     }
 }
 

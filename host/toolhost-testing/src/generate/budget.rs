@@ -222,9 +222,10 @@ impl fmt::Display for LeftOut {
             "{tool}: its schema describes more arguments than the generated cases cover: \
              {count} parts, values and cases are left out"
         )?;
-        match is_late {
-            true => f.write_str(", some because time was up"),
-            false => Ok(()),
+        if is_late {
+            f.write_str(", some because time was up")
+        } else {
+            Ok(())
         }
     }
 }

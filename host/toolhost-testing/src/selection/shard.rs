@@ -33,9 +33,10 @@ impl FromStr for Shard {
         let (number, count) = text.split_once('/').ok_or(InvalidShard)?;
         let parse = |part: &str| part.parse::<u64>().map_err(|_| InvalidShard);
         let (number, count) = (parse(number)?, parse(count)?);
-        match (1..=count).contains(&number) && count <= COUNT_MAX {
-            true => Ok(Self { number, count }),
-            false => Err(InvalidShard),
+        if (1..=count).contains(&number) && count <= COUNT_MAX {
+            Ok(Self { number, count })
+        } else {
+            Err(InvalidShard)
         }
     }
 }

@@ -19,17 +19,21 @@ pub(super) fn name_operation(error: &mut HandlerError, failed: &FailedOperation)
         }
         FailedOperation::Http { origin, cause } => {
             let is_about = error.code.is_none() && !message.contains(cause.as_str());
-            is_about.then(|| match message.contains(origin.as_str()) {
-                true => cause.clone(),
-                false => format!("{origin}: {cause}"),
+            is_about.then(|| {
+                if message.contains(origin.as_str()) {
+                    cause.clone()
+                } else {
+                    format!("{origin}: {cause}")
+                }
             })
         }
         _ => None,
     };
     if let Some(more) = more {
-        error.message = match message.is_empty() {
-            true => more,
-            false => format!("{}: {more}", message.trim_end_matches('.')),
+        error.message = if message.is_empty() {
+            more
+        } else {
+            format!("{}: {more}", message.trim_end_matches('.'))
         };
     }
 }

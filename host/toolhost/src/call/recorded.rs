@@ -79,9 +79,10 @@ impl RunRecord {
                 ..short.clone()
             });
         }
-        match has_failed {
-            true => keep(turn, short).await,
-            false => None,
+        if has_failed {
+            keep(turn, short).await
+        } else {
+            None
         }
     }
 

@@ -180,9 +180,10 @@ impl TurnScope {
             Some(bundle) => self.within(&bundle.current())?,
             None => Arc::clone(self),
         };
-        match scope.agent().tools.is_unloading() {
-            true => Err(unloaded(scope.locale())),
-            false => Ok(scope),
+        if scope.agent().tools.is_unloading() {
+            Err(unloaded(scope.locale()))
+        } else {
+            Ok(scope)
         }
     }
 

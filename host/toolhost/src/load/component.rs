@@ -261,9 +261,10 @@ impl Preparation<'_> {
         let prepared = prepared.await;
         let (prepared, origin) = prepared.map_err(|error| {
             let finding = not_prepared(self.open, tool, &error);
-            match is_core_module {
-                true => finding.with_help(CORE_MODULE_HELP),
-                false => finding,
+            if is_core_module {
+                finding.with_help(CORE_MODULE_HELP)
+            } else {
+                finding
             }
         })?;
         host.report(&LoadProgress::Prepared {

@@ -146,9 +146,10 @@ impl AuditLog {
             Some(first) => first.send(requested).confirmed().await,
             None => true,
         };
-        let result = match is_recorded {
-            true => next.run(context).await,
-            false => context.refuse(NOT_RECORDED),
+        let result = if is_recorded {
+            next.run(context).await
+        } else {
+            context.refuse(NOT_RECORDED)
         };
         if let (Some(written), AuditFailure::Refuse) = (entry.finish(&result), self.on_failure) {
             // The call has run: if this line is lost, the first one is left, and later calls are refused.

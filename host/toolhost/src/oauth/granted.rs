@@ -88,9 +88,10 @@ pub(crate) fn uses(
 fn agents(bundle: &Bundle) -> Vec<&str> {
     let agents = bundle.agents().iter();
     let agents: Vec<&str> = agents.map(|agent| agent.metadata.name.as_str()).collect();
-    match agents.is_empty() {
-        true => vec![IMPLICIT_AGENT],
-        false => agents,
+    if agents.is_empty() {
+        vec![IMPLICIT_AGENT]
+    } else {
+        agents
     }
 }
 

@@ -268,9 +268,10 @@ impl<'a> Lines<'a> {
     fn check_blob(&self, blob: &str, base64: &str) -> Result<(), RecordingError> {
         let bytes = BASE64.decode(base64.as_bytes());
         let bytes = bytes.map_err(|error| self.problem(format!("`base64`: {error}")))?;
-        match HEXLOWER.encode(&Sha256::digest(bytes)) == blob {
-            true => Ok(()),
-            false => Err(self.problem("`blob` is not the SHA-256 of the bytes".to_owned())),
+        if HEXLOWER.encode(&Sha256::digest(bytes)) == blob {
+            Ok(())
+        } else {
+            Err(self.problem("`blob` is not the SHA-256 of the bytes".to_owned()))
         }
     }
 
@@ -283,9 +284,10 @@ impl<'a> Lines<'a> {
     }
 
     fn check_count(&self, count: usize) -> Result<(), RecordingError> {
-        match count < CALLS_MAX {
-            true => Ok(()),
-            false => Err(self.problem(format!("the file has more than {CALLS_MAX} host calls"))),
+        if count < CALLS_MAX {
+            Ok(())
+        } else {
+            Err(self.problem(format!("the file has more than {CALLS_MAX} host calls")))
         }
     }
 

@@ -30,15 +30,16 @@ impl FileState {
             Err(error) => return Self::Absent(error.kind()),
         };
         let (device, inode) = identity(&found);
-        match found.is_dir() {
-            true => Self::Directory { device, inode },
-            false => Self::File {
+        if found.is_dir() {
+            Self::Directory { device, inode }
+        } else {
+            Self::File {
                 device,
                 inode,
                 bytes: found.size(),
                 modified: (found.mtime(), found.mtime_nsec()),
                 changed: (found.ctime(), found.ctime_nsec()),
-            },
+            }
         }
     }
 }

@@ -8,9 +8,10 @@ guest_glue::serve!(run);
 
 fn run(input: Value) -> Result<Value, ToolError> {
     let bytes = number(&input, "bytes").unwrap_or(0);
-    let came = match input["insecure"] == true {
-        true => insecure::get_insecure_random_bytes(bytes),
-        false => random::get_random_bytes(bytes),
+    let came = if input["insecure"] == true {
+        insecure::get_insecure_random_bytes(bytes)
+    } else {
+        random::get_random_bytes(bytes)
     };
     Ok(json!({ "bytes": came.len() }))
 }

@@ -53,9 +53,10 @@ fn open(slots: &mut Slots, op: &str, step: &Value) -> Step {
 fn read_stream(slots: &Slots, step: &Value) -> Step {
     let stream = slots.input(step, "on")?;
     let length = number(step, "length")?;
-    let bytes = match step["blocking"] == false {
-        true => stream.read(length)?,
-        false => stream.blocking_read(length)?,
+    let bytes = if step["blocking"] == false {
+        stream.read(length)?
+    } else {
+        stream.blocking_read(length)?
     };
     Ok(read(&bytes))
 }
@@ -82,9 +83,10 @@ fn write(slots: &Slots, step: &Value) -> Step {
 
 fn flush(slots: &Slots, step: &Value) -> Step {
     let stream = slots.output(step)?;
-    match step["blocking"] == false {
-        true => stream.flush()?,
-        false => stream.blocking_flush()?,
+    if step["blocking"] == false {
+        stream.flush()?
+    } else {
+        stream.blocking_flush()?
     }
     Ok(json!({}))
 }

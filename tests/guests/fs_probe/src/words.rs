@@ -45,9 +45,10 @@ pub(crate) fn read(bytes: &[u8]) -> Value {
 }
 
 pub(crate) fn path_flags(step: &Value) -> PathFlags {
-    match step["follow"] == true {
-        true => PathFlags::SYMLINK_FOLLOW,
-        false => PathFlags::empty(),
+    if step["follow"] == true {
+        PathFlags::SYMLINK_FOLLOW
+    } else {
+        PathFlags::empty()
     }
 }
 

@@ -31,9 +31,12 @@ pub(super) async fn find(args: &AppArgs, policy: &Path) -> Result<(OAuthApp, Pol
         let error = anyhow!("the bundle {bundle} has no OAuthApp '{app}'");
         let known: Vec<&str> = known.by_ref().collect();
         let similar = did_you_mean(&args.app, &known);
-        Failure::from(error).hint(similar.unwrap_or_else(|| match known.is_empty() {
-            true => "Name the bundle with --bundle.".to_owned(),
-            false => format!("It has {}.", known.join(", ")),
+        Failure::from(error).hint(similar.unwrap_or_else(|| {
+            if known.is_empty() {
+                "Name the bundle with --bundle.".to_owned()
+            } else {
+                format!("It has {}.", known.join(", "))
+            }
         }))
     })?;
     let granted = granted_app(&file.policy, app, place);

@@ -40,9 +40,10 @@ pub(super) async fn login(args: &AuthLoginArgs, settings: &Settings) -> Result<E
         refused(error).hint("Begin again; --timeout SECONDS gives more time.")
     })??;
     let grant = display(granted.app.as_str(), granted.subject.as_deref());
-    let scopes = match granted.scopes.is_empty() {
-        true => String::new(),
-        false => format!(": {}", text::line(&granted.scopes.join(" "))),
+    let scopes = if granted.scopes.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", text::line(&granted.scopes.join(" ")))
     };
     stdout::write(&format!("granted access to {grant}{scopes}"))?;
     Ok(Exit::Done)

@@ -63,10 +63,7 @@ pub(super) fn compare(
 
 fn listed(names: &[&str]) -> String {
     let shown: Vec<&str> = names.iter().copied().take(SHOWN_MAX).collect();
-    let more = match names.len() > SHOWN_MAX {
-        true => ", …",
-        false => "",
-    };
+    let more = if names.len() > SHOWN_MAX { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
 }
 

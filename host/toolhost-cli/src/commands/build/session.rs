@@ -174,9 +174,12 @@ impl<'a> BuildSession<'a> {
             BuildError::source(fault.next("Correct spec.entry in the manifest."))
         };
         let entry = self.options.bundle.join(named).canonicalize();
-        let entry = entry.map_err(|error| match error.kind() == ErrorKind::NotFound {
-            true => self.missing(named),
-            false => refuse(format!("the entry cannot be opened: {error}")),
+        let entry = entry.map_err(|error| {
+            if error.kind() == ErrorKind::NotFound {
+                self.missing(named)
+            } else {
+                refuse(format!("the entry cannot be opened: {error}"))
+            }
         })?;
         if !entry.starts_with(self.options.bundle) {
             let what = "the entry resolves outside the bundle's directory";

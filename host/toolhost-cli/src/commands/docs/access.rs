@@ -18,9 +18,10 @@ pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<
         (false, _) => "No files.".to_owned(),
         (true, false) => "Reads files of the workdir, and changes none.".to_owned(),
         (true, true) => {
-            let when = match policy.workdir_changes(name, tool) == WorkdirChanges::Direct {
-                true => "",
-                false => " Changes are kept only if the call succeeds.",
+            let when = if policy.workdir_changes(name, tool) == WorkdirChanges::Direct {
+                ""
+            } else {
+                " Changes are kept only if the call succeeds."
             };
             format!("Reads and changes files of the workdir.{when}")
         }

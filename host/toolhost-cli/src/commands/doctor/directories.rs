@@ -100,9 +100,10 @@ fn directory(area: &'static str, dir: &Path, readers: Readers) -> Finding {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let above = dir.ancestors().skip(1).find(|above| above.exists());
             let above = above.unwrap_or(Path::new("."));
-            return match is_writable(above) {
-                true => found(format!("{display}, is created when it is needed")),
-                false => found(format!("{display} cannot be created")).error(other(area)),
+            return if is_writable(above) {
+                found(format!("{display}, is created when it is needed"))
+            } else {
+                found(format!("{display} cannot be created")).error(other(area))
             };
         }
         Err(error) => return found(format!("{display}: {error}")).error(other(area)),
@@ -153,9 +154,10 @@ fn user() -> u32 {
 
 /// How to use another directory.
 fn other(area: &str) -> &'static str {
-    match area == STATE {
-        true => "Pass --state-root DIR, or set TOOLHOST_STATE_ROOT, with a directory of your own.",
-        false => "Set XDG_CACHE_HOME to a directory of your own.",
+    if area == STATE {
+        "Pass --state-root DIR, or set TOOLHOST_STATE_ROOT, with a directory of your own."
+    } else {
+        "Set XDG_CACHE_HOME to a directory of your own."
     }
 }
 

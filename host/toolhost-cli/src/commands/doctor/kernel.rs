@@ -42,11 +42,12 @@ fn features(found: KernelFeatures) -> [Finding; 2] {
     let feature = |name, is_there, since: &str, without: &str| {
         let value = if is_there { "available" } else { without };
         let finding = Finding::ok(AREA, name, value);
-        match is_there {
-            true => finding,
-            false => finding.warning(format!(
+        if is_there {
+            finding
+        } else {
+            finding.warning(format!(
                 "Use Linux {since} or newer; in a container, allow the system call."
-            )),
+            ))
         }
     };
     [

@@ -54,12 +54,11 @@ pub(super) fn examine() -> Vec<Finding> {
 }
 
 fn certificates(name: &'static str, path: &str) -> Finding {
-    match Path::new(path).exists() {
-        true => Finding::ok(AREA, name, path),
-        false => {
-            let found = Finding::ok(AREA, name, format!("{path} does not exist"));
-            found.warning(format!("unset {name}"))
-        }
+    if Path::new(path).exists() {
+        Finding::ok(AREA, name, path)
+    } else {
+        let found = Finding::ok(AREA, name, format!("{path} does not exist"));
+        found.warning(format!("unset {name}"))
     }
 }
 

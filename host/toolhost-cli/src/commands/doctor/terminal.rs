@@ -9,9 +9,10 @@ const AREA: &str = "terminal";
 
 pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
     let stream = |name, is_terminal: bool, columns: Option<usize>, style: Style| {
-        let colours = match style.is_coloured() {
-            true => "colours",
-            false => "no colours",
+        let colours = if style.is_coloured() {
+            "colours"
+        } else {
+            "no colours"
         };
         let value = match (is_terminal, columns) {
             (true, Some(columns)) => format!("terminal with {columns} columns, {colours}"),

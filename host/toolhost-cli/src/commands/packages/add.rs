@@ -38,27 +38,28 @@ pub(crate) async fn add(args: &AddArgs, settings: &Settings) -> Result<Exit, Fai
     };
     manifest.write(&changed)?;
     let entry = reference.to_string();
-    match args.json {
-        true => stdout::json(&json!({
+    if args.json {
+        stdout::json(&json!({
             "tool": name,
             "entry": entry,
             "manifest": manifest.path().to_string_lossy(),
-        }))?,
-        false => {
-            let path = text::path(&manifest.path());
-            stdout::write(&format!(
-                "{path}: added the Tool {} of {entry}",
+        }))?
+    } else {
+        let path = text::path(&manifest.path());
+        stdout::write(&format!(
+            "{path}: added the Tool {} of {entry}",
+            text::line(&name)
+        ))?;
+        // The name comes from the package, and grants go by the name.
+        if args.name.is_none() && policy.policy.names_tool(&name) {
+            settings.note(&format!(
+                "the policy has rules for a Tool named {}, which this package gets; --as NAME gives it another name",
                 text::line(&name)
-            ))?;
-            // The name comes from the package, and grants go by the name.
-            if args.name.is_none() && policy.policy.names_tool(&name) {
-                settings.note(&format!(
-                    "the policy has rules for a Tool named {}, which this package gets; --as NAME gives it another name",
-                    text::line(&name)
-                ));
-            }
-            settings.note("an Agent has the tool when its spec.tools names it; `toolhost check` loads the bundle");
+            ));
         }
+        settings.note(
+            "an Agent has the tool when its spec.tools names it; `toolhost check` loads the bundle",
+        );
     }
     Ok(Exit::Done)
 }

@@ -26,12 +26,11 @@ pub(super) struct ManifestFile {
 impl ManifestFile {
     /// Reads the manifest at a path that the user named: a file, or a directory.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let (folder, name) = match path.is_dir() {
-            true => (path.to_owned(), PathBuf::from(MANIFEST)),
-            false => {
-                let name = path.file_name().unwrap_or(MANIFEST.as_ref());
-                (files::folder_of(path).to_owned(), PathBuf::from(name))
-            }
+        let (folder, name) = if path.is_dir() {
+            (path.to_owned(), PathBuf::from(MANIFEST))
+        } else {
+            let name = path.file_name().unwrap_or(MANIFEST.as_ref());
+            (files::folder_of(path).to_owned(), PathBuf::from(name))
         };
         let path = folder.join(&name);
         let text = match path.symlink_metadata() {
@@ -59,9 +58,10 @@ impl ManifestFile {
         let view = BundleView::new(checked.path(), files)
             .context("a temporary directory cannot be opened")?;
         // By its directory, in which the manifest may not exist yet.
-        let bundle = match self.name.as_os_str() == MANIFEST {
-            true => self.folder.clone(),
-            false => self.path(),
+        let bundle = if self.name.as_os_str() == MANIFEST {
+            self.folder.clone()
+        } else {
+            self.path()
         };
         let opened = Bundle::open_with(&bundle, view);
         opened.map_err(|error| {

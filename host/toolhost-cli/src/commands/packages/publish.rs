@@ -112,9 +112,10 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
     let tagged = registry.push_manifest(&reference, contents.manifest, reference.tag());
     tagged.await.map_err(failed)?;
     drop(phase);
-    match args.json {
-        true => stdout::json(&json!({"reference": published.to_string(), "digest": digest}))?,
-        false => stdout::write(&published.to_string())?,
+    if args.json {
+        stdout::json(&json!({"reference": published.to_string(), "digest": digest}))?
+    } else {
+        stdout::write(&published.to_string())?
     }
     Ok(Exit::Done)
 }

@@ -124,17 +124,18 @@ fn new_key(path: &Path, is_json: bool) -> Result<Exit, Failure> {
     files::write_private(path, pem.as_bytes()).with_context(|| failed(path))?;
     files::write_over_file(public, key.public_pem().as_bytes()).with_context(|| failed(public))?;
     let fingerprint = key.fingerprint();
-    match is_json {
-        true => stdout::json(&json!({
+    if is_json {
+        stdout::json(&json!({
             "key": path.to_string_lossy(),
             "public": public.to_string_lossy(),
             "fingerprint": fingerprint,
-        }))?,
-        false => stdout::write(&format!(
+        }))?
+    } else {
+        stdout::write(&format!(
             "{}: the private key; keep it secret\n{}: the public key, {fingerprint}",
             text::path(path),
             text::path(public)
-        ))?,
+        ))?
     }
     Ok(Exit::Done)
 }

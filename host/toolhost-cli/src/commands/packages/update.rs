@@ -79,9 +79,10 @@ pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exi
     if !updated.is_empty() {
         manifest.write(&with_edits(text, edits))?;
     }
-    match args.json {
-        true => stdout::json(&json!({ "updated": updated }))?,
-        false => stdout::write(&lines(&updated))?,
+    if args.json {
+        stdout::json(&json!({ "updated": updated }))?
+    } else {
+        stdout::write(&lines(&updated))?
     }
     Ok(Exit::Done)
 }

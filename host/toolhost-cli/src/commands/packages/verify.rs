@@ -36,19 +36,16 @@ pub(crate) async fn verify(args: &VerifyArgs, settings: &Settings) -> Result<Exi
         let error = anyhow!("'{}' names a package and a file", args.what);
         return Err(Failure::from(error).hint("For the file, begin the path with ./"));
     }
-    let (packages, folder) = match path.exists() {
-        true => {
-            let opened = open(path).await?;
-            let tools = opened.bundle().tools().iter();
-            let entries = tools.map(|tool| &tool.spec.entry);
-            let packages = entries.filter(|entry| is_package(entry));
-            let packages: Result<Vec<_>, _> = packages.map(|entry| reference(entry)).collect();
-            (packages?, Some(opened.dir().to_owned()))
-        }
-        false => {
-            let package = puller.with_digest(reference(&args.what)?).await?;
-            (vec![package], None)
-        }
+    let (packages, folder) = if path.exists() {
+        let opened = open(path).await?;
+        let tools = opened.bundle().tools().iter();
+        let entries = tools.map(|tool| &tool.spec.entry);
+        let packages = entries.filter(|entry| is_package(entry));
+        let packages: Result<Vec<_>, _> = packages.map(|entry| reference(entry)).collect();
+        (packages?, Some(opened.dir().to_owned()))
+    } else {
+        let package = puller.with_digest(reference(&args.what)?).await?;
+        (vec![package], None)
     };
     let (mut verified, mut is_accepted) = (Vec::new(), true);
     for package in packages {
@@ -62,9 +59,10 @@ pub(crate) async fn verify(args: &VerifyArgs, settings: &Settings) -> Result<Exi
         verified.push((package, result));
     }
     print(args.json, &verified)?;
-    Ok(match is_accepted {
-        true => Exit::Done,
-        false => Exit::Refused,
+    Ok(if is_accepted {
+        Exit::Done
+    } else {
+        Exit::Refused
     })
 }
 

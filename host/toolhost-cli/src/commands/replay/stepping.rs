@@ -70,8 +70,9 @@ fn step(
     let read = std::io::stdin().lock().take(LINE_MAX).read_line(&mut line);
     let is_end = read? == 0 || line.trim().eq_ignore_ascii_case("q");
     stderr::answered();
-    Ok(match is_end {
-        true => ReplayStep::Stop,
-        false => ReplayStep::Continue,
+    Ok(if is_end {
+        ReplayStep::Stop
+    } else {
+        ReplayStep::Continue
     })
 }

@@ -67,9 +67,10 @@ fn inspector(server: &Server) -> String {
 
 /// The option with which a shell passes the token of the environment.
 fn header_option(endpoint: &Endpoint) -> String {
-    match endpoint.needs_token {
-        true => format!(" --header \"Authorization: Bearer ${TOKEN}\""),
-        false => String::new(),
+    if endpoint.needs_token {
+        format!(" --header \"Authorization: Bearer ${TOKEN}\"")
+    } else {
+        String::new()
     }
 }
 

@@ -86,9 +86,10 @@ fn of_texts(expected: &str, got: &str) -> Vec<Line> {
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let line = text::line(change.value().trim_end_matches('\n'));
-            let line = match ends_differ && change.missing_newline() {
-                true => format!("{line}  (no line break at the end)"),
-                false => line,
+            let line = if ends_differ && change.missing_newline() {
+                format!("{line}  (no line break at the end)")
+            } else {
+                line
             };
             lines.push(match change.tag() {
                 ChangeTag::Delete => Line::Expected(line),

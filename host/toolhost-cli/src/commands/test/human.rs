@@ -91,9 +91,10 @@ fn verdict_line(report: &CaseReport, style: Style) -> String {
 
 /// Formats a time: `12 ms`, `1.25 s`.
 fn duration(time: Duration) -> String {
-    match time < SLOW {
-        true => format!("{} ms", time.as_millis()),
-        false => format!("{:.2} s", time.as_secs_f64()),
+    if time < SLOW {
+        format!("{} ms", time.as_millis())
+    } else {
+        format!("{:.2} s", time.as_secs_f64())
     }
 }
 

@@ -124,10 +124,10 @@ impl Watched {
             // The run reports an error in the manifest.
             Err(_) => return true,
         };
-        let sources = match is_built {
-            true => Sources::Built,
-            // The build may have failed for a file that no component is built from.
-            false => Sources::All,
+        let sources = if is_built {
+            Sources::Built
+        } else {
+            Sources::All
         };
         self.look_for_sources(bundle, sources).await.is_ok() && is_built
     }

@@ -79,9 +79,10 @@ impl Work {
     }
 
     pub(super) fn compiling(name: &str, bytes: u64) -> Self {
-        let at_once = match bytes > LARGE_BYTES {
-            true => AtOnce::Yes,
-            false => AtOnce::IfSlow,
+        let at_once = if bytes > LARGE_BYTES {
+            AtOnce::Yes
+        } else {
+            AtOnce::IfSlow
         };
         let component = format!("{name} ({})", size(bytes));
         let work = Self::new(&format!("compiling {component}"), at_once);

@@ -103,9 +103,10 @@ impl Messages {
         // The last message only counts the errors.
         let placed = errors.clone().filter(|message| !message.spans.is_empty());
         let placed: Vec<Fault> = placed.map(fault).collect();
-        match placed.is_empty() {
-            true => errors.map(fault).collect(),
-            false => placed,
+        if placed.is_empty() {
+            errors.map(fault).collect()
+        } else {
+            placed
         }
     }
 

@@ -22,10 +22,7 @@ fn names(source: &str) -> Option<Vec<String>> {
     let tokens = TokenStream::from_str(source).ok()?;
     let mut calls = calls(tokens);
     let only = calls.pop()?;
-    match calls.is_empty() {
-        true => parse(only),
-        false => None,
-    }
+    if calls.is_empty() { parse(only) } else { None }
 }
 
 /// Returns the arguments of each call of the macro.

@@ -47,9 +47,10 @@ pub(super) async fn check(
 ) -> Result<(), BuildError> {
     let mut cargo = cargo(package, &write_probe(cache)?, target_dir);
     let output = process::run(&mut cargo, GET_RUST).await?;
-    match output.is_ok {
-        true => Ok(()),
-        false => missing(&Messages::parse(&output.stdout), &output).map_or(Ok(()), Err),
+    if output.is_ok {
+        Ok(())
+    } else {
+        missing(&Messages::parse(&output.stdout), &output).map_or(Ok(()), Err)
     }
 }
 

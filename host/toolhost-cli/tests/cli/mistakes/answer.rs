@@ -22,9 +22,10 @@ impl Answer {
     /// The first error of a build; none if it built.
     pub(super) fn of_build(result: &Value) -> Option<Self> {
         let of_tool = &result["tools"][0]["errors"][0];
-        let error = match of_tool.is_null() {
-            true => &result["error"],
-            false => of_tool,
+        let error = if of_tool.is_null() {
+            &result["error"]
+        } else {
+            of_tool
         };
         if result["ok"] == true {
             return None;

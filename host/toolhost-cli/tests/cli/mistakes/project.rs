@@ -157,9 +157,10 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let to = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => copy(&path, &to),
-            false => fs::copy(&path, &to).map(drop).unwrap(),
+        if path.is_dir() {
+            copy(&path, &to)
+        } else {
+            fs::copy(&path, &to).map(drop).unwrap()
         }
     }
 }

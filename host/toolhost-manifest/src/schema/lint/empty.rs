@@ -299,13 +299,15 @@ fn of_numbers(keywords: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 fn has_no_integer(low: &Bound<'_>, high: &Bound<'_>) -> bool {
-    let first = match low.excludes {
-        true => low.limit.floor() + 1.0,
-        false => low.limit.ceil(),
+    let first = if low.excludes {
+        low.limit.floor() + 1.0
+    } else {
+        low.limit.ceil()
     };
-    let last = match high.excludes {
-        true => high.limit.ceil() - 1.0,
-        false => high.limit.floor(),
+    let last = if high.excludes {
+        high.limit.ceil() - 1.0
+    } else {
+        high.limit.floor()
     };
     // Beyond 2^53 a double is not exact.
     first.abs() < 9e15 && last.abs() < 9e15 && first > last

@@ -92,9 +92,10 @@ impl KeySource {
         let url = match &config.keys {
             OAuthKeys::Set(set) => {
                 let keys = keys_of(set.as_bytes());
-                return match keys.is_empty() {
-                    true => Err(OAuthConfigError::Keys),
-                    false => Ok(Self::Given(keys)),
+                return if keys.is_empty() {
+                    Err(OAuthConfigError::Keys)
+                } else {
+                    Ok(Self::Given(keys))
                 };
             }
             OAuthKeys::Url(url) => {

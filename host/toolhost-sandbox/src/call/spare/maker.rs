@@ -161,8 +161,9 @@ async fn instantiate(
         NotMade::NotNow
     })?;
     // A guest that was refused memory may go on, and be another one than it would be in a call.
-    match fresh.memory().allowed_all() {
-        true => Ok(fresh),
-        false => Err(NotMade::NotNow),
+    if fresh.memory().allowed_all() {
+        Ok(fresh)
+    } else {
+        Err(NotMade::NotNow)
     }
 }

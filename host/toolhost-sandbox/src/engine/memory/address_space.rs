@@ -69,9 +69,10 @@ impl AddressSpace {
             return Ok(());
         }
         let (start, len) = self.checked(range);
-        let access = match yes {
-            true => MprotectFlags::READ | MprotectFlags::WRITE,
-            false => MprotectFlags::empty(),
+        let access = if yes {
+            MprotectFlags::READ | MprotectFlags::WRITE
+        } else {
+            MprotectFlags::empty()
         };
         Ok(unsafe { mprotect(start, len, access) }?)
     }

@@ -462,9 +462,10 @@ impl HostDescriptor for FilesystemView<'_> {
 
 /// Returns what an entry brings to a name that it is moved or linked to.
 fn brings(entry: &OpenEntry<'_>) -> NameChange {
-    match entry.metadata.is_file() {
-        true => NameChange::File,
-        false => NameChange::FolderOrLink,
+    if entry.metadata.is_file() {
+        NameChange::File
+    } else {
+        NameChange::FolderOrLink
     }
 }
 

@@ -68,9 +68,10 @@ impl From<io::Error> for FsError {
 /// directory.
 pub(super) fn of_resolution(error: &io::Error) -> FsError {
     let has_errno = Errno::from_io_error(error).is_some();
-    match error.kind() == io::ErrorKind::PermissionDenied && !has_errno {
-        true => FsError::Outside,
-        false => FsError::Errno(errno_of(error)),
+    if error.kind() == io::ErrorKind::PermissionDenied && !has_errno {
+        FsError::Outside
+    } else {
+        FsError::Errno(errno_of(error))
     }
 }
 

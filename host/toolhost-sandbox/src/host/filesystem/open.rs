@@ -102,9 +102,10 @@ impl Filesystem {
         }
         let slot = self.budget.open_slot()?;
         for _ in 0..ATTEMPTS_MAX {
-            let found = match request.is_exclusive() {
-                true => None,
-                false => self.find_existing(dir, &request)?,
+            let found = if request.is_exclusive() {
+                None
+            } else {
+                self.find_existing(dir, &request)?
             };
             if let Some(found) = found {
                 return self.open_found(dir, &request, found, slot);
@@ -205,9 +206,10 @@ impl Filesystem {
         if request.how.contains(OpenFlags::DIRECTORY) {
             flags |= OFlags::DIRECTORY;
         }
-        let found = match request.access.write {
-            true => self.find_to_change(dir, request.path, flags),
-            false => self.find(dir, request.path, flags),
+        let found = if request.access.write {
+            self.find_to_change(dir, request.path, flags)
+        } else {
+            self.find(dir, request.path, flags)
         };
         match found {
             Err(FsError::Errno(Errno::NOENT)) if request.how.contains(OpenFlags::CREATE) => {
@@ -226,10 +228,10 @@ impl Filesystem {
         let place = found.merged.as_ref();
         let is_staged = place.is_some_and(|place| place.is_staged);
         let writes = request.access.write;
-        let opened = match writes && !is_staged {
-            // It was opened for writing only to have the system check that it may be.
-            true => reopen(dir, request, found, OFlags::RDONLY | OPEN_FLAGS)?,
-            false => opened,
+        let opened = if writes && !is_staged {
+            reopen(dir, request, found, OFlags::RDONLY | OPEN_FLAGS)?
+        } else {
+            opened
         };
         let home = place
             .filter(|_| writes)

@@ -220,9 +220,10 @@ impl Session {
         ];
         let set = names.iter().filter(|(flag, _)| how.contains(*flag));
         let how = set.fold(OpenFlags::empty(), |all, (_, flag)| all | *flag);
-        let path_flags = match follow {
-            true => PathFlags::SYMLINK_FOLLOW,
-            false => PathFlags::empty(),
+        let path_flags = if follow {
+            PathFlags::SYMLINK_FOLLOW
+        } else {
+            PathFlags::empty()
         };
         let opened = self.fs.open(dir, path_flags, path, how, flags);
         opened.map_err(errno)
@@ -247,9 +248,10 @@ impl Session {
     }
 
     fn stat(&self, path: &str, follow: bool) -> Result<String, Errno> {
-        let flags = match follow {
-            true => OFlags::empty(),
-            false => OFlags::NOFOLLOW,
+        let flags = if follow {
+            OFlags::empty()
+        } else {
+            OFlags::NOFOLLOW
         };
         let found = self.fs.metadata(&self.root, path, flags).map_err(errno)?;
         Ok(stat_text(&found, self.fs.links(&found)?))
@@ -317,9 +319,10 @@ impl Session {
             }
             Op::Symlink(target, path) => entry(path)?.create_symlink(target)?,
             Op::Hold(slot, path, write) => {
-                let flags = match write {
-                    true => DescriptorFlags::WRITE | DescriptorFlags::READ,
-                    false => DescriptorFlags::READ,
+                let flags = if write {
+                    DescriptorFlags::WRITE | DescriptorFlags::READ
+                } else {
+                    DescriptorFlags::READ
                 };
                 let twin = File::open(self.path("twin")).unwrap();
                 let access = if write { OFlags::RDWR } else { OFlags::RDONLY };

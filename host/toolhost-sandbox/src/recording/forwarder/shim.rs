@@ -93,9 +93,10 @@ impl CoreSignature {
 
     /// Results of the exported function.
     fn returned(&self) -> Vec<ValType> {
-        match self.is_indirect() {
-            true => vec![ValType::I32],
-            false => self.result.clone(),
+        if self.is_indirect() {
+            vec![ValType::I32]
+        } else {
+            self.result.clone()
         }
     }
 
@@ -107,9 +108,10 @@ impl CoreSignature {
 
     /// Results of the imported function.
     fn lowered_result(&self) -> Vec<ValType> {
-        match self.is_indirect() {
-            true => Vec::new(),
-            false => self.result.clone(),
+        if self.is_indirect() {
+            Vec::new()
+        } else {
+            self.result.clone()
         }
     }
 

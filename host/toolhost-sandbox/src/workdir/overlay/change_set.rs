@@ -40,12 +40,16 @@ impl ChangedName<'_> {
 fn changed_names(state: &State) -> impl Iterator<Item = ChangedName<'_>> {
     state.dirs.iter().flat_map(|(id, node)| {
         let lower = state.lower_path(*id).cloned().unwrap_or_default();
-        let merged: Option<Arc<str>> = match node.entries.is_empty() {
-            true => None,
-            false => state.merged_path(*id).map(|path| match *path == *lower {
-                true => Arc::clone(&lower),
-                false => path.into(),
-            }),
+        let merged: Option<Arc<str>> = if node.entries.is_empty() {
+            None
+        } else {
+            state.merged_path(*id).map(|path| {
+                if *path == *lower {
+                    Arc::clone(&lower)
+                } else {
+                    path.into()
+                }
+            })
         };
         node.entries.iter().map(move |(name, entry): (_, &Entry)| {
             let at = |above: &Arc<str>| TreePath::new(Arc::clone(above), Arc::clone(name));
@@ -102,9 +106,10 @@ impl Overlay {
             let is_exchange = changed.is_exchange(&state);
             let mut replaces = None;
             if let Some(hides) = changed.hides {
-                match is_exchange {
-                    true => replaces = Some(hides.1),
-                    false => takes.push(hides),
+                if is_exchange {
+                    replaces = Some(hides.1)
+                } else {
+                    takes.push(hides)
                 }
             }
             puts.extend(changed.shows.map(|(path, shown)| (path, shown, replaces)));

@@ -132,9 +132,10 @@ impl Overlay {
         let failed = |error: std::io::Error| super::error::errno_of(&error);
         let found = self.lower.open_with(path, &options).map_err(failed)?;
         let metadata = found.metadata().map_err(failed)?;
-        match file_id(&metadata) == id {
-            true => self.path_in_lower(found),
-            false => Err(Errno::STALE),
+        if file_id(&metadata) == id {
+            self.path_in_lower(found)
+        } else {
+            Err(Errno::STALE)
         }
     }
 

@@ -92,17 +92,19 @@ impl Overlay {
 
     /// Fails if the name exists.
     fn check_free(&self, state: &State, name: &Name<'_>) -> Result<(), Errno> {
-        match name.name == "." || self.shown(state, name)?.is_some() {
-            true => Err(Errno::EXIST),
-            false => Ok(()),
+        if name.name == "." || self.shown(state, name)?.is_some() {
+            Err(Errno::EXIST)
+        } else {
+            Ok(())
         }
     }
 
     /// Chooses where an object with a free name is made.
     pub(super) fn spot(state: &State, name: &Name<'_>) -> Result<Spot, Errno> {
-        Ok(match name.is_staged {
-            true => Spot::Inside,
-            false => Spot::Flat(state.staging()?.new_name()),
+        Ok(if name.is_staged {
+            Spot::Inside
+        } else {
+            Spot::Flat(state.staging()?.new_name())
         })
     }
 
@@ -293,9 +295,10 @@ impl Overlay {
     ) -> Result<(), Errno> {
         let id = child.id();
         if child.is_staged {
-            let flags = match child.metadata.is_dir() {
-                true => AtFlags::REMOVEDIR,
-                false => AtFlags::empty(),
+            let flags = if child.metadata.is_dir() {
+                AtFlags::REMOVEDIR
+            } else {
+                AtFlags::empty()
             };
             let shown = state.entry(name.id, name.name);
             match shown.and_then(|entry| entry.shows.as_ref()) {

@@ -38,9 +38,10 @@ impl OpenLower {
 
     /// Reads and writes the staged copy from now on.
     pub(super) fn switch_to(&self, copy: &File) -> Result<(), Errno> {
-        let access = match self.writes {
-            true => OFlags::RDWR,
-            false => OFlags::RDONLY,
+        let access = if self.writes {
+            OFlags::RDWR
+        } else {
+            OFlags::RDONLY
         };
         let opened = crate::platform::open_again(copy, access | OFlags::CLOEXEC)?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);

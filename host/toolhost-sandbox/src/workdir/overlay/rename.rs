@@ -56,12 +56,11 @@ impl Overlay {
             }
             self.take_away(&mut state, &to, &replaced)?;
         }
-        match moved.is_staged {
-            true => self.move_staged(&mut state, &from, &to, &moved),
-            false => {
-                redirect(&mut state, &from, &to, &moved);
-                Ok(())
-            }
+        if moved.is_staged {
+            self.move_staged(&mut state, &from, &to, &moved)
+        } else {
+            redirect(&mut state, &from, &to, &moved);
+            Ok(())
         }
     }
 
@@ -116,9 +115,10 @@ fn check_no_cycle(state: &State, from: &Name<'_>, to: &Name<'_>) -> Result<(), E
     let moved = join(&moved, from.name);
     let into = state.merged_path(to.id).ok_or(Errno::NOENT)?;
     let beneath = into.strip_prefix(&moved);
-    match beneath.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-        true => Err(Errno::INVAL),
-        false => Ok(()),
+    if beneath.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+        Err(Errno::INVAL)
+    } else {
+        Ok(())
     }
 }
 

@@ -97,9 +97,12 @@ impl LowerFile {
     /// Lets all handles read and write a copy.
     pub(super) fn switch_to(&self, copy: &File) -> Result<(), Errno> {
         let mut open = self.open.iter().filter_map(Weak::upgrade);
-        open.try_for_each(|file| match file.is_staged() {
-            true => Ok(()),
-            false => file.switch_to(copy),
+        open.try_for_each(|file| {
+            if file.is_staged() {
+                Ok(())
+            } else {
+                file.switch_to(copy)
+            }
         })
     }
 }
@@ -213,9 +216,10 @@ impl State {
             return Ok(None);
         };
         let mut held = memory.hold();
-        match held.grow(bytes) {
-            true => Ok(Some(held)),
-            false => Err(Errno::NOMEM),
+        if held.grow(bytes) {
+            Ok(Some(held))
+        } else {
+            Err(Errno::NOMEM)
         }
     }
 

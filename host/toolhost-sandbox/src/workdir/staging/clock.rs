@@ -25,9 +25,10 @@ impl CommitClock {
 
     /// Fails once the time has passed.
     pub(crate) fn check(&self) -> Result<(), CommitError> {
-        match self.until.is_none_or(|until| Instant::now() < until) {
-            true => Ok(()),
-            false => Err(CommitError::Late { limit: self.limit }),
+        if self.until.is_none_or(|until| Instant::now() < until) {
+            Ok(())
+        } else {
+            Err(CommitError::Late { limit: self.limit })
         }
     }
 }

@@ -187,17 +187,21 @@ pub(super) fn read_plan(line: &[u8]) -> Result<Plan, String> {
                 TreePath::new(Arc::clone(above), path.into())
             }
         };
-        match is_tree_path(&path) {
-            true => Ok(path),
-            false => Err(format!(
+        if is_tree_path(&path) {
+            Ok(path)
+        } else {
+            Err(format!(
                 "`{}` is not a valid name",
                 path.to_string().escape_debug()
-            )),
+            ))
         }
     };
-    let name = |staged: String| match is_staged_name(&staged) {
-        true => Ok(staged),
-        false => Err(format!("`{}` is not a valid name", staged.escape_debug())),
+    let name = |staged: String| {
+        if is_staged_name(&staged) {
+            Ok(staged)
+        } else {
+            Err(format!("`{}` is not a valid name", staged.escape_debug()))
+        }
     };
     let op = |op: OpText<String>| {
         Ok::<_, String>(match op {

@@ -54,9 +54,10 @@ pub(super) fn open_file(dir: &Dir, name: &str, access: OFlags) -> Result<Option<
     };
     let found = fstat(&file)?;
     let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-    match is_file && found.st_nlink == 1 && not_private(&file)?.is_none() {
-        true => Ok(Some(file)),
-        false => Err(Errno::PERM),
+    if is_file && found.st_nlink == 1 && not_private(&file)?.is_none() {
+        Ok(Some(file))
+    } else {
+        Err(Errno::PERM)
     }
 }
 

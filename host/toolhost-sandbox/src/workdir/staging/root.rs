@@ -167,9 +167,10 @@ impl StagingRoot {
 
     /// Opens the staging directory of this id.
     pub(super) fn open_id(&self, id: &str) -> Result<Dir, Errno> {
-        match is_id(id) {
-            true => open_dir(&self.0.dir, id),
-            false => Err(Errno::NOENT),
+        if is_id(id) {
+            open_dir(&self.0.dir, id)
+        } else {
+            Err(Errno::NOENT)
         }
     }
 

@@ -110,14 +110,14 @@ fn difference(before: &[TreeEntry], now: &[TreeEntry]) -> Option<String> {
         (one.0, &one.1) == (other.0, &other.1) && one.2.is_as(&other.2)
     };
     let same = before.iter().zip(now).take_while(is_same).count();
-    match same == before.len() && same == now.len() {
-        true => None,
-        // What is new, if anything is: it is what an undo would remove.
-        false => Some(
+    if same == before.len() && same == now.len() {
+        None
+    } else {
+        Some(
             path_of(now, same)
                 .or_else(|| path_of(before, same))
                 .unwrap_or_default(),
-        ),
+        )
     }
 }
 
@@ -186,8 +186,9 @@ impl Level {
 
 /// Checks that another program has not moved a directory meanwhile.
 fn check(dir: &Dir, inode: u64) -> io::Result<()> {
-    match fstat(dir)?.st_ino == inode {
-        true => Ok(()),
-        false => Err(Errno::STALE.into()),
+    if fstat(dir)?.st_ino == inode {
+        Ok(())
+    } else {
+        Err(Errno::STALE.into())
     }
 }

@@ -68,9 +68,10 @@ impl Place {
 
     /// Refuses a slash behind the name of anything but a directory.
     fn check_slash(&self) -> Result<()> {
-        match self.has_slash && !fs::symlink_metadata(&self.path)?.is_dir() {
-            true => Err(Errno::NOTDIR),
-            false => Ok(()),
+        if self.has_slash && !fs::symlink_metadata(&self.path)?.is_dir() {
+            Err(Errno::NOTDIR)
+        } else {
+            Ok(())
         }
     }
 }
@@ -81,9 +82,10 @@ impl Place {
 /// As [`open`](super::open), and `INVAL` for a name that Windows does not take as it is.
 pub fn openat(dir: impl AsFd, name: impl Arg, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
     let creates = flags.contains(OFlags::CREATE);
-    let place = match creates {
-        true => Place::of_entry(dir, name)?,
-        false => Place::of(dir, name)?,
+    let place = if creates {
+        Place::of_entry(dir, name)?
+    } else {
+        Place::of(dir, name)?
     };
     match (place.has_slash, creates) {
         (true, true) => Err(Errno::ISDIR),
@@ -97,9 +99,10 @@ pub fn openat(dir: impl AsFd, name: impl Arg, flags: OFlags, mode: Mode) -> Resu
 /// # Errors
 /// `INVAL` for a name that Windows does not take as it is, and errors of the system.
 pub fn statat(dir: impl AsFd, path: impl Arg, flags: AtFlags) -> Result<Stat> {
-    let wanted = match flags.contains(AtFlags::SYMLINK_NOFOLLOW) {
-        true => Wanted::OwnMetadata,
-        false => Wanted::Metadata,
+    let wanted = if flags.contains(AtFlags::SYMLINK_NOFOLLOW) {
+        Wanted::OwnMetadata
+    } else {
+        Wanted::Metadata
     };
     let place = Place::beneath(dir, &path.as_path()?)?;
     fstat(open_for(&place.path, wanted)?)
@@ -127,9 +130,10 @@ pub fn unlinkat(dir: impl AsFd, name: impl Arg, flags: AtFlags) -> Result<()> {
         (false, false) => {
             place.check_slash()?;
             // A link to a directory is removed as one; its target stays.
-            match kind.is_symlink_dir() {
-                true => Ok(fs::remove_dir(place.path)?),
-                false => Ok(fs::remove_file(place.path)?),
+            if kind.is_symlink_dir() {
+                Ok(fs::remove_dir(place.path)?)
+            } else {
+                Ok(fs::remove_file(place.path)?)
             }
         }
     }

@@ -141,8 +141,9 @@ impl FileTypeExt for FileType {
 pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     let (target, link) = (target.as_ref(), link.as_ref());
     let leads_to = link.parent().unwrap_or(Path::new(".")).join(target);
-    match leads_to.is_dir() {
-        true => std::os::windows::fs::symlink_dir(target, link),
-        false => std::os::windows::fs::symlink_file(target, link),
+    if leads_to.is_dir() {
+        std::os::windows::fs::symlink_dir(target, link)
+    } else {
+        std::os::windows::fs::symlink_file(target, link)
     }
 }

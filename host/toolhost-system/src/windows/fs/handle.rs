@@ -28,9 +28,10 @@ pub fn path_of(file: impl AsFd) -> Result<PathBuf> {
 /// Fails unless a path names the file that a handle is open for.
 fn check_same(handle: impl AsFd, opened: impl AsFd) -> Result<()> {
     let (own, found) = (fstat(handle)?, fstat(opened)?);
-    match (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino) {
-        true => Ok(()),
-        false => Err(Errno::AGAIN),
+    if (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino) {
+        Ok(())
+    } else {
+        Err(Errno::AGAIN)
     }
 }
 
@@ -103,9 +104,10 @@ pub fn seek(file: impl AsFd, to: SeekFrom) -> Result<u64> {
 pub fn fsync(file: impl AsFd) -> Result<()> {
     let file = file.as_fd();
     let file = file.as_filelike_view::<File>();
-    match file.metadata()?.is_dir() {
-        true => Ok(()),
-        false => Ok(file.sync_all()?),
+    if file.metadata()?.is_dir() {
+        Ok(())
+    } else {
+        Ok(file.sync_all()?)
     }
 }
 

@@ -66,9 +66,10 @@ pub(super) fn open_path(path: &Path, flags: OFlags, _: Mode) -> Result<OwnedFd> 
     let creates = !is_path && flags.contains(OFlags::CREATE);
     let writes = creates || !is_path && access != OFlags::RDONLY;
     if is_path && !flags.contains(OFlags::DIRECTORY) {
-        let wanted = match nofollow {
-            true => Wanted::OwnMetadata,
-            false => Wanted::Metadata,
+        let wanted = if nofollow {
+            Wanted::OwnMetadata
+        } else {
+            Wanted::Metadata
         };
         return Ok(open_for(path, wanted)?.into());
     }
@@ -122,8 +123,9 @@ fn check(file: &File, flags: OFlags) -> Result<()> {
 pub fn access(path: impl Arg, access: Access) -> Result<()> {
     let found = std::fs::metadata(path.as_path()?)?;
     let is_read_only = found.is_file() && found.permissions().readonly();
-    match is_read_only && access.contains(Access::WRITE_OK) {
-        true => Err(Errno::ACCESS),
-        false => Ok(()),
+    if is_read_only && access.contains(Access::WRITE_OK) {
+        Err(Errno::ACCESS)
+    } else {
+        Ok(())
     }
 }

@@ -32,9 +32,10 @@ impl Timespec {
         }
         let nanoseconds = u32::try_from(self.tv_nsec).map_err(|_| Errno::INVAL)?;
         let seconds = Duration::from_secs(self.tv_sec.unsigned_abs());
-        let whole = match self.tv_sec < 0 {
-            true => SystemTime::UNIX_EPOCH.checked_sub(seconds),
-            false => SystemTime::UNIX_EPOCH.checked_add(seconds),
+        let whole = if self.tv_sec < 0 {
+            SystemTime::UNIX_EPOCH.checked_sub(seconds)
+        } else {
+            SystemTime::UNIX_EPOCH.checked_add(seconds)
         };
         let time =
             whole.and_then(|time| time.checked_add(Duration::from_nanos(nanoseconds.into())));

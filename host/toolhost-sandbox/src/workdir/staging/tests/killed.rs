@@ -67,9 +67,10 @@ fn process() {
             fs::write(&gone, "later")?;
         }
         renames.set(renames.get() + i32::from(step == Step::Renamed));
-        match fails && step == Step::Renamed && renames.get() == 16 {
-            true => Err(failure()),
-            false => Ok(()),
+        if fails && step == Step::Renamed && renames.get() == 16 {
+            Err(failure())
+        } else {
+            Ok(())
         }
     })));
     match order {

@@ -41,10 +41,7 @@ fn the_largest_journal_that_is_written_can_be_read_by_recovery_and_undo() {
     let mut left = 3;
     on_step(Some(Box::new(move |step| {
         left -= i32::from(step == Step::Renamed);
-        match left > 0 {
-            true => Ok(()),
-            false => Err(failure()),
-        }
+        if left > 0 { Ok(()) } else { Err(failure()) }
     })));
     assert!(change_all(&site).commit_with(&options).is_err());
     on_step(None);
