@@ -81,6 +81,7 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
         root.to_path_buf(),
         workspace.examples(),
         root.join("tests/guests"),
+        root.join("host/toolhost-mcp-client/tests/rmcp"),
         workspace.fuzz(),
         workspace.sdk("rust"),
         root.join("xtask/public-api"),

@@ -5,8 +5,8 @@ use std::thread;
 
 use anyhow::{Result, anyhow};
 
-use crate::packages;
 use crate::workspace::Workspace;
+use crate::{child, packages};
 
 /// Where the versions are pinned, and where they are installed, beneath the workspace.
 const PINNED: &str = "host/toolhost-mcp-client/tests";
@@ -15,8 +15,11 @@ const INSTALLED: &str = "target/mcp-servers";
 /// Folders with a lock file of npm, and where their packages are installed beneath [`INSTALLED`].
 const NPM: [(&str, &str); 2] = [("npm", ""), ("npm-2025", "2025")];
 
-/// Files of requirements in the folder `pypi`, each with a release of the Python SDK.
-const PYPI: [&str; 3] = ["mcp-1.2", "mcp-1.6", "mcp-1.9"];
+/// Files of requirements in the folder `pypi`, each with a release of the Python SDK or of FastMCP.
+const PYPI: [&str; 4] = ["mcp-1.2", "mcp-1.6", "mcp-1.9", "fastmcp-3.4"];
+
+/// The workspace of servers of rmcp, and the target directory in which it is built beneath [`INSTALLED`].
+const RMCP: &str = "rmcp";
 
 /// Returns the folder of the installed servers.
 pub(crate) fn installed(workspace: &Workspace) -> PathBuf {
@@ -45,9 +48,16 @@ pub(crate) fn install(workspace: &Workspace) -> Result<()> {
             packages::install_venv(&requirements, &installed.join(name)).map(drop)
         })
     };
+    let rmcp = || {
+        let mut cargo = child::guest_cargo(&pinned.join(RMCP));
+        cargo.env("CARGO_TARGET_DIR", installed.join(RMCP));
+        child::run(cargo.args(["build", "--quiet", "--locked"]))
+    };
     thread::scope(|scope| {
-        let pypi = scope.spawn(pypi);
+        let (pypi, rmcp) = (scope.spawn(pypi), scope.spawn(rmcp));
         npm()?;
+        rmcp.join()
+            .map_err(|_| anyhow!("the build of rmcp's servers panicked"))??;
         pypi.join()
             .map_err(|_| anyhow!("the installation of PyPI's servers panicked"))?
     })

@@ -1,9 +1,18 @@
-"""A server of the Python SDK, of any release: a number, and data beside a text where the release has both."""
+"""A server of the Python SDK or of FastMCP, of any release: a number, data beside a text where the release has
+both, and an error."""
+
+import os
+
+# FastMCP's banner looks for a newer release on the web.
+os.environ["FASTMCP_SHOW_SERVER_BANNER"] = "false"
 
 try:
-    from mcp.server.fastmcp import FastMCP as Server
-except ImportError:  # Since 2.0.
-    from mcp.server.mcpserver import MCPServer as Server
+    from fastmcp import FastMCP as Server
+except ImportError:
+    try:
+        from mcp.server.fastmcp import FastMCP as Server
+    except ImportError:  # Since 2.0.
+        from mcp.server.mcpserver import MCPServer as Server
 
 server = Server("sum")
 
@@ -16,6 +25,11 @@ def add(a: int, b: int) -> int:
 @server.tool()
 def page(name: str) -> dict:
     return {"name": name, "lines": [1, 2]}
+
+
+@server.tool()
+def fail(text: str) -> str:
+    raise ValueError(text)
 
 
 server.run()
