@@ -10,31 +10,16 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 17] = [
+const ORDER: [(&str, &[&str]); 16] = [
     ("toolhost-features", &[]),
-    ("toolhost-system", &[]),
-    ("toolhost-contract", &["toolhost-system"]),
-    (
-        "toolhost-sandbox",
-        &["toolhost-contract", "toolhost-system"],
-    ),
-    ("toolhost-store", &["toolhost-system"]),
-    (
-        "toolhost-manifest",
-        &["toolhost-contract", "toolhost-system"],
-    ),
-    (
-        "toolhost-agents",
-        &["toolhost-contract", "toolhost-store", "toolhost-system"],
-    ),
+    ("toolhost-contract", &[]),
+    ("toolhost-sandbox", &["toolhost-contract"]),
+    ("toolhost-store", &[]),
+    ("toolhost-manifest", &["toolhost-contract"]),
+    ("toolhost-agents", &["toolhost-contract", "toolhost-store"]),
     (
         "toolhost-oauth",
-        &[
-            "toolhost-contract",
-            "toolhost-sandbox",
-            "toolhost-store",
-            "toolhost-system",
-        ],
+        &["toolhost-contract", "toolhost-sandbox", "toolhost-store"],
     ),
     (
         "toolhost-package",
@@ -49,20 +34,13 @@ const ORDER: [(&str, &[&str]); 17] = [
             "toolhost-oauth",
             "toolhost-sandbox",
             "toolhost-store",
-            "toolhost-system",
         ],
     ),
     ("toolhost-otel", &[]),
-    ("toolhost-mcp", &["toolhost", "toolhost-system"]),
-    (
-        "toolhost-rpc",
-        &["toolhost", "toolhost-features", "toolhost-system"],
-    ),
-    ("toolhost-mcp-client", &["toolhost", "toolhost-system"]),
-    (
-        "toolhost-changesets",
-        &["toolhost", "toolhost-store", "toolhost-system"],
-    ),
+    ("toolhost-mcp", &["toolhost"]),
+    ("toolhost-rpc", &["toolhost", "toolhost-features"]),
+    ("toolhost-mcp-client", &["toolhost"]),
+    ("toolhost-changesets", &["toolhost", "toolhost-store"]),
     (
         "toolhost-testing",
         &[
@@ -70,7 +48,6 @@ const ORDER: [(&str, &[&str]); 17] = [
             "toolhost-contract",
             "toolhost-features",
             "toolhost-manifest",
-            "toolhost-system",
         ],
     ),
     (
@@ -86,24 +63,19 @@ const ORDER: [(&str, &[&str]); 17] = [
             "toolhost-package",
             "toolhost-changesets",
             "toolhost-testing",
-            "toolhost-system",
         ],
     ),
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 24] = [
+const OWNERS: [(&str, &[&str]); 20] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
     ("wasm-encoder", &["toolhost-sandbox"]),
     ("wit-component", &["toolhost-cli"]),
     ("wit-parser", &["toolhost-cli"]),
     ("wasi-preview1-component-adapter", &["toolhost-cli"]),
-    ("rustix", &["toolhost-system"]),
-    ("winx", &["toolhost-system"]),
-    ("io-lifetimes", &["toolhost-system"]),
-    ("cap-primitives", &["toolhost-system"]),
-    ("cap-fs-ext", &["toolhost-sandbox", "toolhost-system"]),
+    ("cap-fs-ext", &["toolhost-sandbox"]),
     ("rustls", &["toolhost-sandbox"]),
     ("jsonschema", &["toolhost-manifest"]),
     ("serde-saphyr", &["toolhost-manifest"]),

@@ -119,10 +119,10 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default();
-        match path.is_dir() {
-            true if name == ".toolhost" || name == "__pycache__" => {}
-            true => copy(&path, &to.join(name))?,
-            false => fs::copy(&path, to.join(name)).map(drop)?,
+        if !path.is_dir() {
+            fs::copy(&path, to.join(name))?;
+        } else if name != ".toolhost" && name != "__pycache__" {
+            copy(&path, &to.join(name))?;
         }
     }
     Ok(())

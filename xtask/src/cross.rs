@@ -1,4 +1,4 @@
-//! Builds the host for other machines: tests it on an emulated aarch64, checks it for macOS and Windows, and tests the
+//! Builds the host for other machines: tests it on an emulated aarch64, checks it for macOS, and tests the
 //! portable way of what only Linux has.
 
 use std::fs;
@@ -15,22 +15,12 @@ use crate::{child, packages};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
-/// The systems for which the host is checked, and not run.
-const CHECKED: [Checked; 2] = [
-    Checked {
-        name: "macos",
-        target: "aarch64-apple-darwin",
-        zig: "aarch64-macos",
-        // zig does not know all options.
-        dropped: "--target=*|-arch|arm64|-mmacosx-version-min=*",
-    },
-    Checked {
-        name: "windows",
-        target: "x86_64-pc-windows-gnu",
-        zig: "x86_64-windows-gnu",
-        dropped: "--target=*",
-    },
-];
+/// The system for which the host is checked, and not run, as Rust and as zig name it.
+const MACOS: &str = "aarch64-apple-darwin";
+const MACOS_OF_ZIG: &str = "aarch64-macos";
+
+/// Options of the C compiler that zig does not know, as a pattern of the shell.
+const DROPPED: &str = "--target=*|-arch|arm64|-mmacosx-version-min=*";
 
 /// Where everything is, beneath `target`.
 const INSTALLED: &str = "cross";
@@ -62,25 +52,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         println!("cross: {AARCH64}: {name}, emulated");
         cross.emulate(&tests, name, filters)?;
     }
-    for system in &CHECKED {
-        println!(
-            "cross: {}: checking the command line and all crates beneath it",
-            system.target
-        );
-        cross.check(system)?;
-    }
+    println!("cross: {MACOS}: checking the command line and all crates beneath it");
+    cross.check_macos()?;
     println!("cross: the portable way of files and memories, on this machine");
     cross.test_portable()
-}
-
-/// A system for which the host is checked.
-struct Checked {
-    name: &'static str,
-    target: &'static str,
-    /// The target as zig names it.
-    zig: &'static str,
-    /// Options of the C compiler that are left out, as a pattern of the shell.
-    dropped: &'static str,
 }
 
 struct Cross<'a> {
@@ -104,8 +79,7 @@ impl<'a> Cross<'a> {
         match &compiler {
             Compiler::Ordinary => child::run(
                 Command::new("rustup")
-                    .args(["target", "add", AARCH64])
-                    .args(CHECKED.iter().map(|system| system.target))
+                    .args(["target", "add", AARCH64, MACOS])
                     .current_dir(workspace.root()),
             )?,
             Compiler::Prefix(prefix) => unpack_libraries(prefix, &folder)?,
@@ -181,41 +155,27 @@ impl<'a> Cross<'a> {
         child::run(&mut emulator)
     }
 
-    /// Checks that the command line and all crates compile for a system.
-    fn check(&self, system: &Checked) -> Result<()> {
-        let (name, target) = (system.name, system.target);
-        let mut cargo = self.cargo(Path::new("cargo"), name);
-        cargo.args(["check", "--locked", "--target", target]);
+    /// Checks that the command line and all crates compile for macOS.
+    fn check_macos(&self) -> Result<()> {
+        let mut cargo = self.cargo(Path::new("cargo"), "macos");
+        cargo.args(["check", "--locked", "--target", MACOS]);
         if let Compiler::Prefix(_) = &self.compiler {
-            // Debian has the source of the standard library, and no library for these systems.
+            // Debian has the source of the standard library, and no library for this system.
             cargo
                 .arg("-Zbuild-std=std,panic_abort")
                 .env("RUSTC_BOOTSTRAP", "1");
         }
         let python = self.python.display();
-        let dropped = system.dropped;
         let compiler = self.write_program(
-            &format!("cc-{name}"),
+            "cc-macos",
             &format!(
                 "for word in \"$@\"; do\n\
                  \tshift\n\
-                 \tcase $word in {dropped}) ;; *) set -- \"$@\" \"$word\" ;; esac\n\
+                 \tcase $word in {DROPPED}) ;; *) set -- \"$@\" \"$word\" ;; esac\n\
                  done\n\
-                 exec {python} -m ziglang cc -target {} \"$@\"\n",
-                system.zig
+                 exec {python} -m ziglang cc -target {MACOS_OF_ZIG} \"$@\"\n"
             ),
         )?;
-        let variable = target.replace('-', "_");
-        if name == "windows" {
-            let zig = |tool: &str| format!("exec {python} -m ziglang {tool} \"$@\"\n");
-            let archiver = self.write_program("ar-windows", &zig("ar"))?;
-            // Makes import libraries.
-            let importer = self.write_program("dlltool-windows", &zig("dlltool"))?;
-            let flags = format!("-Cdlltool={}", importer.display());
-            cargo
-                .env(format!("AR_{variable}"), archiver)
-                .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS", flags);
-        }
         cargo
             .args([
                 "-p",
@@ -225,8 +185,8 @@ impl<'a> Cross<'a> {
                 "-p",
                 "toolhost-otel",
             ])
-            .env(format!("CC_{variable}"), compiler);
-        child::run(&mut cargo).context(name)
+            .env(format!("CC_{}", MACOS.replace('-', "_")), compiler);
+        child::run(&mut cargo).context("macos")
     }
 
     /// Writes a program of the shell. Returns its path.
@@ -262,7 +222,7 @@ impl<'a> Cross<'a> {
     }
 }
 
-/// Unpacks the standard library for aarch64 and the source of that for others beside Debian's compiler.
+/// Unpacks the standard library for aarch64 and the source of that for macOS beside Debian's compiler.
 fn unpack_libraries(prefix: &Path, folder: &Path) -> Result<()> {
     let libraries = prefix.join("usr/lib/rustlib");
     if libraries.join(AARCH64).exists() && libraries.join("src/rust/library").exists() {

@@ -8,8 +8,7 @@ pub(crate) struct Published {
 }
 
 /// Crates of the host's workspace.
-pub(crate) const HOST: [Published; 13] = [
-    published("toolhost-system", "host/toolhost-system"),
+pub(crate) const HOST: [Published; 12] = [
     published("toolhost-contract", "host/toolhost-contract"),
     published("toolhost-store", "host/toolhost-store"),
     published("toolhost-manifest", "host/toolhost-manifest"),

@@ -37,7 +37,7 @@ Set-up and build commands that need only cargo.
                                 checksums, SBOM, provenance), and installs each in an empty folder; or
                                 packages a binary that was built
   cargo xtask cross             builds the host for aarch64 with zig and runs tests of the sandbox in an
-                                emulator, checks it for macOS and Windows, and tests the portable way of
+                                emulator, checks it for macOS, and tests the portable way of
                                 what only Linux has; installs all it needs in target/
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile

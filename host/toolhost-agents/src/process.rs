@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
 use async_trait::async_trait;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
-use toolhost_system::process::{HAS_GROUPS, Pid, Signal, kill_process_group, own_group};
 
 use super::{InstanceId, WorkerProcess, WorkerStreams, WorkerTransport};
 
@@ -59,8 +59,8 @@ impl ProcessSetup {
     /// Where the program cannot be started.
     pub fn spawn(&self) -> io::Result<WorkerStreams> {
         let mut command = Command::new(&self.program);
-        own_group(command.as_std_mut());
         let mut child = command
+            .process_group(0)
             .args(&self.args)
             .env_clear()
             .envs(&self.env)
@@ -96,7 +96,7 @@ impl WorkerTransport for ProcessSetup {
     }
 }
 
-/// A child process. When it has ended, or is dropped, its whole process group is killed. On Windows it is killed alone.
+/// A child process. When it has ended, or is dropped, its whole process group is killed.
 #[derive(Debug)]
 struct ChildGuard {
     child: Child,
@@ -115,10 +115,6 @@ impl ChildGuard {
         if let Some(group) = self.group.take() {
             // It fails if no process of the group is left.
             let _ = kill_process_group(group, Signal::KILL);
-            if !HAS_GROUPS {
-                // It fails if the process has ended.
-                let _ = self.child.start_kill();
-            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The changesets of a bundle.
 
 use std::collections::HashSet;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +10,6 @@ use toolhost::manifest::ChangesetGrant;
 use toolhost::workdir::StagingRoot;
 use toolhost::{LiveBundle, LoadedBundle, Workdir};
 use toolhost_store::random_text;
-use toolhost_system::fd::AsFd;
 
 use crate::error::ChangesetError;
 use crate::files::{Contents, Merged};

@@ -3,11 +3,11 @@
 use std::io::{self, Read};
 use std::path::Path;
 
+use cap_primitives::fs::OpenOptionsExt;
 use cap_std::fs::{Dir, FileType, OpenOptions};
+use rustix::fs::OFlags;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use toolhost_system::cap::OpenOptionsExt;
-use toolhost_system::fs::OFlags;
 
 use crate::error::ChangesetError;
 use crate::limits::{ENTRIES_MAX, FILE_BYTES_MAX};

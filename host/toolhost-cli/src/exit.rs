@@ -11,12 +11,10 @@ pub(crate) enum Exit {
     /// 2: wrong usage, or a file could not be read or loaded.
     Unusable,
     /// 129: stopped by SIGHUP: its terminal was closed.
-    #[cfg_attr(windows, expect(dead_code, reason = "there are no signals"))]
     HungUp,
     /// 130: stopped by SIGINT (Ctrl-C).
     Interrupted,
     /// 143: stopped by SIGTERM.
-    #[cfg_attr(windows, expect(dead_code, reason = "there are no signals"))]
     Terminated,
 }
 

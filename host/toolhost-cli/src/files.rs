@@ -1,13 +1,14 @@
 //! Reads, replaces and locks files. Reads take at most a given number of bytes, and Ctrl-C still works
 //! while one blocks.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
-use toolhost_system::fs::{FileTypeExt, OFlags, OpenOptionsExt, permissions_of};
 
 /// Reads a file of at most `max` bytes. `what` names it in errors.
 pub(crate) async fn read_async(what: &'static str, path: &Path, max: u64) -> Result<Vec<u8>> {
@@ -142,9 +143,7 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
 fn new_file(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".tmp");
-    if let Some(permissions) = permissions_of(mode) {
-        builder.permissions(permissions);
-    }
+    builder.permissions(Permissions::from_mode(mode));
     builder.tempfile_in(folder_of(path))
 }
 
@@ -169,8 +168,7 @@ fn refuse_other_than_file(path: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

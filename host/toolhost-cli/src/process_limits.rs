@@ -4,7 +4,7 @@ use std::fs;
 use std::panic;
 
 use anyhow::anyhow;
-use toolhost_system::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
-use toolhost_system::fs::{Metadata, identity, metadata, symlink_metadata};
+use std::fs::{Metadata, metadata, symlink_metadata};
+use std::os::unix::fs::MetadataExt;
 
 /// Maximum depth of a directory.
 const DEPTH_MAX: usize = 4096;
@@ -138,11 +139,6 @@ impl Protected {
         let mut links = 0;
         while let Some(step) = rest.pop() {
             let next = here.join(&step);
-            // Windows opens the root of a drive, and not its name alone.
-            if let Some(Component::Prefix(_)) = step.components().next() {
-                here = next;
-                continue;
-            }
             if let Some(name) = step.file_name() {
                 self.add_name(lookups.followed(&here)?, name);
             }
@@ -329,8 +325,10 @@ impl Lookups {
 }
 
 fn id_of(found: &Metadata) -> FileId {
-    let (device, inode) = identity(found);
-    FileId { device, inode }
+    FileId {
+        device: found.dev(),
+        inode: found.ino(),
+    }
 }
 
 /// Returns a name in lower case, for case-insensitive file systems.

@@ -2,12 +2,12 @@
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
-use toolhost_system::fs::{DirBuilderExt, OpenOptionsExt};
 
 use crate::config::{McpServerConfig, McpTransport};
 

@@ -6,13 +6,13 @@
 use std::io::{self, Read};
 use std::path::Path;
 
+use cap_primitives::fs::OpenOptionsExt;
 use cap_std::fs::{Dir, OpenOptions};
 use data_encoding::BASE64;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 use toolhost::Workdir;
-use toolhost_system::cap::OpenOptionsExt;
 
 use crate::config::McpConfig;
 use crate::shared::Shared;
@@ -143,7 +143,7 @@ impl Files {
     }
 
     pub(crate) fn directory(&self) -> io::Result<Dir> {
-        let handle = toolhost_system::fd::AsFd::as_fd(&self.0).try_clone_to_owned()?;
+        let handle = std::os::fd::AsFd::as_fd(&self.0).try_clone_to_owned()?;
         Ok(Dir::from_std_file(handle.into()))
     }
 }

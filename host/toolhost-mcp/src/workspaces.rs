@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolhost::{LoadedBundle, Workdir};
-use toolhost_system::fd::AsFd;
-use toolhost_system::fs::{links, metadata_of};
 
 use crate::instance_error::InstanceError;
 
@@ -75,7 +75,7 @@ impl Workspaces {
 fn is_deleted(workdir: &Workdir) -> bool {
     let found = |workdir: &Workdir| {
         let directory = workdir.as_fd().try_clone_to_owned()?;
-        metadata_of(&File::from(directory))
+        File::from(directory).metadata()
     };
-    found(workdir).is_ok_and(|found| links(&found) == 0)
+    found(workdir).is_ok_and(|found| found.nlink() == 0)
 }

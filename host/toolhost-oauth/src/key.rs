@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use toolhost_system::fs::{MetadataExt, Mode, OFlags, permissions_of};
+use rustix::fs::{Mode, OFlags};
 use zeroize::Zeroizing;
 
 /// Bytes of a key.
@@ -43,9 +44,7 @@ impl OAuthKeyFile {
         let dir = self.path.parent().filter(|dir| *dir != Path::new(""));
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".tmp");
-        if let Some(private) = permissions_of(0o600) {
-            builder.permissions(private);
-        }
+        builder.permissions(std::fs::Permissions::from_mode(0o600));
         let mut file = builder.tempfile_in(dir.unwrap_or(Path::new(".")))?;
         file.write_all(&*fresh)?;
         file.as_file().sync_all()?;
@@ -69,16 +68,16 @@ impl OAuthKey for OAuthKeyFile {
             Ok(_) => {}
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = toolhost_system::fs::open(&self.path, flags, Mode::empty());
+        let opened = rustix::fs::open(&self.path, flags, Mode::empty());
         let mut file = File::from(opened.map_err(|error| match error {
-            toolhost_system::io::Errno::LOOP => self.refused("is a symbolic link: remove it"),
+            rustix::io::Errno::LOOP => self.refused("is a symbolic link: remove it"),
             error => error.into(),
         })?);
         let found = file.metadata()?;
         if !found.is_file() {
             return Err(self.refused("is not a regular file: move it away"));
         }
-        if found.uid() != toolhost_system::process::geteuid().as_raw() {
+        if found.uid() != rustix::process::geteuid().as_raw() {
             return Err(self.refused("belongs to another user: name another key file"));
         }
         if found.mode() & OTHERS != 0 {

@@ -211,7 +211,6 @@ mod tests {
         assert_eq!(others, 1, "no temporary files are left");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_store_opens_no_pipe_and_follows_no_link() {
         use std::os::unix::fs::symlink;

@@ -38,10 +38,6 @@ mod server;
 mod session;
 mod socket_error;
 mod turn_id;
-#[cfg(unix)]
-mod unix_socket;
-#[cfg(windows)]
-#[path = "no_unix_socket.rs"]
 mod unix_socket;
 
 pub use config::RpcConfig;

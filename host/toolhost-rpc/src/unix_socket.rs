@@ -6,10 +6,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::process::geteuid;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixSocket as TokioSocket, UnixStream};
 use tokio::time::{sleep, timeout};
-use toolhost_system::process::geteuid;
 
 use crate::socket_error::SocketError;
 

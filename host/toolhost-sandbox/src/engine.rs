@@ -12,15 +12,11 @@ use wasmtime::Engine;
 use memory::creator::HostMemories;
 use stacks::HostStacks;
 
-use crate::platform::HAS_ADDRESS_SPACE;
-
-/// Starts an engine whose instances take their memories and stacks from the host, where it has them.
+/// Starts an engine whose instances take their memories and stacks from the host.
 pub(crate) fn start() -> wasmtime::Result<Engine> {
     let mut config = settings::config();
-    if HAS_ADDRESS_SPACE {
-        config
-            .with_host_memory(Arc::new(HostMemories))
-            .with_host_stack(Arc::new(HostStacks::default()));
-    }
+    config
+        .with_host_memory(Arc::new(HostMemories))
+        .with_host_stack(Arc::new(HostStacks::default()));
     Engine::new(&config)
 }

@@ -1,6 +1,6 @@
 //! What differs between systems.
 //!
-//! [`system`] has what each system names differently, or lacks: Linux, macOS and Windows. [`calls`] has what Linux does in
+//! [`system`] has what each system names differently, or lacks: Linux and macOS. [`calls`] has what Linux does in
 //! one system call and other systems step by step; the feature `portable` chooses the steps on Linux too, so that its
 //! tests run over both. [`options`] has how cap-std opens a file.
 
@@ -11,14 +11,6 @@ mod system;
 #[path = "platform/linux.rs"]
 mod system;
 
-#[cfg(windows)]
-#[path = "platform/windows.rs"]
-mod system;
-
-#[cfg(unix)]
-mod options;
-#[cfg(windows)]
-#[path = "platform/windows_options.rs"]
 mod options;
 
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
@@ -29,16 +21,14 @@ mod calls;
 mod calls;
 
 pub(crate) use calls::{
-    Advice, advise, append, clone_file, copy_range, has_proc, memory_file, resolve_beneath,
-    resolves_beneath, sync_file_system,
+    Advice, advise, append, clone_file, copy_range, discard, has_proc, keep_small_pages,
+    memory_file, resolve_beneath, resolves_beneath, sync_file_system,
 };
-#[cfg(unix)]
-pub(crate) use calls::{discard, keep_small_pages};
-pub(crate) use options::{check_opened, open_options};
+pub(crate) use options::open_options;
 pub(crate) use system::{
-    HAS_ADDRESS_SPACE, HAS_EXCHANGE, HAS_FD_PATH, KEEP_ACCESS_TIME, PATH_ONLY, birth_time, device,
-    end_with_parent, fd_path, file_system_type, handle_path, limit_process, may_hold_devices, mode,
-    mount_id, open_again, path_of, read_link_of, set_times,
+    KEEP_ACCESS_TIME, PATH_ONLY, birth_time, device, end_with_parent, fd_path, file_system_type,
+    handle_path, limit_process, may_hold_devices, mode, mount_id, open_again, path_of,
+    read_link_of, set_times,
 };
 
 /// How [`resolve_beneath`] resolves a path. It never leaves the directory, nor follows a link of the kernel's own.

@@ -23,7 +23,6 @@ use crate::component::initial_data::take_out;
 use crate::component::inspect::{InspectionRules, check_function_cost, read};
 use crate::engine::memory::image::{Image, InitialData};
 use crate::engine::memory::source::MemorySource;
-use crate::platform::HAS_ADDRESS_SPACE;
 use crate::sandbox::{Sandbox, SandboxInner};
 use crate::scheduler::blocking::spawn_blocking;
 use crate::tool::PreparedTool;
@@ -422,14 +421,13 @@ struct TakenOut {
     is_cacheable: bool,
 }
 
-/// Takes the initial data of a memory out of a component. Where the system has no room for its image, or the engine
-/// allocates memories itself, the data stays in the component, and the engine copies it into each instance.
+/// Takes the initial data of a memory out of a component. Where the system has no room for its image, the data
+/// stays in the component, and the engine copies it into each instance.
 fn take_out_image(
     bytes: Vec<u8>,
     copy: impl FnOnce(&InitialData) -> io::Result<Image>,
 ) -> TakenOut {
-    let taken = HAS_ADDRESS_SPACE.then(|| take_out(&bytes)).flatten();
-    let Some((without, data)) = taken else {
+    let Some((without, data)) = take_out(&bytes) else {
         return TakenOut {
             bytes,
             image: None,
@@ -485,7 +483,7 @@ mod tests {
                 .is_some_and(|image| image.bytes().starts_with(b"x"))
         );
         assert!(taken.is_cacheable && taken.bytes != component);
-        let refused = |_: &InitialData| Err(toolhost_system::io::Errno::MFILE.into());
+        let refused = |_: &InitialData| Err(rustix::io::Errno::MFILE.into());
         let taken = take_out_image(component.clone(), refused);
         assert!(taken.image.is_none() && !taken.is_cacheable);
         assert_eq!(taken.bytes, component);

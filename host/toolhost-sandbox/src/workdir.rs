@@ -15,6 +15,7 @@ mod usage;
 
 use std::io;
 use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +23,6 @@ use std::time::Instant;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use toolhost_contract::{FileId, Protected};
-use toolhost_system::fd::{AsFd, BorrowedFd};
 
 pub(crate) use changes::{ChangeGuard, Target};
 pub use commit::WorkdirCommit;

@@ -2,10 +2,11 @@
 
 use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use toolhost_system::fs::{FlockOperation, OpenOptionsExt, flock, links, metadata_of};
-use toolhost_system::io::Errno;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::error::StoreError;
 use super::private::{make_private_beneath, open_own};
@@ -127,7 +128,7 @@ fn lock_new(path: &Path) -> io::Result<Option<File>> {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    let removed = links(&metadata_of(&file)?) == 0;
+    let removed = file.metadata()?.nlink() == 0;
     Ok((!removed).then_some(file))
 }
 

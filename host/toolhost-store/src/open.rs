@@ -2,11 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
-use toolhost_system::fs::{OpenOptionsExt, PermissionsExt, permissions_of};
 
 use super::error::{BUSY_TIMEOUT, StoreError, WORK_TIME};
 use super::private::{open_own, own_file};
@@ -148,9 +148,7 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     }
     match own_file(path).map_err(failed)? {
         Some(found) if found.permissions().mode() & 0o077 != 0 => {
-            let private = permissions_of(0o600);
-            let set = private.map(|private| fs::set_permissions(path, private));
-            set.transpose().map(drop).map_err(failed)
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)
         }
         Some(_) | None => Ok(()),
     }

@@ -2,9 +2,10 @@
 
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-use toolhost_system::fs::{DirBuilderExt, MetadataExt, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 
 /// Permission bits with which the group or others can write.
 const WRITABLE: u32 = 0o022;
@@ -136,7 +137,7 @@ fn check_dir(path: &Path, found: &Metadata) -> Result<(), NotPrivate> {
 }
 
 fn check_owner(path: &Path, found: &Metadata) -> Result<(), NotPrivate> {
-    let (owner, user) = (found.uid(), toolhost_system::process::geteuid().as_raw());
+    let (owner, user) = (found.uid(), rustix::process::geteuid().as_raw());
     if owner == user {
         Ok(())
     } else {
@@ -169,7 +170,7 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     // The kernel reports a link as a loop.
     own_file(path)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(toolhost_system::fs::open(path, flags, Mode::empty())?);
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     check_file(path, &file.metadata()?)?;
     Ok(file)
 }

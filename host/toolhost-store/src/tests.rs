@@ -11,10 +11,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use toolhost_system::fs::{FlockOperation, flock};
 
 use self::second_process::{SecondProcess, given_state_root, report, wait};
 use super::schema::FORMAT;

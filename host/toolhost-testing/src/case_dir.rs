@@ -2,12 +2,11 @@
 //! change.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use toolhost_contract::ToolResult;
-use toolhost_system::fs::MetadataExt;
 
 use crate::judge::LogLine;
 use crate::mismatch::Mismatch;
@@ -61,7 +60,7 @@ impl CaseDir {
     pub(crate) fn plant_bait(&self) -> io::Result<()> {
         let sample = Content::File(SAMPLE_TEXT.as_bytes().to_vec());
         WorkTree::open(&self.workdir())?.write(SAMPLE, &sample)?;
-        toolhost_system::fs::symlink("../beside", self.workdir().join(HOSTILE_LINK))
+        std::os::unix::fs::symlink("../beside", self.workdir().join(HOSTILE_LINK))
     }
 
     /// Returns what a call changed outside the workdir, and whether its result or log holds the secret.

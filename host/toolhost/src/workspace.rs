@@ -1,14 +1,13 @@
 //! Paths of instance workspaces: `{stateRoot}/workspaces/{bundle}/instances/{key}/workspace`.
 
 use std::borrow::Cow;
-use std::fs;
-use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use data_encoding::BASE32_NOPAD;
 use sha2::{Digest, Sha256};
 use toolhost_contract::ResourceName;
-use toolhost_system::ffi::OsStrExt;
 
 /// Longest readable part of a directory name, in characters.
 const SLUG_MAX: usize = 40;

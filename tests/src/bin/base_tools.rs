@@ -92,13 +92,14 @@ fn newest(folder: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.flatten();
     let found = entries.filter_map(|entry| {
         let path = entry.path();
-        match path.is_dir() {
-            true if entry.file_name() == "node_modules" => None,
-            true => newest(&path),
-            false => path
-                .extension()
+        if path.is_dir() {
+            (entry.file_name() != "node_modules")
+                .then(|| newest(&path))
+                .flatten()
+        } else {
+            path.extension()
                 .is_some_and(|it| it == "wasm")
-                .then_some(path),
+                .then_some(path)
         }
     });
     found.max_by_key(|path| std::fs::metadata(path).and_then(|it| it.modified()).ok())

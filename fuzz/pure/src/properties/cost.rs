@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolhost_system::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Runs a function and asserts its CPU time; other processes do not count.
 pub(super) fn within<T>(most: Duration, what: &str, run: impl FnOnce() -> T) -> T {

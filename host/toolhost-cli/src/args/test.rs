@@ -117,10 +117,12 @@ fn bundle_of(path: &Path) -> Option<PathBuf> {
             Some("yaml" | "yml")
         )
         && !path.ends_with(BUNDLE);
-    let folder = match path.is_dir() {
-        true => path,
-        false if is_case_file => path.parent()?,
-        false => return None,
+    let folder = if path.is_dir() {
+        path
+    } else if is_case_file {
+        path.parent()?
+    } else {
+        return None;
     };
     let manifest = |cases: &Path, name: &Path| {
         let manifest = cases.parent()?.join(name);

@@ -4,10 +4,6 @@ mod compilers;
 mod database;
 mod directories;
 mod finding;
-#[cfg(unix)]
-mod kernel;
-#[cfg(windows)]
-#[path = "doctor/windows.rs"]
 mod kernel;
 mod kits;
 mod network;

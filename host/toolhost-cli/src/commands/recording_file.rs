@@ -2,13 +2,14 @@
 
 use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, anyhow};
+use rustix::fs::OFlags;
 use toolhost::Workdir;
 use toolhost::recording::{CallRecorder, CallRecording, FILE_BYTES_MAX};
-use toolhost_system::fs::{DirBuilderExt, OFlags, OpenOptionsExt};
 
 use crate::failure::Failure;
 use crate::files;
@@ -137,8 +138,8 @@ fn cannot_write(path: &Path) -> String {
 /// Whether a folder is `top` or lies beneath it, by the identities of the folders above it.
 fn lies_in(folder: &Path, top: &Path) -> bool {
     let identity = |path: &Path| {
-        let found = toolhost_system::fs::metadata(path).ok()?;
-        Some(toolhost_system::fs::identity(&found))
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
     };
     let top = identity(top);
     top.is_some() && folder.ancestors().any(|above| identity(above) == top)

@@ -135,7 +135,7 @@ pub(crate) fn columns() -> Option<usize> {
 }
 
 /// Columns of the terminal, if the stream is one.
-pub(crate) fn columns_of(stream: impl toolhost_system::fd::AsFd) -> Option<usize> {
+pub(crate) fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(stream.as_fd())?;
     (columns > 0).then_some(usize::from(columns))
 }

@@ -34,10 +34,14 @@ pub(crate) fn installed_kits(cache: &KitCache) -> Vec<InstalledKit> {
     let typescript = cache.dir().join(Kit::of(Language::TypeScript).id());
     let fetch = typescript.join(typescript::STARLINGMONKEY);
     let venv = python::venv(cache);
-    let state = |folder: &PathBuf, needs: Option<PathBuf>| match KitCache::is_complete(folder) {
-        true if needs.is_some_and(|file| !file.exists()) => KitState::Broken,
-        true => KitState::Installed,
-        false => KitState::Missing,
+    let state = |folder: &PathBuf, needs: Option<PathBuf>| {
+        if !KitCache::is_complete(folder) {
+            KitState::Missing
+        } else if needs.is_some_and(|file| !file.exists()) {
+            KitState::Broken
+        } else {
+            KitState::Installed
+        }
     };
     vec![
         InstalledKit {

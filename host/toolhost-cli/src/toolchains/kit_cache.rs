@@ -2,12 +2,12 @@
 //! can be installed. All of it may be deleted.
 
 use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::kit::{CONTRACT, Kit, contract, write_files};
 use anyhow::{Context, Result, ensure};
 use toolhost::text::shell_word;
-use toolhost_system::fs::{DirBuilderExt, MetadataExt};
 
 /// A file that marks a complete folder.
 const COMPLETE: &str = ".complete";
@@ -114,7 +114,7 @@ fn check_private(folder: &Path) -> Result<()> {
     let found = fs::metadata(folder).with_context(cannot)?;
     let path = shell_word(&folder.to_string_lossy()).into_owned();
     ensure!(
-        found.uid() == toolhost_system::process::geteuid().as_raw(),
+        found.uid() == rustix::process::geteuid().as_raw(),
         "{path} belongs to another user: set another XDG_CACHE_HOME"
     );
     ensure!(

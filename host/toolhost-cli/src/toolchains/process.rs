@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
-use toolhost_system::process::{HAS_GROUPS, Pid, Signal, kill_process_group, own_group};
 
 use super::build_error::{BuildError, Fault};
 
@@ -56,12 +56,11 @@ pub(super) async fn run(command: &mut Command, install: &str) -> Result<ProcessO
 }
 
 async fn run_in_group(command: &mut Command) -> io::Result<ProcessOutput> {
-    own_group(command.as_std_mut());
     let child = command
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .kill_on_drop(!HAS_GROUPS)
         .spawn()?;
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let mut group = ProcessGroup(id.and_then(Pid::from_raw));

@@ -90,7 +90,7 @@ fn the_limit_of_open_files_is_raised_as_far_as_the_process_may() {
 fn a_system_without_further_threads_is_an_error_and_not_a_panic() {
     let terminal = Terminal::new();
     // The limit does not apply to root: another user runs the command.
-    let user = if toolhost_system::process::geteuid().is_root() {
+    let user = if rustix::process::geteuid().is_root() {
         "setpriv --reuid=61234 --regid=61234 --clear-groups"
     } else {
         "env"

@@ -165,9 +165,8 @@ impl Http {
 
     /// Sends SIGTERM, and returns the exit code.
     fn terminate(mut self) -> Option<i32> {
-        let pid = toolhost_system::process::Pid::from_child(&self.child);
-        toolhost_system::process::kill_process(pid, toolhost_system::process::Signal::TERM)
-            .expect("it runs");
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(30) {
             if let Some(status) = self.child.try_wait().expect("it is ours") {

@@ -138,12 +138,7 @@ fn named_pipes_are_refused_at_once_wherever_a_file_is_read() {
     terminal.write("here/script/goondan.yaml", "");
     for path in ["pipe", "tests.pipe", "script/policy.yaml"] {
         let path = terminal.path("here").join(path);
-        toolhost_system::fs::mkfifoat(
-            toolhost_system::fs::CWD,
-            &path,
-            toolhost_system::fs::Mode::RUSR,
-        )
-        .unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
     }
     let script = "{bundle: goondan.yaml, policy: policy.yaml, start: {agent: a}, agents: {a: {}}}";
     terminal.write("here/script/script.yaml", script);
@@ -173,12 +168,7 @@ fn case_files_beyond_all_measure_are_refused() {
     // Endless. It is not a regular file, and so it is not read as a case file.
     fs::create_dir(terminal.path("here/tests")).unwrap();
     let pipe = terminal.path("here/tests/pipe.yaml");
-    toolhost_system::fs::mkfifoat(
-        toolhost_system::fs::CWD,
-        &pipe,
-        toolhost_system::fs::Mode::RUSR,
-    )
-    .unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
     for n in 0..3 {
         let path = terminal.path(&format!("here/tests/{n}.yaml"));
         // Holes, which take no space.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Dir;
 use toolhost_contract::{FileId, Protected};
-use toolhost_system::cap::MetadataExt;
 
 use super::cases;
 use super::host_files::near_sources;

@@ -6,16 +6,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 use std::thread;
 
+use cap_primitives::fs::{FileTypeExt, OpenOptionsExt};
 use cap_std::fs::{Dir, Metadata, OpenOptions};
+use rustix::fs::{AtFlags, FileType as SystemType, OFlags, Stat, readlinkat, statat};
 use toolhost_contract::{FileId, Protected};
-use toolhost_system::cap::{FileTypeExt, OpenOptionsExt};
-use toolhost_system::ffi::OsStringExt;
-use toolhost_system::fs::{
-    AtFlags, FileExt, FileType as SystemType, OFlags, Stat, identity_of, readlinkat, statat,
-};
 
 /// Maximum number of symbolic links on a path, as in the kernel.
 const LINKS_MAX: usize = 40;
@@ -87,8 +86,8 @@ impl From<io::Error> for ReadError {
     }
 }
 
-impl From<toolhost_system::io::Errno> for ReadError {
-    fn from(error: toolhost_system::io::Errno) -> Self {
+impl From<rustix::io::Errno> for ReadError {
+    fn from(error: rustix::io::Errno) -> Self {
         io::Error::from(error).into()
     }
 }
@@ -256,8 +255,15 @@ fn check_is_file(metadata: &Metadata) -> Result<(), ReadError> {
 }
 
 fn id_of(stat: &Stat) -> FileId {
-    let (device, inode) = identity_of(stat);
-    FileId { device, inode }
+    // Its type depends on the system.
+    #[cfg(target_os = "linux")]
+    let device = stat.st_dev;
+    #[cfg(target_vendor = "apple")]
+    let device = u64::from(stat.st_dev.cast_unsigned());
+    FileId {
+        device,
+        inode: stat.st_ino,
+    }
 }
 
 /// Returns the identities of a directory and of all directories above it. Opens none of them, as the host

@@ -2,12 +2,12 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use toolhost::ResourceName;
-use toolhost_system::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use zeroize::Zeroizing;
 
 /// Most bytes of the credentials of one server.
@@ -112,7 +112,7 @@ impl McpCredentialFiles {
         if !found.is_dir() {
             return refuse(&self.dir, "is a link or a file, not a directory: remove it");
         }
-        if found.uid() != toolhost_system::process::geteuid().as_raw() {
+        if found.uid() != rustix::process::geteuid().as_raw() {
             return refuse(
                 &self.dir,
                 "belongs to another user: name another state root",
@@ -152,7 +152,7 @@ fn hex_digest(text: &str) -> String {
 
 /// Flags that refuse a link, and do not wait for the other end of a pipe.
 fn no_link_no_wait() -> i32 {
-    let flags = toolhost_system::fs::OFlags::NOFOLLOW | toolhost_system::fs::OFlags::NONBLOCK;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     flags.bits().cast_signed()
 }
 
@@ -171,7 +171,7 @@ fn open_private(path: &Path) -> io::Result<Option<File>> {
     let metadata = file.metadata()?;
     let is_private = metadata.is_file()
         && metadata.mode().trailing_zeros() >= 6
-        && metadata.uid() == toolhost_system::process::geteuid().as_raw();
+        && metadata.uid() == rustix::process::geteuid().as_raw();
     if is_private {
         Ok(Some(file))
     } else {

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Dir;
 use rmcp::model::ErrorData;
 use tokio::runtime::Handle;
 use toolhost::{Instance, Workdir};
-use toolhost_system::cap::MetadataExt;
 
 use crate::files::{Files, path_of};
 use crate::shared::Shared;

@@ -87,7 +87,7 @@ impl Quota {
     /// Half of the files that this process may open, for all guests together. The embedder's own files
     /// and connections have the other half.
     pub(crate) fn open_files(share: u32) -> Self {
-        let limit = toolhost_system::process::getrlimit(toolhost_system::process::Resource::Nofile);
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         Self::new(limit.current.unwrap_or(u64::MAX) / 2, share)
     }
 

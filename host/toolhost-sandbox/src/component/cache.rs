@@ -30,7 +30,6 @@ use wasmtime::component::Component;
 use crate::CacheError;
 use crate::component::digest::ComponentDigest;
 use crate::engine::memory::image::Image;
-use crate::platform::HAS_FD_PATH;
 use artifact::{Key, Name, Refused};
 pub(crate) use compile_lock::{CompileLock, CompileQueue, CompileTurn, FileStamp};
 use eviction::Item;
@@ -158,17 +157,8 @@ pub(crate) struct Cached {
     pub(crate) record: ComponentRecord,
 }
 
-/// Why nothing is kept on Windows.
-const NO_MAPPING: &str = "this system cannot map the very file that was verified";
-
 impl ComponentCache {
     pub(crate) fn open(config: &CacheConfig, engine: &Engine) -> Result<Self, CacheError> {
-        if !HAS_FD_PATH {
-            return Err(CacheError::Io {
-                path: config.dir.clone(),
-                source: io::Error::new(io::ErrorKind::Unsupported, NO_MAPPING),
-            });
-        }
         private_dir(&config.dir)?;
         if let Some(parent) = config.key_file.parent() {
             private_dir(parent)?;

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use toolhost_system::process::{ExitStatusExt, Pid, Resource, Rlimit, Signal, getrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit};
 use wasmtime::Engine;
 
 use crate::PrepareError;
@@ -63,7 +64,7 @@ impl Compiler {
     pub fn run() -> ExitCode {
         // Ends with its parent, at a low priority. Compiles also where the system refuses either.
         platform::end_with_parent();
-        let _ = toolhost_system::process::nice(10);
+        let _ = rustix::process::nice(10);
         let compiled = compile_stdin().map_err(|error| format!("{error:#}"));
         let (answer, code) = match &compiled {
             Ok(artifact) => (artifact.as_slice(), ExitCode::SUCCESS),
@@ -130,7 +131,7 @@ impl Compiler {
             };
             match platform::limit_process(pid, resource, limit) {
                 // It has ended, and its process id is not reused before it is waited for.
-                Ok(()) | Err(toolhost_system::io::Errno::SRCH) => {}
+                Ok(()) | Err(rustix::io::Errno::SRCH) => {}
                 Err(error) => return Err(error.into()),
             }
         }

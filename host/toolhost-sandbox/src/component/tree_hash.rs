@@ -4,16 +4,15 @@
 //! `update_rayon` needs the whole input in memory, and an artifact is hashed while it is read.
 
 use std::fs::File;
-use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread;
+use std::{io, thread};
 
 use blake3::hazmat::{
     ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
 use blake3::{Hash, Hasher, KEY_LEN};
-use toolhost_system::fs::FileExt;
 
 /// Bytes of an input from which a second thread hashes: to start one takes about as long as to hash a
 /// quarter of this.

@@ -7,10 +7,6 @@
 //!
 //! [`idle_memory_bytes`](crate::SandboxConfig::idle_memory_bytes) limits what all slots together keep.
 
-#[cfg(unix)]
-pub(in crate::engine) mod address_space;
-#[cfg(windows)]
-#[path = "memory/no_address_space.rs"]
 pub(in crate::engine) mod address_space;
 pub(crate) mod creator;
 mod idle;

@@ -2,11 +2,11 @@
 
 use std::ffi::CString;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
-use toolhost_system::fd::{AsFd, AsRawFd as _, OwnedFd};
-use toolhost_system::fs::{Mode, OFlags, Stat, StatFs, Timestamps, fstat};
-use toolhost_system::io::Errno;
-use toolhost_system::process::{Pid, Resource, Rlimit};
+use rustix::fs::{Mode, OFlags, Stat, StatFs, Timestamps, fstat};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit};
 
 /// Opens a file, a directory or a symlink without waiting. There is no handle for metadata alone: the file must be
 /// readable.
@@ -16,15 +16,6 @@ pub(crate) const PATH_ONLY: OFlags = OFlags::SYMLINK
 
 /// There is no such flag.
 pub(crate) const KEEP_ACCESS_TIME: OFlags = OFlags::empty();
-
-/// Whether an open file can be mapped, whatever has its path by now.
-pub(crate) const HAS_FD_PATH: bool = true;
-
-/// Whether two files can be exchanged in one step, as far as the system goes.
-pub(crate) const HAS_EXCHANGE: bool = true;
-
-/// Whether the host reserves the addresses of memories itself.
-pub(crate) const HAS_ADDRESS_SPACE: bool = true;
 
 /// Returns the number of the file system that a file is in.
 pub(crate) fn device(found: &Stat) -> u64 {
@@ -48,14 +39,14 @@ pub(crate) fn may_hold_devices(_: u64) -> bool {
 
 /// Sets the times of what a handle is open for.
 pub(crate) fn set_times(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
-    toolhost_system::fs::futimens(handle, times)
+    rustix::fs::futimens(handle, times)
 }
 
 /// Returns the target of a symlink that a handle is open for, by its path, if that still names it.
 pub(crate) fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
     let path = path_of(&handle)?;
-    let target = toolhost_system::fs::readlink(&path, Vec::new())?;
-    let (own, named) = (fstat(handle)?, toolhost_system::fs::lstat(&path)?);
+    let target = rustix::fs::readlink(&path, Vec::new())?;
+    let (own, named) = (fstat(handle)?, rustix::fs::lstat(&path)?);
     if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) {
         Ok(target)
     } else {
@@ -65,17 +56,11 @@ pub(crate) fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
 
 /// Returns the path of what a handle is open for, without symlinks.
 pub(crate) fn path_of(handle: impl AsFd) -> Result<CString, Errno> {
-    toolhost_system::fs::getpath(handle)
-}
-
-/// Returns a path that leads to an open file of this process, to map it.
-#[expect(clippy::unnecessary_wraps, reason = "Windows has no such path")]
-pub(crate) fn fd_path(file: impl AsFd) -> io::Result<String> {
-    Ok(fd_text(file))
+    rustix::fs::getpath(handle)
 }
 
 /// Returns a path that leads to an open file of this process, with the access that it has.
-fn fd_text(file: impl AsFd) -> String {
+pub(crate) fn fd_path(file: impl AsFd) -> String {
     format!("/dev/fd/{}", file.as_fd().as_raw_fd())
 }
 
@@ -91,7 +76,7 @@ pub(crate) fn handle_path(dir: impl AsFd) -> String {
 /// Opens the very file that a handle is open for, with other access: by its path, if that still names it.
 pub(crate) fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::NOFOLLOW;
-    let opened = toolhost_system::fs::open(path_of(&handle)?, flags, Mode::empty())?;
+    let opened = rustix::fs::open(path_of(&handle)?, flags, Mode::empty())?;
     let (own, found) = (fstat(handle)?, fstat(&opened)?);
     if (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino) {
         Ok(opened)
@@ -122,7 +107,7 @@ pub(crate) fn limit_process(_: Pid, _: Resource, _: Rlimit) -> Result<(), Errno>
 
 /// Writes all of all file systems to the disk.
 pub(crate) fn sync_all(dir: impl AsFd) -> Result<(), Errno> {
-    toolhost_system::fs::fsync(dir)?;
-    toolhost_system::fs::sync();
+    rustix::fs::fsync(dir)?;
+    rustix::fs::sync();
     Ok(())
 }

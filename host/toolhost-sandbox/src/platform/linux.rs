@@ -1,27 +1,17 @@
 //! What Linux has.
 
 use std::ffi::CString;
-use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
-use toolhost_system::fd::{AsFd, AsRawFd as _, OwnedFd};
-use toolhost_system::fs::{AtFlags, Mode, OFlags, Stat, StatFs, StatxFlags, Timestamps, statx};
-use toolhost_system::io::Errno;
-use toolhost_system::process::{Pid, Resource, Rlimit, Signal};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, StatFs, StatxFlags, Timestamps, statx};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 /// Opens a file, a directory or a symlink for its metadata and its path alone.
 pub(crate) const PATH_ONLY: OFlags = OFlags::PATH;
 
 /// Reads without a change of the time of access.
 pub(crate) const KEEP_ACCESS_TIME: OFlags = OFlags::NOATIME;
-
-/// Whether an open file can be mapped, whatever has its path by now.
-pub(crate) const HAS_FD_PATH: bool = true;
-
-/// Whether two files can be exchanged in one step, as far as the system goes.
-pub(crate) const HAS_EXCHANGE: bool = true;
-
-/// Whether the host reserves the addresses of memories itself.
-pub(crate) const HAS_ADDRESS_SPACE: bool = true;
 
 /// The numbers of file systems in memory. A file system of devices has one of them.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -48,27 +38,21 @@ pub(crate) fn may_hold_devices(kind: u64) -> bool {
 
 /// Sets the times of what a handle is open for.
 pub(crate) fn set_times(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
-    toolhost_system::fs::utimensat(handle, "", times, AtFlags::EMPTY_PATH)
+    rustix::fs::utimensat(handle, "", times, AtFlags::EMPTY_PATH)
 }
 
 /// Returns the target of a symlink that a handle is open for.
 pub(crate) fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
-    toolhost_system::fs::readlinkat(handle, "", Vec::new())
+    rustix::fs::readlinkat(handle, "", Vec::new())
 }
 
 /// Returns the path of what a handle is open for, without symlinks. That of a removed file ends with ` (deleted)`.
 pub(crate) fn path_of(handle: impl AsFd) -> Result<CString, Errno> {
-    toolhost_system::fs::readlink(fd_text(handle), Vec::new())
-}
-
-/// Returns a path that leads to an open file of this process, to map it.
-#[expect(clippy::unnecessary_wraps, reason = "Windows has no such path")]
-pub(crate) fn fd_path(file: impl AsFd) -> io::Result<String> {
-    Ok(fd_text(file))
+    rustix::fs::readlink(fd_path(handle), Vec::new())
 }
 
 /// Returns a path that leads to an open file of this process.
-fn fd_text(file: impl AsFd) -> String {
+pub(crate) fn fd_path(file: impl AsFd) -> String {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
 }
 
@@ -83,7 +67,7 @@ pub(crate) fn handle_path(dir: impl AsFd) -> String {
 
 /// Opens the very file that a handle is open for, with other access.
 pub(crate) fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    toolhost_system::fs::open(fd_text(handle), flags, Mode::empty())
+    rustix::fs::open(fd_path(handle), flags, Mode::empty())
 }
 
 /// Returns when a directory was made, in seconds and nanoseconds. None where the file system does not keep it.
@@ -104,12 +88,12 @@ pub(crate) fn mount_id(dir: impl AsFd) -> Option<u64> {
 /// Kills this process when its parent ends.
 pub(crate) fn end_with_parent() {
     // It works also where the system refuses.
-    let _ = toolhost_system::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 /// Limits what a process may use.
 pub(crate) fn limit_process(pid: Pid, resource: Resource, limit: Rlimit) -> Result<(), Errno> {
-    toolhost_system::process::prlimit(Some(pid), resource, limit).map(drop)
+    rustix::process::prlimit(Some(pid), resource, limit).map(drop)
 }
 
 /// Writes all of all file systems to the disk.
@@ -118,7 +102,7 @@ pub(crate) fn limit_process(pid: Pid, resource: Resource, limit: Rlimit) -> Resu
     expect(dead_code, reason = "the kernel writes one file system")
 )]
 pub(crate) fn sync_all(dir: impl AsFd) -> Result<(), Errno> {
-    toolhost_system::fs::fsync(dir)?;
-    toolhost_system::fs::sync();
+    rustix::fs::fsync(dir)?;
+    rustix::fs::sync();
     Ok(())
 }

@@ -4,13 +4,13 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 
-use toolhost_system::fd::{AsFd, OwnedFd};
-pub(crate) use toolhost_system::fs::Advice;
-use toolhost_system::fs::{CWD, MemfdFlags, Mode, OFlags, ResolveFlags, memfd_create, openat2};
-use toolhost_system::io::{Errno, ReadWriteFlags, pwritev2};
-use toolhost_system::mm;
+pub(crate) use rustix::fs::Advice;
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, ResolveFlags, memfd_create, openat2};
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+use rustix::mm;
 
 use super::{PATH_ONLY, Resolve};
 
@@ -40,8 +40,8 @@ pub(crate) fn resolves_beneath() -> bool {
 pub(crate) fn has_proc() -> bool {
     static HAS_PROC: OnceLock<bool> = OnceLock::new();
     *HAS_PROC.get_or_init(|| {
-        let mounted = toolhost_system::fs::statfs("/proc/self/fd");
-        mounted.is_ok_and(|mounted| mounted.f_type == toolhost_system::fs::PROC_SUPER_MAGIC)
+        let mounted = rustix::fs::statfs("/proc/self/fd");
+        mounted.is_ok_and(|mounted| mounted.f_type == rustix::fs::PROC_SUPER_MAGIC)
     })
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn advise(
     length: Option<NonZeroU64>,
     advice: Advice,
 ) -> Result<(), Errno> {
-    toolhost_system::fs::fadvise(file, offset, length, advice)
+    rustix::fs::fadvise(file, offset, length, advice)
 }
 
 /// Copies bytes from one file to another at the same offset. Returns how many, and advances the offset.
@@ -68,17 +68,17 @@ pub(crate) fn copy_range(
     length: usize,
 ) -> Result<usize, Errno> {
     let mut to = *at;
-    toolhost_system::fs::copy_file_range(source, Some(at), made, Some(&mut to), length)
+    rustix::fs::copy_file_range(source, Some(at), made, Some(&mut to), length)
 }
 
 /// Makes a file share the blocks of another.
 pub(crate) fn clone_file(made: &File, source: &File) -> Result<(), Errno> {
-    toolhost_system::fs::ioctl_ficlone(made, source)
+    rustix::fs::ioctl_ficlone(made, source)
 }
 
 /// Writes all of a file system to the disk.
 pub(crate) fn sync_file_system(dir: impl AsFd) -> Result<(), Errno> {
-    toolhost_system::fs::syncfs(dir)
+    rustix::fs::syncfs(dir)
 }
 
 /// Makes a file without a name in memory.

@@ -1,12 +1,9 @@
-//! How cap-std opens a file, on Unix.
-
-use std::fs::File;
+//! How cap-std opens a file.
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_primitives::fs::OpenOptionsExt;
 use cap_std::fs::OpenOptions;
-use toolhost_system::cap::OpenOptionsExt;
-use toolhost_system::fs::OFlags;
-use toolhost_system::io::Errno;
+use rustix::fs::OFlags;
 
 /// Returns the options for these flags.
 pub(crate) fn open_options(flags: OFlags) -> OpenOptions {
@@ -24,10 +21,4 @@ pub(crate) fn open_options(flags: OFlags) -> OpenOptions {
         .custom_flags(i32::try_from(custom.bits()).unwrap_or(0))
         .follow(follow);
     options
-}
-
-/// Checks what was opened: the system has done so.
-#[expect(clippy::unnecessary_wraps, reason = "on Windows it may fail")]
-pub(crate) fn check_opened(_: &File, _: OFlags) -> Result<(), Errno> {
-    Ok(())
 }

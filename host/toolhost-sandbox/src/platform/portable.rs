@@ -1,14 +1,13 @@
 //! Portable replacements of `linux_calls`.
 
-#[cfg(unix)]
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
 
-use toolhost_system::fd::{AsFd, OwnedFd};
-use toolhost_system::fs::OFlags;
-use toolhost_system::io::Errno;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::Resolve;
 
@@ -35,8 +34,8 @@ pub(crate) fn has_proc() -> bool {
 /// Writes at the end of a file. Returns how many bytes.
 pub(crate) fn append(file: &File, bytes: &[u8]) -> Result<usize, Errno> {
     // No other call writes meanwhile: the file's size is locked.
-    let end = toolhost_system::fs::seek(file, toolhost_system::fs::SeekFrom::End(0))?;
-    toolhost_system::io::pwrite(file, bytes, end)
+    let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?;
+    rustix::io::pwrite(file, bytes, end)
 }
 
 /// How a file will be read.
@@ -76,14 +75,12 @@ pub(crate) fn memory_file(_: &str) -> io::Result<File> {
 }
 
 /// There is no such advice.
-#[cfg(unix)]
 pub(crate) fn keep_small_pages(_: *mut c_void, _: usize) {}
 
 /// Pages cannot be returned: the mapping is removed as a whole.
 ///
 /// # Safety
 /// None: it does nothing.
-#[cfg(unix)]
 #[expect(unsafe_code, reason = "it is unsafe on Linux")]
 pub(crate) unsafe fn discard(_: *mut c_void, _: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
-use toolhost_system::time::{ClockId, clock_gettime};
 
 use crate::component_id::ComponentId;
 use crate::scheduler::run_queue::{FairRunQueue, LentSlice, TIME_SLICE, WorkerQueues};

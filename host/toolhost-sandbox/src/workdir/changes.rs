@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
 
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::io::Errno;
 
 use crate::sync::{lock, wait_while};
 

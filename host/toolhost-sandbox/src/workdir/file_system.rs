@@ -1,10 +1,10 @@
 //! File systems whose files are interfaces of the kernel: reading or writing one may change the machine. None of them is a workdir, and none is reached from one.
 
+use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use toolhost_system::fd::AsFd;
-use toolhost_system::fs::{fstat, fstatfs, stat};
-use toolhost_system::io::Errno;
+use rustix::fs::{fstat, fstatfs, stat};
+use rustix::io::Errno;
 
 use crate::platform::{device, file_system_type, may_hold_devices};
 

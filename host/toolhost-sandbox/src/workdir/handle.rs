@@ -1,12 +1,12 @@
 //! The open directory of a workdir.
 
 use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use cap_std::fs::Dir;
-use toolhost_system::fd::{AsFd, BorrowedFd};
-use toolhost_system::ffi::{OsStrExt, OsStringExt};
 
 use super::usage::WorkdirUsage;
 use crate::platform;
@@ -41,7 +41,7 @@ pub struct WorkdirHandle {
 impl WorkdirHandle {
     /// Returns a path of the directory for code of this process: the path that it has now, or one
     /// beneath `/proc` that leads to this handle, if it has no path or one that is not UTF-8. The latter
-    /// is valid in this process as long as the handle is held. Windows has no such path: then it is empty.
+    /// is valid in this process as long as the handle is held.
     #[must_use]
     pub fn path(&self) -> String {
         let path = self.real_path().map(PathBuf::into_os_string);

@@ -1,8 +1,8 @@
 //! The identity of a file, from its metadata.
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Metadata;
 use toolhost_contract::FileId;
-use toolhost_system::cap::MetadataExt;
 
 pub(crate) fn file_id(metadata: &Metadata) -> FileId {
     FileId {

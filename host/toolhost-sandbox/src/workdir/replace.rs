@@ -1,15 +1,17 @@
 //! Puts whole files into a directory, all of them or none: the commit of a changeset.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use cap_primitives::fs::{MetadataExt, OpenOptionsExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
+use rustix::fs::{AtFlags, OFlags, linkat};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use toolhost_system::cap::{MetadataExt, OpenOptionsExt};
-use toolhost_system::fs::{AtFlags, OFlags, linkat, permissions_of};
-use toolhost_system::io::Errno;
 
 use super::Workdir;
 use super::staging::{
@@ -263,9 +265,7 @@ impl Stager<'_> {
         let mode = self.dir.symlink_metadata(path)?.mode();
         let file = self.staging.dir().open(staged)?.into_std();
         // Not to run as the owner or the group: that was granted to the former content.
-        let permissions = permissions_of(mode & 0o777);
-        let set = permissions.map(|permissions| file.set_permissions(permissions));
-        set.transpose().map(drop)
+        file.set_permissions(Permissions::from_mode(mode & 0o777))
     }
 }
 

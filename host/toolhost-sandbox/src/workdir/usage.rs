@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::io::Errno;
 
 use super::changes::{ChangeGuard, ChangeLocks, Target};
 use super::identity::file_id;

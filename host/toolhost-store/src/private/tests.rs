@@ -57,7 +57,7 @@ fn a_directory_that_others_can_write_is_refused_with_the_command_that_mends_it()
 fn a_directory_of_another_user_is_refused() {
     // The top directory belongs to root. If root runs the test, a directory is given away instead.
     let top = temp();
-    let root = if toolhost_system::process::geteuid().is_root() {
+    let root = if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(top.path(), Some(12_345), None).unwrap();
         top.path()
     } else {

@@ -222,7 +222,7 @@ impl fmt::Display for LeftOut {
             "{tool}: its schema describes more arguments than the generated cases cover: \
              {count} parts, values and cases are left out"
         )?;
-        if is_late {
+        if *is_late {
             f.write_str(", some because time was up")
         } else {
             Ok(())

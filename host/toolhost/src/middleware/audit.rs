@@ -6,11 +6,11 @@ mod writer;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use toolhost_contract::ToolResult;
-use toolhost_system::fs::OpenOptionsExt;
 
 use self::entry::Entry;
 use self::writer::{Slot, Writer};

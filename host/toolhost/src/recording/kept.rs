@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use rustix::fs::{Mode, OFlags, RenameFlags};
 use toolhost_store::make_private_beneath;
-use toolhost_system::fs::{Mode, OFlags, RenameFlags};
 
 /// The directory, in that of the instance.
 const DIRECTORY: &str = "failed";
@@ -33,7 +33,7 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     let directory = instance.join(DIRECTORY);
     make_private_beneath(root, &directory)?;
-    let opened = toolhost_system::fs::open(
+    let opened = rustix::fs::open(
         &directory,
         OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC,
         Mode::empty(),
@@ -45,10 +45,10 @@ pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::
     let name = format!("{at}-{process:07}-{number:06}{EXTENSION}");
     let unfinished = format!("{name}{UNFINISHED}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = toolhost_system::fs::openat(&opened, &unfinished, flags, Mode::RUSR | Mode::WUSR)?;
+    let file = rustix::fs::openat(&opened, &unfinished, flags, Mode::RUSR | Mode::WUSR)?;
     let written = File::from(file).write_all(bytes).and_then(|()| {
         let flags = RenameFlags::NOREPLACE;
-        Ok(toolhost_system::fs::renameat_with(
+        Ok(rustix::fs::renameat_with(
             &opened,
             &unfinished,
             &opened,
@@ -57,11 +57,7 @@ pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::
         )?)
     });
     if let Err(error) = written {
-        let _is_removed = toolhost_system::fs::unlinkat(
-            &opened,
-            &unfinished,
-            toolhost_system::fs::AtFlags::empty(),
-        );
+        let _is_removed = rustix::fs::unlinkat(&opened, &unfinished, rustix::fs::AtFlags::empty());
         return Err(error);
     }
     remove_oldest(&directory)?;

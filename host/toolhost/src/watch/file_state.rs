@@ -3,7 +3,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use toolhost_system::fs::{MetadataExt, identity, metadata};
+use std::fs::metadata;
+use std::os::unix::fs::MetadataExt;
 
 /// The state of the file that a path leads to. Two states differ if the file may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,7 @@ impl FileState {
             Ok(found) => found,
             Err(error) => return Self::Absent(error.kind()),
         };
-        let (device, inode) = identity(&found);
+        let (device, inode) = (found.dev(), found.ino());
         if found.is_dir() {
             Self::Directory { device, inode }
         } else {

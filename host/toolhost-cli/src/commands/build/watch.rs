@@ -3,6 +3,8 @@
 //! Looks at the metadata of the files twice a second, so that it works on every file system.
 
 use std::collections::BTreeMap;
+use std::fs::{Metadata, metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,7 +12,6 @@ use toolhost::LoadError;
 use toolhost::manifest::{Bundle, YamlSource};
 use toolhost_manifest::bundle::MANIFEST;
 use toolhost_manifest::bundle::built::FOLDER;
-use toolhost_system::fs::{Metadata, identity, metadata};
 
 use super::sources::{Sources, sources};
 use crate::files::spawn_blocking;
@@ -65,7 +66,7 @@ impl FileState {
         Self {
             modified: found.modified().ok(),
             bytes: found.len(),
-            inode: identity(found).1,
+            inode: found.ino(),
         }
     }
 }

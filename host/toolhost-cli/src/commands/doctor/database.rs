@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use toolhost::agents::{Orchestrator, OrchestratorConfig};
 use toolhost::text::shell_word;
-use toolhost_system::fs::{OFlags, OpenOptionsExt};
 
 use super::directories::STATE;
 use super::finding::Finding;

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::fs::{Access, access, statfs, statvfs};
 use toolhost::text::shell_word;
-use toolhost_system::fs::{Access, MetadataExt, access, statfs, statvfs};
 
 use super::finding::Finding;
 use crate::settings::Settings;
@@ -149,7 +150,7 @@ fn folder(root: &Path, name: &'static str) -> Option<Finding> {
 
 /// The user of this process.
 fn user() -> u32 {
-    toolhost_system::process::geteuid().as_raw()
+    rustix::process::geteuid().as_raw()
 }
 
 /// How to use another directory.

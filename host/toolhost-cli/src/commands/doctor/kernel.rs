@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::process::{Resource, getrlimit};
 use toolhost::{Sandbox, SandboxConfig, sandbox::KernelFeatures};
-use toolhost_system::process::{Resource, getrlimit};
 
 use super::finding::Finding;
 use crate::process_limits::{ADDRESS_BYTES, FREE_DESCRIPTORS};

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use toolhost_mcp::BearerToken;
-use toolhost_system::fs::PermissionsExt;
 
 use crate::failure::Failure;
 

@@ -54,15 +54,8 @@ fn id(path: impl AsRef<Path>) -> FileId {
 
 /// Makes a named pipe, on which a blocking open would wait.
 fn pipe(path: &Path) {
-    let mode = toolhost_system::fs::Mode::from_raw_mode(0o600);
-    toolhost_system::fs::mknodat(
-        toolhost_system::fs::CWD,
-        path,
-        toolhost_system::fs::FileType::Fifo,
-        mode,
-        0,
-    )
-    .unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
 }
 
 #[test]
@@ -327,10 +320,10 @@ fn an_entry_is_a_regular_file_of_bounded_size() {
 
 #[test]
 fn a_file_without_read_permission_is_an_error_that_names_it() {
-    if toolhost_system::process::geteuid().is_root() {
+    if rustix::process::geteuid().is_root() {
         // The superuser reads everything: there is nothing to refuse.
         let error = ReadError::from(io::Error::from_raw_os_error(
-            toolhost_system::io::Errno::ACCESS.raw_os_error(),
+            rustix::io::Errno::ACCESS.raw_os_error(),
         ));
         assert!(matches!(error, ReadError::Denied));
         return;

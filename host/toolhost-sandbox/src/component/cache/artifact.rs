@@ -4,14 +4,13 @@
 //! [`ComponentRecord`] as JSON, the [footer](Footer), the signature (32 bytes), and a mark that is missing
 //! where a file was cut short.
 
-use std::fmt;
 use std::fs::File;
 use std::hash::{Hash, Hasher};
-use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::{fmt, io};
 
-use toolhost_system::fs::FileExt;
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -277,7 +276,7 @@ fn footer_of(file: &File, signed: u64) -> Result<(Footer, ComponentRecord), Refu
     reason = "the bytes behind this descriptor were signed with our key, and the file is ours and read-only"
 )]
 pub(super) fn map(engine: &Engine, verified: &Verified) -> Result<Component, Refused> {
-    let same = crate::platform::fd_path(&verified.file)?;
+    let same = crate::platform::fd_path(&verified.file);
     let mapped = unsafe { Component::deserialize_file(engine, same) };
     mapped.map_err(|error| Refused::Io(io::Error::other(error)))
 }

@@ -5,13 +5,14 @@
 //! compiling may take, a component is compiled without it.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use toolhost_system::fs::{FlockOperation, Mode, OFlags, flock, identity, metadata_of};
-use toolhost_system::io::Errno;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 
 use super::artifact::Name;
 use super::private_file::{is_private, touch};
@@ -69,7 +70,7 @@ pub(crate) struct FileStamp((u64, u64), SystemTime);
 impl FileStamp {
     /// None where there is no file.
     pub(super) fn of(path: &Path) -> Option<Self> {
-        let metadata = toolhost_system::fs::symlink_metadata(path).ok()?;
+        let metadata = std::fs::symlink_metadata(path).ok()?;
         Some(Self(identity(&metadata), metadata.modified().ok()?))
     }
 }
@@ -177,7 +178,7 @@ fn try_lock(path: &Path) -> io::Result<Result<CompileLock, FileStamp>> {
             // Its holder removed it after it was opened.
             Ok(()) | Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) => {
-                let metadata = metadata_of(&file)?;
+                let metadata = file.metadata()?;
                 return Ok(Err(FileStamp(identity(&metadata), metadata.modified()?)));
             }
             Err(error) => return Err(error.into()),
@@ -190,11 +191,7 @@ fn try_lock(path: &Path) -> io::Result<Result<CompileLock, FileStamp>> {
 fn open(path: &Path) -> io::Result<File> {
     let flags =
         OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(toolhost_system::fs::open(
-        path,
-        flags,
-        Mode::RUSR | Mode::WUSR,
-    )?);
+    let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
     if !is_private(&file.metadata()?) {
         let reason = "it is not a private file of this user";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
@@ -202,10 +199,15 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Returns the identity of a file: the numbers of its device and of its inode there.
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
 /// Returns whether a path still leads to this file.
 fn is_at(file: &File, path: &Path) -> bool {
-    let at = toolhost_system::fs::symlink_metadata(path);
-    let file = metadata_of(file);
+    let at = std::fs::symlink_metadata(path);
+    let file = file.metadata();
     matches!((at, file), (Ok(at), Ok(file)) if identity(&at) == identity(&file))
 }
 

@@ -2,26 +2,24 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
-use toolhost_system::fs::{
-    DirBuilderExt, MetadataExt, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, futimens,
-    permissions_of,
-};
-use toolhost_system::io::Errno;
 
 use crate::CacheError;
 
 /// Opens a file to be read. Does not follow a link, nor wait for the other end of a pipe.
-pub(super) fn open(path: &Path) -> toolhost_system::io::Result<File> {
+pub(super) fn open(path: &Path) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(toolhost_system::fs::open(path, flags, Mode::empty())?.into())
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
 /// Returns whether a regular file belongs to this user, and nobody else can write it.
 pub(super) fn is_private(metadata: &fs::Metadata) -> bool {
-    let is_ours = metadata.uid() == toolhost_system::process::geteuid().as_raw();
+    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
     metadata.is_file() && is_ours && metadata.mode() & 0o022 == 0
 }
 
@@ -38,7 +36,7 @@ pub(super) fn private_dir(dir: &Path) -> Result<(), CacheError> {
         .create(dir)
         .map_err(io)?;
     let metadata = fs::metadata(dir).map_err(io)?;
-    let ours = metadata.uid() == toolhost_system::process::geteuid().as_raw();
+    let ours = metadata.uid() == rustix::process::geteuid().as_raw();
     if !ours || metadata.mode() & 0o022 != 0 {
         return Err(CacheError::NotPrivate(dir.to_owned()));
     }
@@ -66,7 +64,7 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
         _ => io(error.into()),
     })?;
     let metadata = file.metadata().map_err(io)?;
-    let ours = metadata.is_file() && metadata.uid() == toolhost_system::process::geteuid().as_raw();
+    let ours = metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw();
     if !ours || metadata.mode() & 0o077 != 0 {
         return Err(refused());
     }
@@ -82,9 +80,7 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
 pub(super) fn write_new(dir: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".tmp").rand_bytes(16);
-    if let Some(permissions) = permissions_of(mode) {
-        builder.permissions(permissions);
-    }
+    builder.permissions(std::fs::Permissions::from_mode(mode));
     let mut file = builder.tempfile_in(dir)?;
     file.write_all(bytes)?;
     file.as_file().sync_data()?;

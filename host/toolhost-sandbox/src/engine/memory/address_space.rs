@@ -2,12 +2,10 @@
 
 use std::io;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 
-use toolhost_system::fd::BorrowedFd;
-use toolhost_system::mm::{
-    MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap,
-};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 
 use crate::platform;
 

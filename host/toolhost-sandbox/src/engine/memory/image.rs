@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-use toolhost_system::fd::AsFd;
+use std::os::fd::AsFd;
 
 use super::address_space::AddressSpace;
 use crate::platform::memory_file;
@@ -133,7 +133,7 @@ mod tests {
             let image = with_retries(|| {
                 asked += 1;
                 if asked <= refusals {
-                    return Err(toolhost_system::io::Errno::BUSY.into());
+                    return Err(rustix::io::Errno::BUSY.into());
                 }
                 Image::copy(&data)
             });

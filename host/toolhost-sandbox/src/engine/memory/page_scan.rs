@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
 
-use toolhost_system::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
-use toolhost_system::process::{Pid, getpid};
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use rustix::process::{Pid, getpid};
 
 use super::address_space::AddressSpace;
 use super::image::PAGE;
@@ -185,8 +185,8 @@ unsafe impl Ioctl for Request {
     unsafe fn output_from_ptr(
         found: IoctlOutput,
         request: *mut core::ffi::c_void,
-    ) -> toolhost_system::io::Result<Self::Output> {
-        let found = usize::try_from(found).map_err(|_| toolhost_system::io::Errno::INVAL)?;
+    ) -> rustix::io::Result<Self::Output> {
+        let found = usize::try_from(found).map_err(|_| rustix::io::Errno::INVAL)?;
         let request = unsafe { &*request.cast::<Self>() };
         Ok((found, request.walked_to))
     }

@@ -291,7 +291,7 @@ mod tests {
         assert_initial(&slot);
         slot.reset(Some(&scan)).unwrap();
         assert_eq!(slot.resident(), 0);
-        let page = toolhost_system::param::page_size();
+        let page = rustix::param::page_size();
         for at in [0, 2 * PAGE, 3 * PAGE, 60 * PAGE] {
             slot.space.write(BEFORE + at, &[0]);
         }

@@ -3,11 +3,11 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
+use cap_primitives::fs::{FileTypeExt, MetadataExt};
 use cap_std::fs::{FileType, Metadata};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::cap::{FileTypeExt, MetadataExt};
-use toolhost_system::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
-use toolhost_system::io::Errno;
 
 use super::listing::ListedType;
 use crate::host::bindings::filesystem::types::{

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use rustix::io::Errno;
 use toolhost_contract::DiskLimit;
-use toolhost_system::io::Errno;
 
 use crate::accounting::meter::Meter;
 use crate::accounting::quota::QuotaGuard;

@@ -1,15 +1,15 @@
 //! The filesystem of one call: its root, and what the call may change.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::{Dir, Metadata};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use toolhost_contract::{Denial, FileId, NameChange, WorkdirAccess};
-use toolhost_system::cap::MetadataExt;
-use toolhost_system::fd::AsFd;
-use toolhost_system::fs::OFlags;
-use toolhost_system::io::Errno;
 
 use super::beneath::{open_path, path_beneath};
 use super::budget::Budget;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 use super::budget::OpenSlot;
 use super::error::FsResult;

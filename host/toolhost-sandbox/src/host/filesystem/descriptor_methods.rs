@@ -6,8 +6,8 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
+use rustix::io::Errno;
 use toolhost_contract::{FileId, NameChange};
-use toolhost_system::io::Errno;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
@@ -194,7 +194,7 @@ impl HostDescriptor for FilesystemView<'_> {
         match descriptor {
             Descriptor::File(file) => {
                 file.copy_up(u64::MAX)?;
-                toolhost_system::fs::futimens(&*file.file.get(), &times)?;
+                rustix::fs::futimens(&*file.file.get(), &times)?;
             }
             Descriptor::Dir { dir, .. } => {
                 self.fs.check_own_attributes(id)?;
@@ -472,5 +472,5 @@ fn brings(entry: &OpenEntry<'_>) -> NameChange {
 /// Syncs a directory through a new handle, as `dir` may be opened with `O_PATH`.
 fn sync_dir(dir: &Dir) -> io::Result<()> {
     let readable = dir.open(".")?;
-    Ok(toolhost_system::fs::fsync(&readable)?)
+    Ok(rustix::fs::fsync(&readable)?)
 }

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 
 use cap_std::fs::{Dir, Metadata};
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use toolhost_contract::FileDigest;
-use toolhost_system::fs::OFlags;
 
 use super::beneath::open_beneath;
 use super::found::find;

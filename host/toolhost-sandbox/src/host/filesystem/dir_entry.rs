@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::{Dir, Metadata};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::cap::MetadataExt;
-use toolhost_system::fd::{AsFd, BorrowedFd};
-use toolhost_system::fs::{AtFlags, Mode, OFlags};
-use toolhost_system::io::Errno;
 
 use super::beneath::{open_beneath, open_path, path_beneath};
 use super::budget::Budget;
@@ -133,7 +133,7 @@ impl<'a> DirEntryRef<'a> {
         let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         match self.overlay {
-            None => toolhost_system::fs::openat(self.fd(), self.name, flags, mode).map(File::from),
+            None => rustix::fs::openat(self.fd(), self.name, flags, mode).map(File::from),
             Some(overlay) => overlay.create_file(self.parent(), self.name, flags, mode),
         }
     }
@@ -141,14 +141,14 @@ impl<'a> DirEntryRef<'a> {
     pub(super) fn create_dir(&self) -> Result<(), Errno> {
         let mode = Mode::from_raw_mode(0o777);
         match self.overlay {
-            None => toolhost_system::fs::mkdirat(self.fd(), self.name, mode),
+            None => rustix::fs::mkdirat(self.fd(), self.name, mode),
             Some(overlay) => overlay.create_dir(self.parent(), self.name, mode),
         }
     }
 
     pub(super) fn create_symlink(&self, target: &str) -> Result<(), Errno> {
         match self.overlay {
-            None => toolhost_system::fs::symlinkat(target, self.fd(), self.name),
+            None => rustix::fs::symlinkat(target, self.fd(), self.name),
             Some(overlay) => overlay.create_symlink(self.parent(), self.name, target),
         }
     }
@@ -161,13 +161,7 @@ impl<'a> DirEntryRef<'a> {
         charge: &dyn Fn(u64) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         match self.overlay {
-            None => toolhost_system::fs::linkat(
-                self.fd(),
-                self.name,
-                to.fd(),
-                to.name,
-                AtFlags::empty(),
-            ),
+            None => rustix::fs::linkat(self.fd(), self.name, to.fd(), to.name, AtFlags::empty()),
             Some(overlay) => {
                 let (from, to) = ((self.parent(), self.name), (to.parent(), to.name));
                 overlay.hard_link(from, to, charge)
@@ -177,7 +171,7 @@ impl<'a> DirEntryRef<'a> {
 
     pub(super) fn read_link(&self) -> FsResult<Vec<u8>> {
         let target = match self.overlay {
-            None => toolhost_system::fs::readlinkat(self.fd(), self.name(), Vec::new())?,
+            None => rustix::fs::readlinkat(self.fd(), self.name(), Vec::new())?,
             Some(overlay) => {
                 let link = overlay.find(self.parent(), self.name(), OFlags::NOFOLLOW)?;
                 read_link_of(link.handle)?
@@ -188,21 +182,21 @@ impl<'a> DirEntryRef<'a> {
 
     pub(super) fn remove_file(&self) -> Result<(), Errno> {
         match self.overlay {
-            None => toolhost_system::fs::unlinkat(self.fd(), self.name, AtFlags::empty()),
+            None => rustix::fs::unlinkat(self.fd(), self.name, AtFlags::empty()),
             Some(overlay) => overlay.remove_file(self.parent(), self.name),
         }
     }
 
     pub(super) fn remove_dir(&self) -> Result<(), Errno> {
         match self.overlay {
-            None => toolhost_system::fs::unlinkat(self.fd(), self.name, AtFlags::REMOVEDIR),
+            None => rustix::fs::unlinkat(self.fd(), self.name, AtFlags::REMOVEDIR),
             Some(overlay) => overlay.remove_dir(self.parent(), self.name),
         }
     }
 
     pub(super) fn rename(&self, to: &DirEntryRef<'_>) -> Result<(), Errno> {
         match self.overlay {
-            None => toolhost_system::fs::renameat(self.fd(), self.name, to.fd(), to.name),
+            None => rustix::fs::renameat(self.fd(), self.name, to.fd(), to.name),
             Some(overlay) => overlay.rename((self.parent(), self.name), (to.parent(), to.name)),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 use wasmtime::component::ResourceTableError;
 
 use crate::workdir::OverlayError;

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Relaxed;
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Metadata;
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, pread};
 use toolhost_contract::FileId;
-use toolhost_system::buffer::spare_capacity;
-use toolhost_system::cap::MetadataExt;
-use toolhost_system::fs::FileExt;
-use toolhost_system::io::{Errno, pread};
 
 use super::budget::{Budget, OpenSlot};
 use super::error::errno_of;

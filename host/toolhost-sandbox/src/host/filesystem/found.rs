@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use cap_std::fs::{Dir, Metadata};
-use toolhost_system::fs::OFlags;
+use rustix::fs::OFlags;
 
 use super::beneath::open_path;
 use super::error::FsResult;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use toolhost_contract::NameChange;
-use toolhost_system::fs::OFlags;
-use toolhost_system::io::Errno;
 
 use super::beneath::open_beneath;
 use super::budget::OpenSlot;

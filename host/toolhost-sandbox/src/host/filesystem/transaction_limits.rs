@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
+use rustix::io::Errno;
 use tempfile::TempDir;
 use toolhost_contract::{DiskLimit, WorkdirAccess};
-use toolhost_system::io::Errno;
 
 use super::context::Filesystem;
 use super::descriptor::Descriptor;

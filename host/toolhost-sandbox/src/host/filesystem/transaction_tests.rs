@@ -12,10 +12,10 @@ use cap_std::fs::Dir;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use tempfile::TempDir;
 use toolhost_contract::{NameChange, Protected, WorkdirAccess};
-use toolhost_system::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, renameat_with};
-use toolhost_system::io::Errno;
 
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
@@ -326,7 +326,7 @@ impl Session {
                 };
                 let twin = File::open(self.path("twin")).unwrap();
                 let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
-                let twin = toolhost_system::fs::openat(&twin, path, access, Mode::empty());
+                let twin = rustix::fs::openat(&twin, path, access, Mode::empty());
                 let opened = self.open(&root, path, OFlags::empty(), true, flags);
                 if let (Ok(opened), Ok(twin)) = (opened, twin) {
                     self.held[slot] = Some((opened, twin.into()));
@@ -386,11 +386,11 @@ impl Session {
             } else {
                 OFlags::NOFOLLOW
             };
-            toolhost_system::fs::openat(dir, path, how | nofollow, mode).map(File::from)
+            rustix::fs::openat(dir, path, how | nofollow, mode).map(File::from)
         };
         let list = |dir: &File| {
             let mut names = Vec::new();
-            for entry in toolhost_system::fs::Dir::read_from(dir)? {
+            for entry in rustix::fs::Dir::read_from(dir)? {
                 let entry = entry?;
                 let name = entry.file_name().to_str().unwrap();
                 if ![".", ".."].contains(&name) {
@@ -431,17 +431,15 @@ impl Session {
                 return list(&open(&twin, path, how, true)?);
             }
             Op::ReadLink(path) => {
-                let target = toolhost_system::fs::readlinkat(&twin, path, Vec::new())?;
+                let target = rustix::fs::readlinkat(&twin, path, Vec::new())?;
                 return Ok(target.into_string().unwrap());
             }
-            Op::MakeDir(path) => toolhost_system::fs::mkdirat(&twin, path, mode)?,
-            Op::RemoveDir(path) => toolhost_system::fs::unlinkat(&twin, path, AtFlags::REMOVEDIR)?,
-            Op::Unlink(path) => toolhost_system::fs::unlinkat(&twin, path, AtFlags::empty())?,
-            Op::Rename(path, to) => toolhost_system::fs::renameat(&twin, path, &twin, to)?,
-            Op::Link(path, to) => {
-                toolhost_system::fs::linkat(&twin, path, &twin, to, AtFlags::empty())?
-            }
-            Op::Symlink(target, path) => toolhost_system::fs::symlinkat(target, &twin, path)?,
+            Op::MakeDir(path) => rustix::fs::mkdirat(&twin, path, mode)?,
+            Op::RemoveDir(path) => rustix::fs::unlinkat(&twin, path, AtFlags::REMOVEDIR)?,
+            Op::Unlink(path) => rustix::fs::unlinkat(&twin, path, AtFlags::empty())?,
+            Op::Rename(path, to) => rustix::fs::renameat(&twin, path, &twin, to)?,
+            Op::Link(path, to) => rustix::fs::linkat(&twin, path, &twin, to, AtFlags::empty())?,
+            Op::Symlink(target, path) => rustix::fs::symlinkat(target, &twin, path)?,
             Op::Hold(..) => {}
             Op::WriteHeld(slot, at) => {
                 if let Some((Descriptor::File(file), twin)) = &self.held[slot]

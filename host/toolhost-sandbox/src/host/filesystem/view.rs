@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use toolhost_contract::Denial;
-use toolhost_system::io::Errno;
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::IoError;
 

@@ -5,10 +5,10 @@ use std::io::Read;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use toolhost_contract::{FileChange, FileChangeKind, FileChanges, FileDigest};
-use toolhost_system::fs::{Mode, OFlags};
-use toolhost_system::io::Errno;
 
 use super::state::{Entry, ReadPath, Shown, State, join};
 use super::view::Overlay;
@@ -295,9 +295,9 @@ impl Changes {
 fn digest(staging: &Dir, at: &str, left: &mut u64) -> Result<Option<FileDigest>, Errno> {
     // Without a change of the time of access, which the call may have set.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = toolhost_system::fs::openat(staging, at, flags | KEEP_ACCESS_TIME, Mode::empty());
+    let opened = rustix::fs::openat(staging, at, flags | KEEP_ACCESS_TIME, Mode::empty());
     let opened = match opened {
-        Err(Errno::PERM) => toolhost_system::fs::openat(staging, at, flags, Mode::empty()),
+        Err(Errno::PERM) => rustix::fs::openat(staging, at, flags, Mode::empty()),
         opened => opened,
     };
     let mut file = std::fs::File::from(opened?);

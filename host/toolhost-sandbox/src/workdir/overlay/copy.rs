@@ -1,14 +1,14 @@
 //! Copies files of the lower layer into the staging directory, once, before they are changed.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use toolhost_contract::FileId;
-use toolhost_system::fd::AsFd;
-use toolhost_system::fs::{
+use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, Uid, fstat,
 };
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
+use toolhost_contract::FileId;
 
 use super::open_lower::OpenLower;
 use super::state::{DirNode, DirPlace, NameIn, Shown, State};
@@ -120,8 +120,7 @@ impl Overlay {
             return Ok(None);
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened =
-            toolhost_system::fs::openat(&**state.staging()?.dir(), &**flat, flags, Mode::empty())?;
+        let opened = rustix::fs::openat(&**state.staging()?.dir(), &**flat, flags, Mode::empty())?;
         let opened = File::from(opened);
         Ok((state.origins.get(&id_of(&opened)?) == Some(&lower)).then_some(opened))
     }
@@ -158,9 +157,9 @@ impl Overlay {
         let (copied, kind) = match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => {
                 let target = read_link_of(&lower)?;
-                toolhost_system::fs::symlinkat(target, &*staging, &*flat)?;
+                rustix::fs::symlinkat(target, &*staging, &*flat)?;
                 let flags = PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let made = toolhost_system::fs::openat(&*staging, &*flat, flags, Mode::empty())?;
+                let made = rustix::fs::openat(&*staging, &*flat, flags, Mode::empty())?;
                 set_times(&made, &times(&found))?;
                 (File::from(made), FileKind::Link)
             }
@@ -171,11 +170,10 @@ impl Overlay {
                     .saturating_mul(512);
                 charge(keep.min(on_disk))?;
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                let made =
-                    toolhost_system::fs::openat(&*staging, &*flat, flags, Mode::RUSR | Mode::WUSR)?;
+                let made = rustix::fs::openat(&*staging, &*flat, flags, Mode::RUSR | Mode::WUSR)?;
                 let made = File::from(made);
                 if let Err(errno) = fill(&lower, &made, keep, &found) {
-                    let _ = toolhost_system::fs::unlinkat(&*staging, &*flat, AtFlags::empty());
+                    let _ = rustix::fs::unlinkat(&*staging, &*flat, AtFlags::empty());
                     return Err(errno);
                 }
                 (made, FileKind::File)
@@ -192,7 +190,7 @@ impl Overlay {
         state.origins.insert(staged_id, lower_id);
         match home {
             Some((home, hides)) => state.show(&home, hides, Shown::Staged { flat, kind }),
-            None => toolhost_system::fs::unlinkat(&*staging, &*flat, AtFlags::empty())?,
+            None => rustix::fs::unlinkat(&*staging, &*flat, AtFlags::empty())?,
         }
         if let Some(file) = state.files.get(&lower_id) {
             file.switch_to(&copied)?;
@@ -228,11 +226,11 @@ fn fill(lower: impl AsFd, made: &File, keep: u64, found: &Stat) -> Result<(), Er
     if !has_owner(&owner) {
         // Only root can give a file away.
         let (uid, gid) = (Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid));
-        let _ = toolhost_system::fs::fchown(made, Some(uid), Some(gid));
+        let _ = rustix::fs::fchown(made, Some(uid), Some(gid));
         owner = fstat(made)?;
     }
-    toolhost_system::fs::fchmod(made, copied_mode(found, has_owner(&owner)))?;
-    toolhost_system::fs::futimens(made, &times(found))
+    rustix::fs::fchmod(made, copied_mode(found, has_owner(&owner)))?;
+    rustix::fs::futimens(made, &times(found))
 }
 
 /// Returns the mode of a copy. A program that runs as its owner or its group must not run as another one.
@@ -243,17 +241,17 @@ fn copied_mode(found: &Stat, has_owner: bool) -> Mode {
 
 /// Copies the first bytes of a file. Holes stay holes.
 fn copy_data(source: &File, made: &File, keep: u64) -> Result<(), Errno> {
-    toolhost_system::fs::ftruncate(made, keep)?;
+    rustix::fs::ftruncate(made, keep)?;
     let mut at = 0;
     while at < keep {
-        let start = match toolhost_system::fs::seek(source, SeekFrom::Data(at)) {
+        let start = match rustix::fs::seek(source, SeekFrom::Data(at)) {
             Ok(start) => start,
             // Nothing but a hole is left.
             Err(Errno::NXIO) => return Ok(()),
             // The file system knows no holes.
             Err(_) => at,
         };
-        let end = toolhost_system::fs::seek(source, SeekFrom::Hole(start)).unwrap_or(keep);
+        let end = rustix::fs::seek(source, SeekFrom::Hole(start)).unwrap_or(keep);
         let end = end.min(keep);
         copy_range(source, made, start, end)?;
         at = end.max(start.saturating_add(1));
@@ -279,7 +277,7 @@ fn copy_range(source: &File, made: &File, start: u64, end: u64) -> Result<(), Er
 }
 
 fn copy_by_reading(source: &File, made: &File, start: u64, end: u64) -> Result<(), Errno> {
-    use toolhost_system::fs::FileExt;
+    use std::os::unix::fs::FileExt;
     let mut buffer = vec![0; 64 << 10];
     let mut at = start;
     while at < end {
@@ -287,7 +285,7 @@ fn copy_by_reading(source: &File, made: &File, start: u64, end: u64) -> Result<(
             .unwrap_or(usize::MAX)
             .min(buffer.len());
         let part = buffer.get_mut(..length).unwrap_or_default();
-        let read = toolhost_system::io::pread(source, &mut *part, at)?;
+        let read = rustix::io::pread(source, &mut *part, at)?;
         if read == 0 {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 /// Why an operation on the merged view failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

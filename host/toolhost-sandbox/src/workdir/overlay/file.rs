@@ -4,9 +4,9 @@ use std::fs::File;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Metadata;
-use toolhost_system::cap::MetadataExt;
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 use super::copy::Charge;
 use super::open_lower::OpenLower;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 use super::error::errno_of;
 use super::snapshot::{ENTRY_BYTES, Snapshot};

@@ -1,14 +1,14 @@
 //! Opens single names of either layer, without following links.
 
 use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
 
+use cap_primitives::fs::{MetadataExt, OpenOptionsExt};
 use cap_std::fs::{Dir, Metadata, OpenOptions};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::cap::{MetadataExt, OpenOptionsExt};
-use toolhost_system::fd::AsFd;
-use toolhost_system::ffi::OsStringExt;
-use toolhost_system::fs::{Mode, OFlags};
-use toolhost_system::io::Errno;
 
 use super::error::OverlayError;
 use super::state::{DirNode, DirPlace, Shown, State};
@@ -89,7 +89,7 @@ impl Overlay {
         is_redirect: bool,
     ) -> Result<Child, OverlayError> {
         let flags = PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle: File = toolhost_system::fs::openat(dir, name, flags, Mode::empty())?.into();
+        let handle: File = rustix::fs::openat(dir, name, flags, Mode::empty())?.into();
         let metadata = Metadata::from_file(&handle)?;
         if metadata.dev() != self.device && kernel_file_system(&handle)?.is_some() {
             return Err(OverlayError::Outside);
@@ -110,7 +110,7 @@ impl Overlay {
     pub(super) fn path_in_lower(&self, file: impl AsFd) -> Result<String, Errno> {
         let file = file.as_fd();
         let path = path_of(file)?.into_bytes();
-        if path.ends_with(b" (deleted)") && toolhost_system::fs::fstat(file)?.st_nlink == 0 {
+        if path.ends_with(b" (deleted)") && rustix::fs::fstat(file)?.st_nlink == 0 {
             return Err(Errno::NOENT);
         }
         let root = path_of(&*self.lower)?.into_bytes();

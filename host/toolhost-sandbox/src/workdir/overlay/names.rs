@@ -2,11 +2,11 @@
 
 use std::fs::File;
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::{Dir, Metadata};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::cap::MetadataExt;
-use toolhost_system::fs::{Access, AtFlags, Mode, OFlags};
-use toolhost_system::io::Errno;
 
 use super::copy::Charge;
 use super::lookup::Child;
@@ -69,7 +69,7 @@ impl Overlay {
         if !is_staged {
             // The commit could not change it.
             let access = Access::WRITE_OK | Access::EXEC_OK;
-            toolhost_system::fs::accessat(dir, ".", access, AtFlags::EACCESS)?;
+            rustix::fs::accessat(dir, ".", access, AtFlags::EACCESS)?;
         }
         self.ensure_node(state, dir, id)?;
         let trimmed = name.trim_end_matches('/');
@@ -148,7 +148,7 @@ impl Overlay {
         }
         self.check_free(&state, &name)?;
         self.make(&mut state, &name, FileKind::File, |dir, name| {
-            Ok(toolhost_system::fs::openat(dir, name, flags, mode)?.into())
+            Ok(rustix::fs::openat(dir, name, flags, mode)?.into())
         })
     }
 
@@ -158,7 +158,7 @@ impl Overlay {
         let name = self.name(&mut state, dir, name)?;
         self.check_free(&state, &name)?;
         let made = self.make(&mut state, &name, FileKind::Dir, |dir, name| {
-            toolhost_system::fs::mkdirat(dir, name, mode)?;
+            rustix::fs::mkdirat(dir, name, mode)?;
             let found = dir.symlink_metadata(name).map_err(|_| Errno::IO)?;
             Ok(file_id(&found))
         })?;
@@ -176,7 +176,7 @@ impl Overlay {
             return Err(Errno::NOENT);
         }
         self.make(&mut state, &name, FileKind::Link, |dir, name| {
-            toolhost_system::fs::symlinkat(target, dir, name)
+            rustix::fs::symlinkat(target, dir, name)
         })
     }
 
@@ -224,7 +224,7 @@ impl Overlay {
             }
         };
         self.make(&mut state, &to, kind, |dir, name| {
-            toolhost_system::fs::linkat(&*source, &*flat, dir, name, AtFlags::empty())
+            rustix::fs::linkat(&*source, &*flat, dir, name, AtFlags::empty())
         })
     }
 
@@ -271,8 +271,8 @@ impl Overlay {
             return Err(Errno::NOTEMPTY);
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let readable = toolhost_system::fs::openat(&dir.handle, ".", flags, Mode::empty())?;
-        for entry in toolhost_system::fs::Dir::new(readable)? {
+        let readable = rustix::fs::openat(&dir.handle, ".", flags, Mode::empty())?;
+        for entry in rustix::fs::Dir::new(readable)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             let own = std::str::from_utf8(name).ok();
@@ -303,9 +303,9 @@ impl Overlay {
             let shown = state.entry(name.id, name.name);
             match shown.and_then(|entry| entry.shows.as_ref()) {
                 Some(Shown::Staged { flat, .. }) => {
-                    toolhost_system::fs::unlinkat(&**state.staging()?.dir(), &**flat, flags)?;
+                    rustix::fs::unlinkat(&**state.staging()?.dir(), &**flat, flags)?;
                 }
-                _ => toolhost_system::fs::unlinkat(name.dir, name.name, flags)?,
+                _ => rustix::fs::unlinkat(name.dir, name.name, flags)?,
             }
             state.hide(name.id, name.name, None);
             if child.metadata.is_dir() {

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::fs::OFlags;
-use toolhost_system::io::Errno;
 
 /// A file of the lower layer that a call of a transaction has open. It is opened for reading only.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Renames in the merged view. What the lower layer holds is redirected, never copied.
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Dir;
-use toolhost_system::cap::MetadataExt;
-use toolhost_system::fs::{Access, AtFlags, RenameFlags, renameat_with};
-use toolhost_system::io::Errno;
+use rustix::fs::{Access, AtFlags, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use super::lookup::Child;
 use super::names::{Name, Spot};
@@ -34,12 +34,7 @@ impl Overlay {
             check_no_cycle(&state, &from, &to)?;
             if from.id != to.id && !moved.is_staged {
                 // Its entry `..` changes when the transaction is committed.
-                toolhost_system::fs::accessat(
-                    &moved.handle,
-                    ".",
-                    Access::WRITE_OK,
-                    AtFlags::EACCESS,
-                )?;
+                rustix::fs::accessat(&moved.handle, ".", Access::WRITE_OK, AtFlags::EACCESS)?;
             }
         } else if from.has_slash || to.has_slash {
             return Err(Errno::NOTDIR);

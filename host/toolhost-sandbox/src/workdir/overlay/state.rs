@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::sync::{Arc, Weak};
 
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::io::Errno;
 
 use super::open_lower::OpenLower;
 use super::snapshot::Snapshot;

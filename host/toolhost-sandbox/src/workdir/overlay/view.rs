@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use cap_std::fs::Dir;
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::io::Errno;
 
 use super::state::State;
 use crate::accounting::call_memory::CallMemory;

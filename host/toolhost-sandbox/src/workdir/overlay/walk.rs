@@ -1,12 +1,12 @@
 //! Resolves paths in the merged view, one name after another, as the kernel does with `RESOLVE_BENEATH`.
 
 use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use cap_std::fs::{Dir, Metadata};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_system::fd::{AsFd, BorrowedFd};
-use toolhost_system::fs::{Mode, OFlags};
-use toolhost_system::io::Errno;
 
 use super::error::OverlayError;
 use super::lookup::Child;
@@ -81,8 +81,7 @@ impl Walker<'_> {
         let mut above = self.above.pop().ok_or(OverlayError::Outside)?;
         if above.handle.is_none() && !self.above.is_empty() {
             let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let opened: File =
-                toolhost_system::fs::openat(self.dir(), "..", flags, Mode::empty())?.into();
+            let opened: File = rustix::fs::openat(self.dir(), "..", flags, Mode::empty())?.into();
             // Another program has moved the directory meanwhile, maybe out of the workdir.
             if file_id(&Metadata::from_file(&opened)?) != above.id {
                 return Err(Errno::AGAIN.into());
@@ -98,7 +97,7 @@ impl Walker<'_> {
             Some(handle) => Ok(handle),
             None => {
                 let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                Ok(toolhost_system::fs::openat(self.start, ".", flags, Mode::empty())?.into())
+                Ok(rustix::fs::openat(self.start, ".", flags, Mode::empty())?.into())
             }
         }
     }

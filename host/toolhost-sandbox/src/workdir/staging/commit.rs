@@ -5,8 +5,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
-use toolhost_system::fs::{AtFlags, statat};
-use toolhost_system::io::Errno;
+use rustix::fs::{AtFlags, statat};
+use rustix::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;

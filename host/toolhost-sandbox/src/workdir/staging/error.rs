@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Most paths in an error, a record or a result: each may have 4,096 bytes, and a journal names each directory once.
 pub(super) const LISTED_MAX: usize = 1_000;
 
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 /// Paths that a message names.
 const NAMED_MAX: usize = 8;

@@ -13,9 +13,9 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use toolhost_system::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
-use toolhost_system::io::Errno;
 
 use super::plan::Plan;
 use super::plan_text::{read_plan, write_plan};

@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
+use rustix::fs::fstat;
+use rustix::io::Errno;
 use toolhost_contract::{FileId, NameChange};
-use toolhost_system::fs::fstat;
-use toolhost_system::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
+use rustix::fs::fstat;
 use serde::{Deserialize, Serialize};
-use toolhost_system::ffi::{OsStrExt, OsStringExt};
-use toolhost_system::fs::fstat;
 
 use super::tree::Left;
 use crate::platform::birth_time;

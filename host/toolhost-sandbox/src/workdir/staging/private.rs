@@ -2,12 +2,12 @@
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
+use std::os::fd::AsFd;
 
 use cap_std::fs::Dir;
-use toolhost_system::fd::AsFd;
-use toolhost_system::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, unlinkat};
-use toolhost_system::io::Errno;
-use toolhost_system::path::Arg;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::path::Arg;
 
 use crate::platform::mode;
 
@@ -32,15 +32,13 @@ pub(super) fn open_dir(parent: impl AsFd, name: impl Arg) -> Result<Dir, Errno> 
 /// Returns why an open file or directory is not private to this user, if so, with what to do.
 pub(super) fn not_private(file: impl AsFd) -> Result<Option<&'static str>, Errno> {
     let found = fstat(file)?;
-    Ok(
-        if found.st_uid != toolhost_system::process::geteuid().as_raw() {
-            Some("it belongs to another user: run `chown` on it, or use another state root")
-        } else if mode(&found) & WRITABLE != 0 {
-            Some("other users can write it: run `chmod go-w` on it")
-        } else {
-            None
-        },
-    )
+    Ok(if found.st_uid != rustix::process::geteuid().as_raw() {
+        Some("it belongs to another user: run `chown` on it, or use another state root")
+    } else if mode(&found) & WRITABLE != 0 {
+        Some("other users can write it: run `chmod go-w` on it")
+    } else {
+        None
+    })
 }
 
 /// Returns the open file of this name if it is a regular file, private to this user, and has no other name.
@@ -92,8 +90,8 @@ fn remove_dir(dir: &Dir, name: &CStr, moved: &mut u64) -> Result<(), Errno> {
         loop {
             let free = format!("removed-{moved}");
             *moved += 1;
-            let flags = toolhost_system::fs::RenameFlags::NOREPLACE;
-            match toolhost_system::fs::renameat_with(&here, &inner, dir, &free, flags) {
+            let flags = rustix::fs::RenameFlags::NOREPLACE;
+            match rustix::fs::renameat_with(&here, &inner, dir, &free, flags) {
                 Err(Errno::EXIST) => {}
                 renamed => break renamed?,
             }
@@ -110,7 +108,7 @@ pub(super) fn is_empty(dir: &Dir) -> Result<bool, Errno> {
 /// Returns the names in a directory, and which are directories.
 pub(super) fn names(dir: &Dir) -> Result<Vec<(CString, bool)>, Errno> {
     let mut names = Vec::new();
-    for entry in toolhost_system::fs::Dir::read_from(dir)? {
+    for entry in rustix::fs::Dir::read_from(dir)? {
         let entry = entry?;
         let name = entry.file_name();
         if name == c"." || name == c".." {
@@ -118,7 +116,7 @@ pub(super) fn names(dir: &Dir) -> Result<Vec<(CString, bool)>, Errno> {
         }
         let mut kind = entry.file_type();
         if kind == FileType::Unknown {
-            let found = toolhost_system::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
             kind = FileType::from_raw_mode(found.st_mode);
         }
         let is_dir = kind == FileType::Directory;

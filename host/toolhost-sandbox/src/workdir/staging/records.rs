@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use cap_std::fs::Dir;
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 use super::journal::{self, Committed, Progress};
 use super::root::StagingRoot;

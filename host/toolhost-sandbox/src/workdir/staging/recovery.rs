@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use toolhost_system::fs::fstat;
-use toolhost_system::io::Errno;
+use rustix::fs::fstat;
+use rustix::io::Errno;
 
 use super::error::{StagingError, named};
 use super::journal::{self, Committed, Journal, Progress};

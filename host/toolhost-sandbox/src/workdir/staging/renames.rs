@@ -3,13 +3,11 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
 use cap_std::fs::Dir;
-use toolhost_system::fd::{AsFd, OwnedFd};
-use toolhost_system::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, Stat, fstat, openat, renameat_with, statat,
-};
-use toolhost_system::io::Errno;
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat, fstat, openat, renameat_with, statat};
+use rustix::io::Errno;
 
 use super::stamp::{Stamp, of_stat};
 use crate::platform::{PATH_ONLY, Resolve, resolve_beneath};

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use toolhost_system::fs::{
+use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, statat,
     unlinkat,
 };
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 use super::error::StagingError;
 use super::journal::{self, Committed, Progress};
@@ -21,7 +21,7 @@ use super::private::{make_dir, names, not_private, open_dir, remove_contents};
 use super::stamp::{Stamp, of_stat};
 use super::step::{Step, reach};
 use super::turns::{CommitTurn, CommitTurns};
-use crate::platform::{HAS_EXCHANGE, mount_id};
+use crate::platform::mount_id;
 use crate::sync::lock;
 use crate::workdir::handle::MountId;
 use crate::workdir::{WorkdirHandle, file_id};
@@ -34,10 +34,6 @@ const ATTEMPTS: usize = 16;
 
 /// Longest time that a commit waits for another one to the same workdir.
 pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
-
-/// Why nothing is staged on Windows.
-const NO_EXCHANGE: &str = "this system cannot exchange two files in one step, as a commit does: set `workdir: direct` for \
-     the tool";
 
 /// `{state root}/staging`: a private directory, which no workdir may contain or lie within. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -61,20 +57,13 @@ impl StagingRoot {
     /// state root must exist.
     ///
     /// # Errors
-    /// [`StagingError`] where it cannot be made, or is not private to this user. Always on Windows, which cannot exchange
-    /// two files in one step.
+    /// [`StagingError`] where it cannot be made, or is not private to this user.
     pub fn open(state_root: &Path) -> Result<Self, StagingError> {
         let path = state_root.join("staging");
         let failed = |source: io::Error| StagingError::Io {
             path: path.clone(),
             source,
         };
-        if !HAS_EXCHANGE {
-            return Err(failed(io::Error::new(
-                io::ErrorKind::Unsupported,
-                NO_EXCHANGE,
-            )));
-        }
         let top = Dir::open_ambient_dir(state_root, ambient_authority()).map_err(failed)?;
         let dir = make_dir(&top, "staging").map_err(|errno| failed(errno.into()))?;
         if let Some(reason) = not_private(&dir).map_err(|errno| failed(errno.into()))? {
@@ -286,7 +275,7 @@ impl StagingRoot {
         dir.create_dir("one")?;
         dir.create_dir("other")?;
         let flags = RenameFlags::EXCHANGE;
-        let exchanges = match toolhost_system::fs::renameat_with(dir, "one", dir, "other", flags) {
+        let exchanges = match rustix::fs::renameat_with(dir, "one", dir, "other", flags) {
             Ok(()) => true,
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => false,
             Err(errno) => return Err(errno.into()),

@@ -1,10 +1,10 @@
 //! What a file of the workdir was like when a transaction saw it.
 
+use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Metadata;
+use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 use toolhost_contract::FileId;
-use toolhost_system::cap::MetadataExt;
-use toolhost_system::fs::{FileType, Stat};
 
 use crate::platform::{device, nanoseconds};
 use crate::workdir::file_id;

@@ -286,5 +286,5 @@ fn check_changed(site: &Site) {
 }
 
 fn failure() -> io::Error {
-    toolhost_system::io::Errno::IO.into()
+    rustix::io::Errno::IO.into()
 }

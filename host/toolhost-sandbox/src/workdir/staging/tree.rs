@@ -5,9 +5,9 @@ use std::ffi::CString;
 use std::io;
 
 use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use toolhost_system::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
-use toolhost_system::io::Errno;
 
 use super::error::LISTED_MAX;
 use super::private::{names, open_dir};

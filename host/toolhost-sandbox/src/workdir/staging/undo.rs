@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io;
 
 use cap_std::fs::Dir;
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::{CommitError, LISTED_MAX, Shortage, StagingError, UndoError};

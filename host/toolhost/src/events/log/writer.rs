@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 use toolhost_contract::Timestamp;
 use toolhost_contract::text::escape_json;
-use toolhost_system::fs::{FileExt, Mode, OFlags, PermissionsExt, permissions_of};
 
 use super::super::event::RuntimeEvent;
 
@@ -174,20 +175,14 @@ fn open(directory: &Path) -> io::Result<File> {
         | OFlags::NONBLOCK
         | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    let file = File::from(toolhost_system::fs::open(
-        directory.join(FILE_NAME),
-        flags,
-        mode,
-    )?);
+    let file = File::from(rustix::fs::open(directory.join(FILE_NAME), flags, mode)?);
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         let not_a_file = "events.jsonl is not a regular file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, not_a_file));
     }
-    if metadata.permissions().mode() & 0o077 != 0
-        && let Some(private) = permissions_of(0o600)
-    {
-        file.set_permissions(private)?;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
     }
     Ok(file)
 }

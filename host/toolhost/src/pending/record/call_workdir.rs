@@ -1,9 +1,9 @@
 //! The workdir that a pending call ran in.
 
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use toolhost_sandbox::Workdir;
-use toolhost_system::fd::AsFd;
 
 /// A workdir, by the path and the inode number that it had when the call ran. Not by its device number,
 /// which may be another one after the machine has started again.
@@ -16,7 +16,7 @@ pub(crate) struct CallWorkdir {
 impl CallWorkdir {
     /// Returns the identity of a workdir; none if it was removed.
     pub(crate) fn of(workdir: &Workdir) -> Option<Self> {
-        let stat = toolhost_system::fs::fstat(workdir.as_fd()).ok()?;
+        let stat = rustix::fs::fstat(workdir.as_fd()).ok()?;
         Some(Self {
             path: workdir.real_path()?,
             inode: stat.st_ino,

@@ -1,6 +1,7 @@
 //! Reads and writes rows of the table `pending`.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde_json::Value;
 use toolhost_contract::{
@@ -9,7 +10,6 @@ use toolhost_contract::{
 };
 use toolhost_store::rusqlite::types::Type;
 use toolhost_store::rusqlite::{self, OptionalExtension, Row, Transaction, named_params};
-use toolhost_system::ffi::{OsStrExt, OsStringExt};
 
 use super::{CallWorkdir, Handle, NewRecord, Owner, PendingCall, Record, State};
 

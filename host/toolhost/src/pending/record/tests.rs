@@ -253,7 +253,7 @@ async fn handles_outlive_the_process_that_made_them() {
 
 /// Drops records and waits until their run is over.
 fn close(records: Records, root: &Path) {
-    use toolhost_system::fs::{FlockOperation, flock};
+    use rustix::fs::{FlockOperation, flock};
     let lock = format!("runs/{}.lock", records.store.run_id());
     let lock = std::fs::File::open(root.join(lock)).unwrap();
     drop(records);

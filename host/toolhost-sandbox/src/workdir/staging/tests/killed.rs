@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use toolhost_system::process::{Signal, getpid, kill_process};
+use rustix::process::{Signal, getpid, kill_process};
 
 use super::super::step::Step;
 use super::*;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use toolhost_system::io::Errno;
+use rustix::io::Errno;
 
 use super::super::step::Step;
 use super::*;
