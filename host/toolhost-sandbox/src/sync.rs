@@ -101,13 +101,15 @@ mod tests {
         let soon = || Instant::now().checked_add(Duration::from_millis(20));
         let mut held = mutex.lock(None).unwrap();
         thread::scope(|scope| {
-            let refused = scope.spawn(|| mutex.lock(soon()).is_none());
-            assert!(refused.join().unwrap());
-            // One that waits longer gets it.
-            let waits = scope.spawn(|| *mutex.lock(None).unwrap());
+            // One without a deadline still waits after both, and gets it.
+            let patient = scope.spawn(|| *mutex.lock(None).unwrap());
+            for _ in 0..2 {
+                let refused = scope.spawn(|| mutex.lock(soon()).is_none());
+                assert!(refused.join().unwrap());
+            }
             *held = 7;
             drop(held);
-            assert_eq!(waits.join().unwrap(), 7);
+            assert_eq!(patient.join().unwrap(), 7);
         });
         // A deadline that has passed refuses nobody where the lock is free.
         assert!(mutex.lock(Some(Instant::now())).is_some());

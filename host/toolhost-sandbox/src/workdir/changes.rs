@@ -122,15 +122,19 @@ mod tests {
         let id = |inode| FileId { device: 1, inode };
         let [one, other] = [1, 2].map(|inode| Target::Size(id(inode)));
         let hangs = locks.lock([one.clone()], None).unwrap();
-        let ends = Instant::now().checked_add(Duration::from_millis(20));
-        let refused = thread::scope(|scope| {
-            let waits = scope.spawn(|| locks.lock([other.clone(), one.clone()], ends).err());
-            waits.join().unwrap()
+        let soon = || Instant::now().checked_add(Duration::from_millis(20));
+        thread::scope(|scope| {
+            // One without a deadline still waits after both.
+            let patient = scope.spawn(|| locks.lock([one.clone()], None).err());
+            for _ in 0..2 {
+                let waits = scope.spawn(|| locks.lock([other.clone(), one.clone()], soon()).err());
+                assert_eq!(waits.join().unwrap(), Some(Errno::BUSY));
+            }
+            // They have taken none of them.
+            drop(locks.lock([other.clone()], None).unwrap());
+            drop(hangs);
+            assert_eq!(patient.join().unwrap(), None);
         });
-        assert_eq!(refused, Some(Errno::BUSY));
-        // It has taken none of them.
-        drop(locks.lock([other], None).unwrap());
-        drop(hangs);
         assert!(lock(&locks.held).is_empty());
     }
 }

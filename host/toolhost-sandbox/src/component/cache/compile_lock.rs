@@ -288,15 +288,16 @@ mod tests {
     #[test]
     fn what_is_no_private_file_is_no_lock_and_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
-        let outside = tempfile::NamedTempFile::new().unwrap();
+        let outside = tempfile::tempdir().unwrap();
         let mut one = queue(dir.path(), "a", 1, HOUR);
-        symlink(outside.path(), &one.component).unwrap();
+        symlink(outside.path().join("new"), &one.component).unwrap();
         fs::write(&one.slots[0], "").unwrap();
         fs::set_permissions(&one.slots[0], fs::Permissions::from_mode(0o666)).unwrap();
         let turn = one.try_begin().unwrap();
         assert!(turn.slot.is_none() && turn.component.is_none());
         drop(turn);
         assert_eq!(names(dir.path()).len(), 2);
+        assert_eq!(names(outside.path()), [""; 0]);
         let read_only = fs::Permissions::from_mode(0o500);
         fs::set_permissions(dir.path(), read_only).unwrap();
         assert!(queue(dir.path(), "b", 1, HOUR).try_begin().is_some());

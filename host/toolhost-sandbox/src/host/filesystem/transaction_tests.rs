@@ -630,6 +630,7 @@ fn a_file_call_that_hangs_delays_others_of_its_transaction_until_their_deadline(
     let (hangs, hanging) = std::sync::mpsc::channel();
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let late = overlay.until(Some(std::time::Instant::now()));
+    let patient = overlay.until(None);
     std::thread::scope(|scope| {
         let copied = scope.spawn(move || {
             let hang = |_: u64| {
@@ -639,12 +640,16 @@ fn a_file_call_that_hangs_delays_others_of_its_transaction_until_their_deadline(
             overlay.copy_found(&found, &hang)
         });
         hanging.recv().unwrap();
+        let root = &all.root;
+        let waits = scope.spawn(move || patient.find(root, "b", OFlags::empty()).err());
         let found = late.find(&all.root, "b", OFlags::empty()).err();
         assert_eq!(found, Some(OverlayError::Errno(Errno::BUSY)));
         let made = late.create_dir(&all.root, "c", Mode::RWXU);
         assert_eq!(made, Err(Errno::BUSY));
         end.send(()).unwrap();
         assert!(copied.join().unwrap().unwrap().is_some());
+        // It waited longer than the others.
+        assert_eq!(waits.join().unwrap(), None);
     });
     assert!(late.find(&all.root, "b", OFlags::empty()).is_ok());
     let missing = late.find(&all.root, "c", OFlags::empty()).err();
