@@ -159,6 +159,10 @@ mod tests {
         assert_eq!(list(root).unwrap(), []);
         let policy = Policy::parse("workspace: shop", "p.yaml").unwrap();
         let bundle = root.join("bundle.yaml");
+        // Links in the state root are not followed.
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("kept"), [0; 5000]).unwrap();
+        let link = |path: PathBuf| std::os::unix::fs::symlink(outside.path(), path).unwrap();
         for (policy, key) in [
             (&policy, "ann"),
             (&policy, "bob"),
@@ -168,14 +172,16 @@ mod tests {
             let workspace = bundle.workspace(root, key);
             fs::create_dir_all(&workspace).unwrap();
             fs::write(workspace.join("f"), [0; 1000]).unwrap();
+            link(workspace.join("out"));
             let event = format!("{{\"type\":\"log.lost\"}}\n{{\"instanceKey\":\"{key}\"}}\n");
             fs::write(bundle.instance(root, key).join("events.jsonl"), event).unwrap();
         }
-        // A link in the state root is not followed.
-        let outside = tempfile::tempdir().unwrap();
-        fs::write(outside.path().join("kept"), "x").unwrap();
-        let shop = root.join(WORKSPACES).join("shop").join(INSTANCES);
-        std::os::unix::fs::symlink(outside.path(), shop.join("link")).unwrap();
+        link(
+            root.join(WORKSPACES)
+                .join("shop")
+                .join(INSTANCES)
+                .join("link"),
+        );
         let found = list(root).unwrap();
         let mut shown: Vec<_> = found
             .iter()
@@ -198,7 +204,6 @@ mod tests {
         );
         let is_ann = |it: &&StoredInstance| it.bundle == "shop" && it.key.as_deref() == Some("ann");
         let ann = found.iter().find(is_ann).unwrap();
-        std::os::unix::fs::symlink(outside.path(), ann.path.join("workspace/out")).unwrap();
         remove(root, ann).unwrap();
         let left = list(root).unwrap();
         assert_eq!(left.len(), 2);

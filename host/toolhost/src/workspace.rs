@@ -262,5 +262,12 @@ mod tests {
         assert!(!named(path).take_over(root).unwrap());
         assert!(!moved.join("later").exists());
         assert!(of_path.workspace(root, "user-1").join("later").exists());
+        // Nor is it moved over a link, which the operator has made to another disk.
+        let named_dir = root.join(WORKSPACES).join("shop");
+        let disk = root.join("disk");
+        fs::rename(&named_dir, &disk).unwrap();
+        std::os::unix::fs::symlink(&disk, &named_dir).unwrap();
+        assert!(!named(path).take_over(root).unwrap());
+        assert!(moved.join("old").exists());
     }
 }

@@ -184,6 +184,15 @@ fn openai_gets_items_for_every_array() {
 }
 
 #[test]
+fn openai_gets_properties_for_an_object_without_any() {
+    let object = json!({"type": "object"});
+    let mut tools = catalog(object.clone(), None).to_openai();
+    let given = tools[0]["function"]["parameters"].take();
+    assert_eq!(given, json!({"type": "object", "properties": {}}));
+    assert_eq!(self::given(object.clone()).0, object);
+}
+
+#[test]
 fn the_limits_of_each_provider_are_findings() {
     let plain = json!({"type": "object", "properties": {"a.b-c_1": {}}});
     let of = |parameters: &Value, description: &str| {
