@@ -23,6 +23,8 @@ ELSEWHERE = sys.argv[3] if len(sys.argv) > 3 else "127.0.0.1"
 lock = threading.Lock()
 # Token to scopes; code to (challenge, scopes); refresh token to scopes.
 tokens, codes, refreshes = {}, {}, {}
+# The refresh tokens that were used.
+used = []
 count = 0
 
 
@@ -231,14 +233,18 @@ class Authority(Handler):
             if scopes is None or MODE == "no-refresh":
                 self.answer(400, {"error": "invalid_grant"})
                 return
+            used.append(form["refresh_token"])
+            if MODE == "slow-renewal":
+                time.sleep(0.5)
         token, refresh = new("access"), new("refresh")
         if MODE == "odd-token":
             token = "a\u00e4b"
         tokens[token] = scopes
         refreshes[refresh] = scopes
         is_first = form["grant_type"] == "authorization_code"
-        seconds = 1 if is_first and MODE in ("expires", "no-refresh") else 3600
-        if is_first and MODE == "revoked":
+        is_short = is_first and MODE in ("expires", "no-refresh") or MODE == "fades" and len(used) == 1
+        seconds = 1 if is_short else 3600
+        if is_first and MODE in ("revoked", "slow-renewal", "fades"):
             # Listed once, and refused from then on.
             threading.Timer(1.0, lambda: tokens.pop(token, None)).start()
         answer = {"access_token": token, "token_type": "Bearer", "expires_in": seconds, "refresh_token": refresh}

@@ -401,21 +401,46 @@ async fn a_rotated_refresh_token_is_kept_while_it_cannot_be_stored_and_stored_la
 }
 
 #[tokio::test]
+async fn a_token_that_cannot_be_stored_is_not_replaced_by_the_one_before_it() {
+    let place = Place::new().await;
+    // The first token, which is stored, is revoked. The second one expires at once.
+    let servers = Servers::start(&place, "fades", "127.0.0.1");
+    let store = FullDisk {
+        files: files(&place),
+        left: Arc::new(AtomicUsize::new(1)),
+    };
+    let person = Person::default();
+    let authorization = McpAuthorization::new()
+        .authorizer(person.clone())
+        .store(store);
+    let _server = servers.connect(&place, authorization).await;
+    until("the third token is used", async || {
+        assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
+        count(&place, "authority", "POST /token") == 3
+    })
+    .await;
+    assert_eq!(person.asked(), 1);
+}
+
+#[tokio::test]
 async fn a_renewal_goes_on_when_the_call_that_needs_it_is_dropped() {
     let place = Place::new().await;
-    let servers = Servers::start(&place, "revoked", "127.0.0.1");
+    let servers = Servers::start(&place, "slow-renewal", "127.0.0.1");
     let person = Person::default();
     let authorization = McpAuthorization::new()
         .authorizer(person.clone())
         .store(files(&place));
-    let _server = servers.connect(&place, authorization).await;
+    let server = servers.connect(&place, authorization).await;
     until("a renewal has begun", async || {
-        // Whenever the call is dropped, the token that the server has made is not lost.
+        // The call is dropped before the server sends the token that it has made, and so is the connection.
         let call = place.call("srv__echo", json!({}));
         let _ = tokio::time::timeout(Duration::from_millis(5), call).await;
         count(&place, "authority", "POST /token") == 2
     })
     .await;
+    server.close().await;
+    let stored = McpAuthorization::new().store(files(&place));
+    let _server = servers.connect(&place, stored).await;
     assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
     assert_eq!(count(&place, "authority", "POST /token"), 2);
     assert_eq!(person.asked(), 1);
