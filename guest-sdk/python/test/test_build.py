@@ -79,7 +79,7 @@ class Refusals(unittest.TestCase):
         others += ["--no-binary=a", "--index-url https://a.example/simple", "a; x --no-binary=a", "a --no-binary=a"]
         others += ["a @ https://x.example/a.tar.gz", "https://x.example/a.whl", "git+https://x.example/a"]
         others += ["a\u2028b", "a\x0c-e .", "${HOME}", "a; ${X}", "a; x @ file:///b", "; x", "--hash=sha256:ab", "a;"]
-        others += ["a --hash=sha256:ab\u0660", "a --hash=sha256:abx", "a --config-settings=x"]
+        others += ["a; x\x0cevil.zip", "a --hash=sha256:ab\u0660", "a --hash=sha256:abx", "a --config-settings=x"]
         for line in others:
             self.assertIsNone(requirement_of(line), line)
         packages = ["a", "a.b==1.0", "a[b,c]>=1,<2", "a (==1.0)", "a==1.*", "a~=1.0rc1+local.1"]
@@ -117,6 +117,11 @@ class Refusals(unittest.TestCase):
                 with self.assertRaises(BuildError):
                     read_requirements(requirements)
             self.assertFalse(canary.exists())
+            # pip would fail to read this file as it is: it is given another one.
+            text = "# coding: ascii\n# \u00e4\nno-such-package-of-any-index; python_version < '3'\n"
+            requirements.write_text(text, encoding="utf-8")
+            reply = build(Path(dir, "tool.py"), TOP / "accepted.wasm", "--check")
+            self.assertTrue(reply["ok"], reply)
 
     def test_no_file_where_a_build_is_started_or_beside_the_tool_runs(self) -> None:
         with TemporaryDirectory() as dir:
