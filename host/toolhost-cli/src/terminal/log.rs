@@ -176,6 +176,8 @@ fn reasons(error: &(dyn Error + 'static)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     #[test]
@@ -185,6 +187,29 @@ mod tests {
         assert_eq!(reasons(error.as_ref()), "the host failed: the disk is full");
         let quoting = std::io::Error::other(std::io::Error::other("the disk is full"));
         assert_eq!(reasons(&quoting), "the disk is full");
+    }
+
+    /// Sends the line of each event.
+    struct Captured(mpsc::Sender<String>);
+
+    impl<S: Subscriber> Layer<S> for Captured {
+        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+            let mut record = Record::default();
+            event.record(&mut record);
+            self.0.send(record.of_host("error")).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_error_of_an_event_is_a_sentence() {
+        let (sender, lines) = mpsc::channel();
+        let subscriber = tracing_subscriber::registry().with(Captured(sender));
+        tracing::subscriber::with_default(subscriber, || {
+            let error: &(dyn Error + 'static) = &std::io::Error::other("the disk is full");
+            tracing::error!(error, "a call failed");
+        });
+        let line = lines.recv().unwrap();
+        assert_eq!(line, "error: a call failed (error=the disk is full)");
     }
 
     #[test]

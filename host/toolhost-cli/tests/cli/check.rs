@@ -376,7 +376,8 @@ fn the_policy_of_a_command_without_the_option_is_that_of_the_variable_and_no_oth
         "/nothing/policy.yaml",
         dangling.to_str().unwrap(),
         folder.to_str().unwrap(),
-        "own.yaml",
+        // It is there, and relative.
+        "../other.yaml",
     ] {
         let (ran, exists) = call("d", unusable, &[]);
         assert!(!exists, "{unusable}: {ran:?}");

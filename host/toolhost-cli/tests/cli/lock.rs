@@ -504,6 +504,20 @@ fn a_lock_binds_what_the_policy_grants_to_agents_and_to_mcp_servers() {
     setup.mode("ok");
     setup.run("lock", &[]).exits(0);
     setup.run("check", &[]).exits(0);
+    let is_refused = || {
+        let refused = setup.run("check", &[]).exits(1);
+        assert!(
+            words(&refused.stderr)
+                .contains("McpServer/srv: grants differs from the lock (new-grant)"),
+            "{refused:?}"
+        );
+    };
+    let policy = fs::read_to_string(setup.terminal.path("policy.yaml")).unwrap();
+    let more = policy.replace("[PATH]", "[PATH, HOME]");
+    setup.terminal.write("policy.yaml", more);
+    is_refused();
+    setup.terminal.write("policy.yaml", policy);
+    setup.run("check", &[]).exits(0);
     let started = setup.terminal.path("started");
     let other = format!("touch {}; exec python3", started.display());
     for file in ["policy.yaml", "bundle/goondan.yaml"] {
@@ -512,11 +526,7 @@ fn a_lock_binds_what_the_policy_grants_to_agents_and_to_mcp_servers() {
             .terminal
             .write(file, text.replace("exec python3", &other));
     }
-    let refused = setup.run("check", &[]).exits(1);
-    assert!(
-        words(&refused.stderr).contains("McpServer/srv: grants differs from the lock (new-grant)"),
-        "{refused:?}"
-    );
+    is_refused();
     assert_eq!(setup.run("list", &[]).stdout, "");
     assert!(!started.exists());
 }

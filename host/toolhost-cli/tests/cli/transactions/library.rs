@@ -118,12 +118,14 @@ struct HeldCommits {
 impl HeldCommits {
     /// Waits until a commit of this process waits for the lock.
     async fn until_one_waits(&self) {
-        eventually(|| {
-            let open = fs::read_dir("/proc/self/fd").unwrap();
-            let open = open.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
-            open.filter(|path| *path == self.path).count() > 1
-        })
-        .await;
+        eventually(|| self.waiting() > 0).await;
+    }
+
+    /// Returns how many commits of this process wait for the lock, each on a thread.
+    fn waiting(&self) -> usize {
+        let open = fs::read_dir("/proc/self/fd").unwrap();
+        let open = open.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
+        open.filter(|path| *path == self.path).count() - 1
     }
 }
 
@@ -257,8 +259,11 @@ fn commits_that_wait_for_each_other_keep_one_thread_busy() {
         let computed = async {
             held.until_one_waits().await;
             eventually(|| setup.staged() == threads + 4).await;
-            // Waits for a thread, if all of them wait for the lock.
-            setup.sandbox.compute(|| ()).await.unwrap();
+            // Meanwhile the other calls end, and wait for their turn without a thread.
+            for _ in 0..100 {
+                setup.sandbox.compute(|| ()).await.unwrap();
+            }
+            assert_eq!(held.waiting(), 1);
             assert_eq!(setup.read("f0"), None);
             drop(held);
         };
@@ -337,7 +342,7 @@ fn commits_that_wait_for_another_process_delay_neither_checks_of_arguments_nor_l
         let undos = (0..threads).map(|_| setup.instance.undo(None));
         let others = async {
             held.until_one_waits().await;
-            // As those do.
+            // They leave threads to others.
             setup.sandbox.compute(|| ()).await.unwrap();
             assert_eq!(setup.read("b"), None);
             drop(held);
