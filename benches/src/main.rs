@@ -14,7 +14,6 @@ mod measure;
 mod peers;
 mod raw;
 mod reset;
-mod spares;
 mod starts;
 mod tiers;
 mod transactions;
@@ -296,10 +295,6 @@ const FRONT_ENDS: &str = "front-ends";
 /// The argument after which only the tools of each language are measured.
 const LANGUAGES: &str = "languages";
 
-/// The argument after which only calls with spare instances are measured, beside calls without: with so
-/// many of each component as the next argument says.
-const SPARES: &str = "spares";
-
 /// The argument after which only starts are measured: of all bundles, or of those that the next one names.
 /// The one after that is a directory for their cache, which is kept.
 const STARTS: &str = "starts";
@@ -353,10 +348,6 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         languages::print(&runtime(), work.path(), after(LANGUAGES).first());
         return Ok(());
     }
-    if has(SPARES) {
-        measure_spares(&Bench::new(), after(SPARES).first());
-        return Ok(());
-    }
     if has(TIERS) {
         let work = tempfile::tempdir().unwrap();
         tiers::print(&runtime(), work.path());
@@ -373,15 +364,6 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     }
     measure_all();
     Ok(())
-}
-
-fn measure_spares(bench: &Bench, spare_instances: Option<&String>) {
-    let shared = spares::Shared {
-        runtime: &bench.runtime,
-        work: bench.work.path(),
-        engine_alone: &|| bench.runtime.block_on(bench.raw_call()),
-    };
-    spares::print(&shared, spare_instances);
 }
 
 fn measure_all() {
@@ -402,7 +384,6 @@ fn measure_all() {
     }
     front_ends::print(&bench.runtime, bench.work.path());
     languages::print(&bench.runtime, bench.work.path(), None);
-    measure_spares(&bench, None);
     reset::print(&bench.runtime, bench.work.path());
     starts::print(&bench.runtime, None, None);
     transactions::print(&bench.runtime);

@@ -43,7 +43,7 @@ fn the_page_of_error_codes_matches_the_code() {
 }
 
 /// The fields of `SandboxConfig` that the tables describe, and three that are not limits.
-const SANDBOX_FIELDS: [&str; 14] = [
+const SANDBOX_FIELDS: [&str; 12] = [
     "live_calls",
     "parked_calls",
     "share_per_free",
@@ -52,8 +52,6 @@ const SANDBOX_FIELDS: [&str; 14] = [
     "queueing",
     "memory_bytes",
     "idle_memory_bytes",
-    "spare_instances",
-    "spare_memory_bytes",
     "compile",
     "compiler",
     "cache",
@@ -95,8 +93,6 @@ fn limits() -> String {
         queueing,
         memory_bytes,
         idle_memory_bytes,
-        spare_instances,
-        spare_memory_bytes,
         compile,
         ..
     } = SandboxConfig::default();
@@ -153,16 +149,6 @@ fn limits() -> String {
                 "idle_memory_bytes",
                 mib(idle_memory_bytes),
                 "memory is returned to the kernel after each call",
-            ),
-            (
-                "spare_instances",
-                spare_instances.to_string(),
-                "no more instances of a component are made before they are called",
-            ),
-            (
-                "spare_memory_bytes",
-                mib(spare_memory_bytes),
-                "no more instances are made before they are called",
             ),
             (
                 "describing",

@@ -6,7 +6,6 @@ mod limits;
 mod listings;
 mod outcomes;
 mod page_faults;
-mod spares;
 
 use std::process::Command;
 use std::time::{Duration, Instant};

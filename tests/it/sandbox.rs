@@ -11,7 +11,6 @@ mod output;
 mod parking;
 mod polling;
 mod recording;
-mod spares;
 pub(crate) mod wat;
 
 use std::sync::Arc;

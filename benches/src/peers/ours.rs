@@ -5,32 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use toolhost::{AssistantMessage, Host, SandboxConfig, Step, ToolCall, ToolStatus};
+use toolhost::{AssistantMessage, Host, Step, ToolCall, ToolStatus};
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
 
 use super::caller::{Caller, Calls, from_tasks};
 use super::works::Work;
 use crate::measure::call;
-use crate::spares::SPARE_INSTANCES;
-
-/// How the sandbox is configured.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Settings {
-    Default,
-    /// With instances that were made before they are called.
-    SpareInstances,
-}
-
-impl Settings {
-    /// Changes the default settings.
-    fn apply(self, config: &mut SandboxConfig) {
-        match self {
-            Self::Default => {}
-            Self::SpareInstances => config.spare_instances = SPARE_INSTANCES,
-        }
-    }
-}
 
 /// A host that does all works.
 pub(super) struct Ours {
@@ -39,8 +20,8 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    pub(super) fn new(runtime: &Handle, settings: Settings) -> Self {
-        let sandbox = own_sandbox(|config| settings.apply(config));
+    pub(super) fn new(runtime: &Handle) -> Self {
+        let sandbox = own_sandbox(|_| {});
         Self {
             host: Host::builder().sandbox(sandbox).build().unwrap(),
             runtime: runtime.clone(),

@@ -1,6 +1,6 @@
 //! The table of ratios: what toolhost aims at, and what was measured.
 
-use super::rows::{BUN, BUN_SPAWNED, ENGINE, EXTISM, JAQ, OURS, SPARE, TUNED};
+use super::rows::{BUN, BUN_SPAWNED, ENGINE, EXTISM, JAQ, OURS, TUNED};
 use super::spread::Spread;
 use super::tables::{Section, faults};
 
@@ -21,17 +21,7 @@ pub(super) fn table(sections: &[Section]) -> String {
         "≤ 1.15",
         ratio("echo-32", OURS, TUNED),
     );
-    row(
-        "… with spare instances / engine alone",
-        "≤ 0.5",
-        ratio("echo-32", SPARE, ENGINE),
-    );
     row("… / Bun, one process", "≤ 0.9", ratio("echo-32", OURS, BUN));
-    row(
-        "… with spare instances / Bun, one process",
-        "≤ 0.9",
-        ratio("echo-32", SPARE, BUN),
-    );
     row(
         "Extism, a plug-in per call / toolhost",
         "≥ 20",

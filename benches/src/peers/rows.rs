@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use super::caller::Caller;
 use super::engine::EngineAlone;
 use super::extism::{Extism, Instances};
-use super::ours::{Ours, Settings};
+use super::ours::Ours;
 use super::pipe::PipeCalls;
 use super::programs::Program;
 use super::spawned::SpawnedCalls;
@@ -16,7 +16,6 @@ use crate::raw::Pool;
 
 /// The row that the others are compared with.
 pub(super) const OURS: &str = "toolhost";
-pub(super) const SPARE: &str = "toolhost, spare instances";
 pub(super) const ENGINE: &str = "engine alone";
 pub(super) const TUNED: &str = "engine alone, tuned";
 pub(super) const EXTISM: &str = "Extism, a plug-in per call";
@@ -54,20 +53,16 @@ pub(super) struct Row {
 
 /// What can do works.
 pub(super) struct Peers {
-    ours: [(&'static str, Ours); 2],
+    ours: Ours,
     engines: [(&'static str, Result<EngineAlone, String>); 2],
     extism: Result<Extism, String>,
 }
 
 impl Peers {
     pub(super) fn new(runtime: &Handle, workdir: &Path) -> Self {
-        let ours = |settings| Ours::new(runtime, settings);
         let engine = |pool| EngineAlone::new(runtime, pool);
         Self {
-            ours: [
-                (OURS, ours(Settings::Default)),
-                (SPARE, ours(Settings::SpareInstances)),
-            ],
+            ours: Ours::new(runtime),
             engines: [
                 (ENGINE, engine(Pool::small())),
                 (TUNED, engine(Pool::tuned())),
@@ -80,9 +75,7 @@ impl Peers {
     pub(super) fn rows(&self, work: &Work, workdir: &Path) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut add = |name, caller| rows.push(Row { name, caller });
-        for (name, ours) in &self.ours {
-            add(name, ours.prepare(work, workdir));
-        }
+        add(OURS, self.ours.prepare(work, workdir));
         for (name, engine) in &self.engines {
             let prepared = engine.as_ref().map_err(Clone::clone);
             add(name, prepared.map(|engine| engine.prepare(work, workdir)));

@@ -62,7 +62,7 @@ pub use oauth_app::{
 };
 pub use protected::{CASES_FOLDER, FileId, NameChange, Protected};
 pub use recording::{
-    Answer, CallDigest, Divergence, HostCall, RECORDING_VERSION, RecordedComponent, RecordedEngine,
+    Answer, Divergence, HostCall, RECORDING_VERSION, RecordedComponent, RecordedEngine,
     RecordedLimits, RecordedOperation, RecordedOutcome, Recording, RecordingEnd, ReplayEvent,
 };
 pub use redact::Redactor;

@@ -190,17 +190,6 @@ pub enum RecordingEnd {
     },
 }
 
-/// A host call in short, as it is kept of each call that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CallDigest {
-    /// The function, such as `filesystem.open-at`.
-    pub function: String,
-    /// Digest of its arguments and its answer, in hexadecimal; of long texts and lists the length and both
-    /// ends count. Calls of one release can be compared by it.
-    pub digest: String,
-}
-
 /// Where a replay differs from the recording, or one recording from another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

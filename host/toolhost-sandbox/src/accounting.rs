@@ -3,7 +3,6 @@
 pub(crate) mod call_memory;
 pub(crate) mod failed_operation;
 pub(crate) mod file_changes;
-pub(crate) mod host_calls;
 pub(crate) mod meter;
 pub(crate) mod output;
 pub(crate) mod quota;

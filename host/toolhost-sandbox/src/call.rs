@@ -8,7 +8,6 @@ pub(crate) mod linker;
 pub(crate) mod resource_limiter;
 pub(crate) mod response;
 pub(crate) mod run;
-pub(crate) mod spare;
 pub(crate) mod store;
 pub(crate) mod store_data;
 pub(crate) mod task;

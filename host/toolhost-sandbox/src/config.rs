@@ -35,17 +35,6 @@ pub struct SandboxConfig {
     /// returned to the kernel. Default 1.5 GiB. Not counted are the stacks that calls ran on: 512 KiB
     /// each at most, of at most 256.
     pub idle_memory_bytes: u64,
-    /// Spare instances: made before they are called, touched by no call. At most so many are kept ready
-    /// for each component that is called at least twice a second, while fewer calls run than there are
-    /// cores. A call that finds one need not wait until its instance is made. Default 0: none are made.
-    /// 3 are enough for a caller that calls one tool after another. Only components whose instances take
-    /// more than some ten microseconds to make gain: with others, and where other processes keep all cores
-    /// busy, calls take longer. Each spare instance takes the memory of an instance and its stack. A
-    /// component whose instances call the host while they are made has none.
-    pub spare_instances: u32,
-    /// Bytes that all spare instances hold, beside `memory_bytes`: their linear memories, tables and
-    /// stacks. It is shared as memory is. Default 256 MiB.
-    pub spare_memory_bytes: u64,
     /// Limits on components that are compiled.
     pub compile: CompileLimits,
     /// Compiles in separate processes. Default: a thread of this process compiles. It has no memory
@@ -68,8 +57,6 @@ impl Default for SandboxConfig {
             queueing: Duration::from_secs(30),
             memory_bytes: 4 << 30,
             idle_memory_bytes: 1536 << 20,
-            spare_instances: 0,
-            spare_memory_bytes: 256 << 20,
             compile: CompileLimits::default(),
             compiler: None,
             cache: None,

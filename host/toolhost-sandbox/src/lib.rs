@@ -28,7 +28,6 @@ mod workdir;
 pub use accounting::failed_operation::FailedOperation;
 pub use accounting::output::{LiveLog, LogLevel, LogRecord, LogSink};
 pub use call::invocation::{CallReport, Invocation, Operation, Outcome};
-pub use call::spare::budget::SpareCount;
 pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
 pub use component::code_origin::{CodeOrigin, PreparedCount};
 pub use component::compiler::Compiler;

@@ -13,7 +13,6 @@ use wasmtime::component::Component;
 use wasmtime::{Engine, OutOfMemory};
 
 use crate::PrepareError;
-use crate::call::spare::stock::Spares;
 use crate::component::cache::{CompileLock, CompileQueue, CompileTurn, ComponentRecord, FileStamp};
 use crate::component::code::{ComponentCode, load};
 use crate::component::code_origin::CodeOrigin;
@@ -358,8 +357,7 @@ fn link(
     digest: ComponentDigest,
 ) -> Result<Arc<ComponentCode>, PrepareError> {
     let memory = MemorySource::new(digest.id(), image, &sandbox.idle_memory);
-    let spares = sandbox.spares.as_ref().map(Spares::new);
-    let code = ComponentCode::link(&sandbox.linker, component, memory, spares);
+    let code = ComponentCode::link(&sandbox.linker, component, memory);
     code.map(Arc::new).map_err(|error| link_failed(&error))
 }
 

@@ -11,7 +11,6 @@ use wasmtime::component::Linker;
 
 use crate::accounting::quota::Quota;
 use crate::call::linker::link;
-use crate::call::spare::budget::{SpareBudget, SpareCount};
 use crate::call::store_data::CallState;
 use crate::component::cache::ComponentCache;
 use crate::component::code_origin::{PreparedCount, PreparedCounters};
@@ -52,8 +51,6 @@ pub(crate) struct SandboxInner {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<CallState>,
     pub(crate) idle_memory: Arc<IdleMemory>,
-    /// None where spare instances are turned off.
-    pub(crate) spares: Option<Arc<SpareBudget>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) executor: Executor,
     pub(crate) memory: Arc<Quota>,
@@ -92,7 +89,6 @@ impl Sandbox {
         let compile_slots = (cores / 2).max(1);
         Ok(Self(Arc::new(SandboxInner {
             idle_memory: IdleMemory::new(config.idle_memory_bytes, share),
-            spares: SpareBudget::new(&config),
             engine,
             linker,
             admission: Arc::new(admission),
@@ -238,13 +234,6 @@ impl Sandbox {
     #[must_use]
     pub fn idle_memory(&self) -> u64 {
         self.0.idle_memory.kept()
-    }
-
-    /// The spare instances: how many are ready, what they hold, and how many were made and used.
-    #[must_use]
-    pub fn spare_instances(&self) -> SpareCount {
-        let spares = self.0.spares.as_ref();
-        spares.map_or_else(SpareCount::default, |spares| spares.count())
     }
 
     /// Linear memory that running and parked calls hold, in bytes.

@@ -17,7 +17,6 @@ use crate::accounting::meter::Meter;
 use crate::call::invocation::{CallReport, CancelLog, Invocation, Operation, Outcome};
 use crate::call::response::Response;
 use crate::call::run::Request;
-use crate::call::spare::maker::make_after_call;
 use crate::call::task::CallTask;
 use crate::call::trap::out_of_memory;
 use crate::component::cache::ComponentRecord;
@@ -180,7 +179,6 @@ impl PreparedTool {
             task.run(request).await
         };
         cancel_log.disarm();
-        make_after_call(sandbox, *component, code);
         if let Some(live) = &meter.live_log {
             live.finish();
         }
@@ -319,10 +317,6 @@ fn report(
         Ok(Outcome::Failed(_)) => out_of_memory(meter),
         Ok(Outcome::Output(_) | Outcome::Pending(_)) | Err(_) => None,
     };
-    let host_calls = match &outcome {
-        Ok(Outcome::Output(_) | Outcome::Pending(_)) => Vec::new(),
-        Ok(Outcome::Failed(_)) | Err(_) => meter.host_calls.take(),
-    };
     CallReport {
         outcome,
         usage: meter.usage(queued, wall),
@@ -335,7 +329,6 @@ fn report(
         log: lock(&meter.log).take(),
         stdout: lock(&meter.stdout).text(),
         stderr: lock(&meter.stderr).text(),
-        host_calls,
         recording: None,
     }
 }

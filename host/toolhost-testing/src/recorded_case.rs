@@ -154,7 +154,7 @@ fn left_out(recording: &CallRecording) -> Vec<String> {
     };
     if !recording.can_be_replayed() {
         notes.push(
-            "the recording has digests in place of answers: add the files that the call read"
+            "the recording is a summary without host calls: add the files that the call read"
                 .to_owned(),
         );
     }

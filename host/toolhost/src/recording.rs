@@ -40,14 +40,14 @@ mod read;
 pub(crate) mod recorder;
 mod replay;
 
-pub use call_recording::{CallRecording, RecordedGrants};
+pub use call_recording::{CallRecording, Detail, RecordedGrants};
 pub use compare::{Comparison, Difference, HostCallDifference};
 pub use read::{FILE_BYTES_MAX, RecordingError};
 pub use recorder::CallRecorder;
 pub use replay::{CallReplay, CallReplayError};
 
 pub use toolhost_contract::{
-    Answer, CallDigest, Divergence, HostCall, RecordedComponent, RecordedEngine, RecordedLimits,
+    Answer, Divergence, HostCall, RecordedComponent, RecordedEngine, RecordedLimits,
     RecordedOperation, RecordedOutcome, Recording, RecordingEnd, ReplayEvent,
 };
 pub use toolhost_sandbox::{

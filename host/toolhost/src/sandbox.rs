@@ -5,5 +5,5 @@ pub use crate::inspect::{DescribeFault, Inspection, inspect};
 pub use toolhost_sandbox::{
     CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler, ComponentFacts,
     FileIo, Grants, HandlerSpec, KernelFeatures, Limits, LogLevel, PrepareError, PrepareStage,
-    PreparedCount, SandboxStartError, SpareCount,
+    PreparedCount, SandboxStartError,
 };

@@ -96,26 +96,3 @@ async fn no_call_is_lost_or_mixed_up_while_a_component_is_replaced_again_and_aga
     assert_eq!(seen.values().sum::<usize>(), 400);
     assert_eq!(seen.len(), 2, "both components served calls: {seen:?}");
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reload_drops_the_spare_instances_of_a_replaced_component() {
-    let sandbox = own_sandbox(|config| config.spare_instances = 4);
-    let host = Host::builder().sandbox(sandbox.clone()).build().unwrap();
-    let manifest = tool("t", "t", "run", "x");
-    let fixture = Fixture::load_files(host, &manifest, &[("t", "sleep_forever")]).await;
-    while sandbox.spare_instances().used < 4 {
-        let result = fixture.call("t__run", args(0.0)).await;
-        assert_eq!(result.output(), Some(&json!({"slept": 0.0})));
-    }
-    replace_component(&fixture.path("t.wasm"), "echo_raw");
-    fixture.live.reload().await.unwrap();
-    eventually("no spare instance is left", || {
-        sandbox.spare_instances().ready == 0
-    })
-    .await;
-    let used = sandbox.spare_instances().used;
-    while sandbox.spare_instances().used < used + 4 {
-        let result = fixture.call("t__run", args(0.0)).await;
-        assert_eq!(result.output(), Some(&json!({"second": true})));
-    }
-}

@@ -6,7 +6,7 @@ use plotters::style::{FontDesc, IntoFont as _, RGBColor};
 
 use crate::peers::rows::{
     BUN, BUN_SPAWNED, ENGINE, EXTISM, EXTISM_KEPT, JAQ_KEPT, NODE, NODE_SPAWNED, OURS,
-    PYTHON_SPAWNED, SPARE, TUNED,
+    PYTHON_SPAWNED, TUNED,
 };
 
 pub(super) type Drawn = Result<(), Box<dyn Error>>;
@@ -23,7 +23,6 @@ pub(super) fn font(size: u32) -> FontDesc<'static> {
 pub(super) fn colour(row: &str) -> RGBColor {
     match row {
         OURS => RGBColor(0, 114, 178),
-        SPARE => RGBColor(86, 180, 233),
         ENGINE => RGBColor(110, 110, 110),
         TUNED => RGBColor(170, 170, 170),
         EXTISM => RGBColor(213, 94, 0),

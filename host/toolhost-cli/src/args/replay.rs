@@ -43,7 +43,7 @@ clock is read. The replay ends at the first host call that differs from the reco
 If the component differs from the recorded one, a warning names both digests, and the replay goes on: a
 changed component may behave as before.
 
-A recording of a failed call that the host kept by itself (failed/*.call) has digests in place of answers,
+A recording of a failed call that the host kept by itself (failed/*.call) has no host calls,
 and cannot be replayed: make the call again with --record. It can be compared with --diff.
 
 With --step, each host call is printed. On a terminal the replay waits for Enter before it goes on; type q

@@ -38,7 +38,7 @@ async fn run(
     settings: &Settings,
 ) -> Result<Exit, Failure> {
     if !recording.can_be_replayed() {
-        return Err(Failure::of(CallReplayError::Digests).hint(
+        return Err(Failure::of(CallReplayError::NoHostCalls).hint(
             "Make the call again with `toolhost call --record FILE`, or compare with --diff.",
         ));
     }

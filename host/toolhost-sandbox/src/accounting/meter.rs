@@ -11,7 +11,6 @@ use toolhost_contract::{Denial, Usage};
 
 use crate::accounting::failed_operation::FailedOperation;
 use crate::accounting::file_changes::FileChangeBook;
-use crate::accounting::host_calls::HostCallLog;
 use crate::accounting::output::{HeadTail, LiveLog, LogBook, LogSink};
 use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
@@ -62,8 +61,6 @@ pub(crate) struct Meter {
     denials: Mutex<BTreeSet<Denial>>,
     /// The origins that answered 401 to a request with a credential of the host.
     unauthorized: Mutex<Vec<Origin>>,
-    /// The last host calls, for the report of a call that fails.
-    pub(crate) host_calls: HostCallLog,
     /// How often the guest used its files, the network or other agents.
     steps: AtomicU64,
     /// The step of the last denial.
@@ -103,7 +100,6 @@ impl Meter {
             file_changes: FileChangeBook::default(),
             denials: Mutex::new(BTreeSet::new()),
             unauthorized: Mutex::default(),
-            host_calls: HostCallLog::default(),
             steps: AtomicU64::new(0),
             denied_at: AtomicU64::new(NEVER),
             memory_refused_at: AtomicU64::new(NEVER),

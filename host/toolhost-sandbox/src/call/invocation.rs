@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use toolhost_contract::http::Origin;
-use toolhost_contract::{CallDigest, ExportName, HandlerError, Recording, ToolContext, Usage};
+use toolhost_contract::{ExportName, HandlerError, Recording, ToolContext, Usage};
 
 use crate::accounting::failed_operation::FailedOperation;
 use crate::accounting::meter::Meter;
@@ -99,8 +99,6 @@ pub struct CallReport {
     pub stdout: String,
     /// Its stderr, head and tail.
     pub stderr: String,
-    /// The last host calls, in short, if the call failed.
-    pub host_calls: Vec<CallDigest>,
     /// The recording, if [`Invocation::record`] asked for it and the call started.
     pub recording: Option<Box<Recording>>,
 }

@@ -20,7 +20,7 @@ use crate::host::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
 };
 use crate::host::bindings::{agents, filesystem, logging};
-use crate::host::filesystem::{FilesystemView, HasFilesystem, NotedFilesystem};
+use crate::host::filesystem::{FilesystemView, HasFilesystem};
 use crate::host::logging::{HasLog, LogView};
 use crate::host::random::{HasInsecureSeed, InsecureSeed};
 use crate::host::sockets_denied::{DeniedSockets, HasDeniedSockets};
@@ -83,12 +83,12 @@ fn table_of(state: &mut CallState) -> &mut ResourceTable {
     &mut state.table
 }
 
-fn filesystem_of(state: &mut CallState) -> NotedFilesystem<'_> {
+fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
     state.meter.goes_on();
-    NotedFilesystem(FilesystemView {
+    FilesystemView {
         fs: &mut state.fs,
         table: &mut state.table,
-    })
+    }
 }
 
 // Logging does not count as the last thing a call did, as error handlers log.
@@ -96,8 +96,8 @@ fn log_of(state: &mut CallState) -> LogView<'_> {
     LogView(&state.meter)
 }
 
-fn seed_of(state: &mut CallState) -> InsecureSeed<'_> {
-    InsecureSeed(&state.meter)
+fn seed_of(_: &mut CallState) -> InsecureSeed {
+    InsecureSeed
 }
 
 fn agents_of(state: &mut CallState) -> &mut Agents {

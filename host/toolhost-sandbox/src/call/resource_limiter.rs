@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use toolhost_contract::Limits;
 use wasmtime::ResourceLimiter;
 
 use crate::accounting::meter::Meter;
@@ -22,8 +21,6 @@ pub(crate) struct MemoryLimiter {
     /// The last growth of a linear memory.
     last_growth: u64,
     table_elements: u64,
-    /// Whether the host failed to grow a memory.
-    has_failed: bool,
 }
 
 impl MemoryLimiter {
@@ -35,38 +32,7 @@ impl MemoryLimiter {
             handles: 0,
             last_growth: 0,
             table_elements: 0,
-            has_failed: false,
         }
-    }
-
-    /// The limits of the call.
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.meter.limits
-    }
-
-    /// Elements of the instance's tables.
-    pub(crate) fn table_elements(&self) -> u64 {
-        self.table_elements
-    }
-
-    /// Whether an instance that was made under this limiter got all memory that it asked for.
-    pub(crate) fn allowed_all(&self) -> bool {
-        let refused = [&self.meter.memory_refused, &self.meter.pool_refused];
-        !self.has_failed && refused.iter().all(|refused| !refused.load(Relaxed))
-    }
-
-    /// Counts what an instance holds that was made under the same limits and was refused nothing. Returns
-    /// false, and counts nothing, where the memory of all calls does not allow it.
-    pub(crate) fn adopt(&mut self, instance: &Self) -> bool {
-        let held = instance.held;
-        let taken = self.all_calls.take(self.meter.component, held);
-        if taken {
-            self.held = held;
-            self.table_elements = instance.table_elements;
-            self.meter.guest_memory.fetch_add(held, Relaxed);
-            self.meter.memory_peak.fetch_max(held, Relaxed);
-        }
-        taken
     }
 
     /// What the host holds for the guest's handles, in bytes.
@@ -153,7 +119,6 @@ impl ResourceLimiter for MemoryLimiter {
         if error.is::<CannotGrow>() {
             let last = std::mem::take(&mut self.last_growth);
             self.give_back(last);
-            self.has_failed = true;
         }
         Ok(())
     }
@@ -195,6 +160,8 @@ impl ResourceLimiter for MemoryLimiter {
 #[cfg(test)]
 mod tests {
     use std::io;
+
+    use toolhost_contract::Limits;
 
     use super::*;
     use crate::accounting::call_memory::CallMemory;

@@ -45,8 +45,6 @@ impl CallTask {
         };
         let started = Instant::now();
         let queued = started - requested;
-        let spares = sandbox.spares.as_ref();
-        let _running = spares.map(|spares| spares.call_started(started));
         let deadline = self.meter.limits.deadline;
         let root = self.workdir.as_ref();
         let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
@@ -159,7 +157,7 @@ impl CallTask {
         response.map_err(|error| error.context(GuestCallContext))
     }
 
-    /// Takes a spare instance, or makes one.
+    /// Makes an instance.
     async fn instantiate(
         mut self,
         slot: &Arc<CallSlot>,
@@ -167,8 +165,7 @@ impl CallTask {
     ) -> wasmtime::Result<Instantiated> {
         let code = Arc::clone(&self.code);
         let time = RunTime::of(&self.meter.limits);
-        let mut memory =
-            MemoryLimiter::new(Arc::clone(&self.sandbox.memory), Arc::clone(&self.meter));
+        let memory = MemoryLimiter::new(Arc::clone(&self.sandbox.memory), Arc::clone(&self.meter));
         let agents = self.agents.take().zip(caller);
         let agents = agents.map(|(port, caller)| GrantedAgents {
             port,
@@ -181,18 +178,9 @@ impl CallTask {
                 return Box::pin(start::instantiate(self, memory, agents, time)).await;
             }
         }
-        let spare = match &code.spares {
-            Some(spares) => spares.take(&mut memory, time.started),
-            None => None,
-        };
         let state = self.into_state(memory, agents, time);
-        match spare {
-            Some(spare) => Ok(spare.begin(state, time)),
-            None => {
-                let store = new_store(code.pre.engine(), state, time);
-                Instantiated::new(store, &code.pre, &code.memory).await
-            }
-        }
+        let store = new_store(code.pre.engine(), state, time);
+        Instantiated::new(store, &code.pre, &code.memory).await
     }
 }
 

@@ -29,12 +29,6 @@ impl RunTime {
 pub(crate) fn new_store(engine: &Engine, state: CallState, time: RunTime) -> Store<CallState> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
-    set_limits(&mut store, time);
-    store
-}
-
-/// Sets how long the guest may run, and what it may pass to the host.
-pub(super) fn set_limits(store: &mut Store<CallState>, time: RunTime) {
     let RunTime { started, ends } = time;
     let limits = &store.data().meter.limits;
     let (hostcall_bytes, handles) = (limits.hostcall_bytes, limits.handles);
@@ -48,4 +42,5 @@ pub(super) fn set_limits(store: &mut Store<CallState>, time: RunTime) {
         }
         Ok(UpdateDeadline::Yield(1))
     });
+    store
 }

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
-use crate::call::spare::stock::Spares;
 use crate::call::store_data::CallState;
 use crate::engine::memory::source::MemorySource;
 use crate::host::bindings::{handlers, polling};
@@ -22,8 +21,6 @@ pub(crate) struct ComponentCode {
     pub(crate) polling: Option<polling::GuestIndices>,
     /// Where the memories of its instances come from.
     pub(crate) memory: Arc<MemorySource>,
-    /// None where spare instances are turned off.
-    pub(crate) spares: Option<Spares>,
     /// The same component with imports that are recorded or replayed; made when it is first needed.
     dynamic: OnceLock<Result<Arc<DynamicCode>, String>>,
 }
@@ -37,7 +34,6 @@ impl ComponentCode {
         linker: &Linker<CallState>,
         component: &Component,
         memory: Arc<MemorySource>,
-        spares: Option<Spares>,
     ) -> wasmtime::Result<Self> {
         let pre = linker.instantiate_pre(component)?;
         let found = component.get_export_index(None, POLLING);
@@ -49,7 +45,6 @@ impl ComponentCode {
             polling,
             pre,
             memory,
-            spares,
             dynamic: OnceLock::new(),
         })
     }

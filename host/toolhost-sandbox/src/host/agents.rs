@@ -15,7 +15,6 @@ use toolhost_contract::{
 use wasmtime::component::HasData;
 
 use crate::SandboxError;
-use crate::accounting::host_calls::CallHasher;
 use crate::accounting::meter::Meter;
 use crate::host::agents::port::{
     AgentEntry, AgentRequest, AgentResponse, AgentSend, AgentSpawn, AgentsFuture, AgentsPort,
@@ -114,41 +113,8 @@ impl agents::Host for Agents {
 }
 
 impl Agents {
-    /// Calls a method of the port, where one is granted, and notes whether it answered.
+    /// Calls a method of the port, where one is granted. The call is parked until the port answers.
     async fn call_port<Q: Send + 'static, T: Send + 'static>(
-        &self,
-        what: Denial,
-        arguments: Result<Q, ToolError>,
-        method: fn(&dyn AgentsPort, Q) -> AgentsFuture<T>,
-    ) -> GuestResult<T> {
-        let function = match what {
-            Denial::AgentsRequest => "agents.request",
-            Denial::AgentsSend => "agents.send",
-            Denial::AgentsSpawn => "agents.spawn",
-            Denial::AgentsList => "agents.list",
-            Denial::AgentsCatalog
-            | Denial::WriteProtected
-            | Denial::OutsideWorkdir
-            | Denial::ReadOnly
-            | Denial::HttpRequest(_)
-            | Denial::HttpNetwork { .. }
-            | Denial::NetworkDns
-            | Denial::NetworkTcp
-            | Denial::NetworkUdp => "agents.catalog",
-        };
-        let answer = self.ask_port(what, arguments, method).await;
-        let mut call = CallHasher::default();
-        match &answer {
-            Ok(Ok(_)) => call.number(0_u64),
-            Ok(Err(error)) => call.text(&error.message),
-            Err(_) => call.number(1_u64),
-        }
-        self.meter.host_calls.note(function, &call);
-        answer
-    }
-
-    /// Calls a method of the port. The call is parked until the port answers.
-    async fn ask_port<Q: Send + 'static, T: Send + 'static>(
         &self,
         what: Denial,
         arguments: Result<Q, ToolError>,

@@ -22,7 +22,6 @@ mod error;
 mod file;
 mod found;
 mod listing;
-mod noted;
 mod open;
 mod stream;
 #[cfg(test)]
@@ -34,7 +33,6 @@ mod view;
 pub(crate) use context::Filesystem;
 pub(crate) use digest::digest_changes;
 pub(crate) use error::FsError;
-pub(crate) use noted::{HasFilesystem, NotedFilesystem};
-pub(crate) use view::FilesystemView;
+pub(crate) use view::{FilesystemView, HasFilesystem};
 #[expect(unreachable_pub, reason = "the generated bindings re-export them")]
 pub use {descriptor::Descriptor, listing::Listing};

@@ -14,7 +14,7 @@ use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
 use crate::config::SandboxConfig;
 use crate::scheduler::clock::Clock;
-use crate::scheduler::epoch::{EpochGuard, EpochTicker};
+use crate::scheduler::epoch::EpochTicker;
 use crate::scheduler::queue::{Purpose, WaitQueue, WaiterId};
 use crate::sync::lock;
 
@@ -55,11 +55,6 @@ impl Admission {
             clock,
             queueing: config.queueing,
         }
-    }
-
-    /// Keeps the epoch advancing for a guest that runs without a call slot.
-    pub(crate) fn run_epoch(&self) -> EpochGuard {
-        self.epoch.start()
     }
 
     /// Calls that could start now.

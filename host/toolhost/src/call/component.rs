@@ -4,7 +4,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use toolhost_contract::{AssistantMessage, CallDigest, FileChanges, Recording, ToolError, Usage};
+use toolhost_contract::{AssistantMessage, FileChanges, Recording, ToolError, Usage};
 use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
 
 use super::access_tokens::SentToken;
@@ -68,7 +68,6 @@ pub(crate) struct EndedRun<'a> {
     of_provider: Option<Box<dyn WorkdirTransaction>>,
     record: Option<RunRecord>,
     recorded: Option<Box<Recording>>,
-    host_calls: Vec<CallDigest>,
 }
 
 impl<'a> ComponentRun<'a> {
@@ -121,7 +120,6 @@ impl<'a> ComponentRun<'a> {
         telemetry::record_run(turn, tool, &report);
         let has_answered = report.outcome.is_ok();
         let recorded = report.recording.take();
-        let host_calls = std::mem::take(&mut report.host_calls);
         if !report.unauthorized.is_empty() {
             Box::pin(access_tokens::reject(tokens, &report.unauthorized, turn)).await;
         }
@@ -142,7 +140,6 @@ impl<'a> ComponentRun<'a> {
             of_provider: directory.transaction,
             record,
             recorded,
-            host_calls,
         })
     }
 
@@ -226,7 +223,6 @@ impl EndedRun<'_> {
                     answer: &answer,
                     usage: &usage,
                     recording: self.recorded,
-                    host_calls: self.host_calls,
                 };
                 Box::pin(record.end(ended)).await
             }

@@ -7,16 +7,16 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use toolhost_contract::{
-    CallDigest, HttpCredential, Limits, RECORDING_VERSION, RecordedComponent, RecordedEngine,
-    RecordedLimits, RecordedOperation, RecordedOutcome, Recording, RecordingEnd, Redactor,
-    Timestamp, ToolContext, ToolError, ToolResult, Usage, WorkdirAccess,
+    HttpCredential, Limits, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedLimits,
+    RecordedOperation, RecordedOutcome, Recording, RecordingEnd, Redactor, Timestamp, ToolContext,
+    ToolError, ToolResult, Usage, WorkdirAccess,
 };
 use toolhost_sandbox::{ComponentFacts, Operation, RecordOptions};
 
 use super::outcome::{Answer, exit};
 use super::scope::TurnScope;
 use crate::agent::Permit;
-use crate::recording::call_recording::{CallRecording, RecordedGrants};
+use crate::recording::call_recording::{CallRecording, Detail, RecordedGrants};
 use crate::recording::kept;
 use crate::recording::recorder::CallRecorder;
 use crate::registry::RegisteredTool;
@@ -37,7 +37,6 @@ pub(super) struct Ended<'a> {
     pub(super) answer: &'a Result<Answer, ToolError>,
     pub(super) usage: &'a Usage,
     pub(super) recording: Option<Box<Recording>>,
-    pub(super) host_calls: Vec<CallDigest>,
 }
 
 impl RunRecord {
@@ -75,7 +74,7 @@ impl RunRecord {
         if let Some((recorder, whole)) = receiver {
             recorder.receive(CallRecording {
                 recording: *whole,
-                digests: None,
+                detail: Detail::Full,
                 ..short.clone()
             });
         }
@@ -86,7 +85,7 @@ impl RunRecord {
         }
     }
 
-    /// Returns the recording with the digests of the host calls.
+    /// Returns the recording without the host calls.
     fn short(self, ended: Ended<'_>) -> CallRecording {
         let redactor = &ended.turn.agent().host.redactor;
         let result = result_of(&ended);
@@ -95,7 +94,7 @@ impl RunRecord {
             recorded_at: Timestamp(SystemTime::now()).to_string(),
             grants: grants_of(&self.permit),
             result: serde_json::to_value(&result).unwrap_or_default(),
-            digests: Some(ended.host_calls),
+            detail: Detail::Summary,
             recording: Recording {
                 version: RECORDING_VERSION,
                 component: RecordedComponent {

@@ -3,7 +3,7 @@
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolhost_contract::{CallDigest, Recording, ToolName};
+use toolhost_contract::{Recording, ToolName};
 
 /// One recorded call of a component: the content of a `.call` file. Secrets are redacted in all parts of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,10 +17,20 @@ pub struct CallRecording {
     pub grants: RecordedGrants,
     /// The ToolResult, as JSON, before middleware.
     pub result: Value,
-    /// The call. If [`Self::digests`] is set, `calls` is empty.
+    /// The call.
     pub recording: Recording,
-    /// The last host calls of a failed call that was not recorded as a whole; none for one that was.
-    pub digests: Option<Vec<CallDigest>>,
+    /// Whether [`Self::recording`] has the host calls.
+    pub detail: Detail,
+}
+
+/// How much a recording has of its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Detail {
+    /// The host calls, with arguments and answers.
+    Full,
+    /// No host calls: the recording of a failed call that no recorder received.
+    Summary,
 }
 
 /// The grants of a recorded call. Variables and credentials are named, and their values are left out.
@@ -46,7 +56,7 @@ impl CallRecording {
     /// Whether it has the answers of the host calls, so that it can be replayed.
     #[must_use]
     pub fn can_be_replayed(&self) -> bool {
-        self.digests.is_none()
+        self.detail == Detail::Full
     }
 
     /// Returns the bytes of a list of bytes in an argument or an answer: of `{"bytes": BASE64}`, or of

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolhost_contract::{Answer, HostCall, JsonLimits, RecordedOperation, text};
 
-use super::call_recording::CallRecording;
+use super::call_recording::{CallRecording, Detail};
 
 /// Members of a context that differ between any two calls.
 const OF_EACH_CALL: [&str; 4] = ["turnId", "toolCallId", "traceId", "message"];
@@ -65,8 +65,7 @@ impl Comparison {
 impl CallRecording {
     /// Compares this recording with another one. Times, random numbers, usage, and ids of turns, calls and files are
     /// not compared: two equal calls do not differ.
-    /// Host calls are compared up to the first that differs; of recordings with digests, which are valid in
-    /// one process alone, their functions.
+    /// Host calls are compared up to the first that differs.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
         let mut found = Found::default();
@@ -84,20 +83,12 @@ impl CallRecording {
         }
         found.members("end", &left.end, &right.end);
         found.members("result", &outcome(&self.result), &outcome(&other.result));
-        let (host_call, not_compared) = match (&self.digests, &other.digests) {
-            (None, None) => (first_difference(&left.calls, &right.calls), None),
-            (Some(left), Some(right)) => {
-                let functions = |calls: &[toolhost_contract::CallDigest]| {
-                    let functions = calls.iter().map(|call| call.function.clone());
-                    functions.collect::<Vec<_>>()
-                };
-                let (left, right) = (functions(left), functions(right));
-                (first_function(&left, &right), None)
-            }
-            (Some(_), None) | (None, Some(_)) => {
-                let why = "one of the recordings has digests in place of the host calls";
-                (None, Some(why.to_owned()))
-            }
+        let are_recorded = self.detail == Detail::Full && other.detail == Detail::Full;
+        let (host_call, not_compared) = if are_recorded {
+            (first_difference(&left.calls, &right.calls), None)
+        } else {
+            let why = "a recording of a failed call that is a summary has no host calls";
+            (None, Some(why.to_owned()))
         };
         Comparison {
             differences: found.0,
@@ -190,11 +181,18 @@ fn first_difference(left: &[HostCall], right: &[HostCall]) -> Option<HostCallDif
             return differs("answer", json!(left.answer), json!(right.answer));
         }
     }
-    let names = |calls: &[HostCall]| {
-        let names = calls.iter().map(|call| call.function.clone());
-        names.collect::<Vec<_>>()
-    };
-    first_function(&names(left), &names(right))
+    // All that both have are alike: one of the calls ends here, or neither does.
+    let index = left.len().min(right.len());
+    let function = |calls: &[HostCall]| calls.get(index).map(|call| call.function.clone());
+    let (left, right) = (function(left), function(right));
+    let (left_json, right_json) = (json!(left), json!(right));
+    Some(HostCallDifference {
+        index: index as u64,
+        what: "end",
+        function: left.or(right)?,
+        left: left_json,
+        right: right_json,
+    })
 }
 
 /// What of a host call differs between any two equal calls of a tool.
@@ -246,24 +244,6 @@ fn without_times(answer: &Value) -> Value {
         stat.retain(|name, _| !name.ends_with("-timestamp"));
     }
     answer
-}
-
-/// Returns the first place at which the functions differ.
-fn first_function(left: &[String], right: &[String]) -> Option<HostCallDifference> {
-    let most = left.len().max(right.len());
-    let index = (0..most).find(|at| left.get(*at) != right.get(*at))?;
-    let (left, right) = (left.get(index), right.get(index));
-    let what = match (left, right) {
-        (Some(_), Some(_)) => "function",
-        (_, _) => "end",
-    };
-    Some(HostCallDifference {
-        index: index as u64,
-        what,
-        function: left.or(right).cloned().unwrap_or_default(),
-        left: json!(left),
-        right: json!(right),
-    })
 }
 
 impl std::fmt::Display for Difference {

@@ -8,7 +8,7 @@ use toolhost_contract::{
     RecordedOutcome, RecordingEnd, ToolName,
 };
 
-use super::call_recording::{CallRecording, RecordedGrants};
+use super::call_recording::{CallRecording, Detail, RecordedGrants};
 
 /// The member `format` of the first line.
 pub(super) const FORMAT: &str = "toolhost.call";
@@ -29,16 +29,6 @@ pub(super) struct HeaderLine {
     pub(super) grants: RecordedGrants,
     pub(super) limits: RecordedLimits,
     pub(super) policy_sha256: String,
-}
-
-/// How much of each host call a file has.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum Detail {
-    /// Arguments and answers.
-    Full,
-    /// Digests.
-    Digests,
 }
 
 /// A line with bytes that host calls refer to.
@@ -68,16 +58,12 @@ impl CallRecording {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut lines = Vec::new();
         let recording = &self.recording;
-        let detail = match self.digests {
-            None => Detail::Full,
-            Some(_) => Detail::Digests,
-        };
         add(
             &mut lines,
             &HeaderLine {
                 format: FORMAT.to_owned(),
                 version: RECORDING_VERSION,
-                detail,
+                detail: self.detail,
                 recorded_at: self.recorded_at.clone(),
                 tool: self.tool.clone(),
                 component: recording.component.clone(),
@@ -93,25 +79,14 @@ impl CallRecording {
             let (blob, base64) = (blob.clone(), base64.clone());
             add(&mut lines, &BlobLine { blob, base64 });
         }
-        let host_calls = match &self.digests {
-            None => {
-                for call in &recording.calls {
-                    add(&mut lines, call);
-                }
-                recording.calls.len()
-            }
-            Some(digests) => {
-                for call in digests {
-                    add(&mut lines, call);
-                }
-                digests.len()
-            }
-        };
+        for call in &recording.calls {
+            add(&mut lines, call);
+        }
         add(
             &mut lines,
             &EndLine {
                 end: recording.end,
-                host_calls: host_calls as u64,
+                host_calls: recording.calls.len() as u64,
                 outcome: recording.outcome.clone(),
                 result: self.result.clone(),
                 usage: recording.usage.clone(),

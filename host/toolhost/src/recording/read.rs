@@ -6,12 +6,10 @@ use data_encoding::{BASE64, HEXLOWER};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use toolhost_contract::{
-    CallDigest, HostCall, JsonError, JsonLimits, RECORDING_VERSION, Recording, text,
-};
+use toolhost_contract::{HostCall, JsonError, JsonLimits, RECORDING_VERSION, Recording, text};
 
-use super::call_recording::CallRecording;
-use super::file::{BlobLine, Detail, EndLine, FORMAT, HeaderLine};
+use super::call_recording::{CallRecording, Detail};
+use super::file::{BlobLine, EndLine, FORMAT, HeaderLine};
 
 /// Largest `.call` file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -122,7 +120,7 @@ impl CallRecording {
         let mut lines = Lines::new(bytes, file);
         let header = lines.header()?;
         let mut blobs = BTreeMap::new();
-        let (mut calls, mut digests) = (Vec::new(), Vec::new());
+        let mut calls = Vec::new();
         let end = loop {
             let Some(line) = lines.next()? else {
                 return Err(lines.cut());
@@ -138,11 +136,6 @@ impl CallRecording {
                     lines.check_order(calls.len(), &call)?;
                     calls.push(call);
                 }
-                Some("digest") if header.detail == Detail::Digests => {
-                    let call: CallDigest = lines.read(line)?;
-                    lines.check_count(digests.len())?;
-                    digests.push(call);
-                }
                 Some("end") => break lines.read::<EndLine>(line)?,
                 Some(_) | None => {
                     let found = text::shorten(&line.to_string(), QUOTED_MAX);
@@ -150,7 +143,7 @@ impl CallRecording {
                 }
             }
         };
-        let count = (calls.len() + digests.len()) as u64;
+        let count = calls.len() as u64;
         if end.host_calls != count {
             let problem = format!(
                 "the recording has {} host calls, but {count} lines with host calls",
@@ -180,14 +173,14 @@ impl CallRecording {
                 usage: end.usage,
                 end: end.end,
             },
-            digests: (header.detail == Detail::Digests).then_some(digests),
+            detail: header.detail,
         })
     }
 }
 
 /// The member that distinguishes a line from those of other kinds.
 fn kind_of(line: &Value) -> Option<&'static str> {
-    let kinds = ["end", "blob", "index", "digest"];
+    let kinds = ["end", "blob", "index"];
     let is_there = |kind: &&str| line.get(*kind).is_some();
     kinds.into_iter().find(is_there)
 }
@@ -280,10 +273,6 @@ impl<'a> Lines<'a> {
             let problem = format!("host call {count} is missing: {} follows", call.index);
             return Err(self.problem(problem));
         }
-        self.check_count(count)
-    }
-
-    fn check_count(&self, count: usize) -> Result<(), RecordingError> {
         if count < CALLS_MAX {
             Ok(())
         } else {

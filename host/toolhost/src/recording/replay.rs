@@ -23,9 +23,9 @@ pub struct CallReplay {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallReplayError {
-    /// The recording has digests of the host calls, and no answers.
-    #[error("the recording has digests in place of the answers of the host calls")]
-    Digests,
+    /// The recording is a [summary](crate::recording::Detail::Summary).
+    #[error("the recording is a summary without host calls")]
+    NoHostCalls,
     /// The bundle has no such tool.
     #[error("the bundle has no tool '{tool}'{}", closest.as_ref().map_or_else(String::new, |name| format!("; did you mean '{name}'?")))]
     NoTool {
@@ -51,7 +51,7 @@ impl LoadedBundle {
     /// The component may have changed since: see [`CallReplay::component_changed`].
     ///
     /// # Errors
-    /// [`CallReplayError`] if the recording has no answers, the bundle has no such tool, or the recording is
+    /// [`CallReplayError`] if the recording has no host calls, the bundle has no such tool, or the recording is
     /// invalid.
     pub async fn replay(
         &self,
@@ -59,7 +59,7 @@ impl LoadedBundle {
         options: ReplayOptions,
     ) -> Result<CallReplay, CallReplayError> {
         if !recording.can_be_replayed() {
-            return Err(CallReplayError::Digests);
+            return Err(CallReplayError::NoHostCalls);
         }
         let running = self.0.tools.begin_call();
         let running = running.ok_or(CallReplayError::Unloaded)?;

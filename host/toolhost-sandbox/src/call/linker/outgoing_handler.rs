@@ -9,7 +9,6 @@ use wasmtime_wasi_http::p2::bindings::http::types::{
     ErrorCode, FutureIncomingResponse, Host as _, OutgoingRequest, RequestOptions,
 };
 
-use crate::accounting::host_calls::CallHasher;
 use crate::call::store_data::CallState;
 
 /// The release under which the engine links the interface.
@@ -33,15 +32,7 @@ pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
                 let reason = "the host could not start a thread for HTTP".to_owned();
                 return Ok((Err(ErrorCode::InternalError(Some(reason))),));
             };
-            let mut call = CallHasher::default();
-            call.number(request.rep());
-            let sent = handle(&mut state.http(), &network, request, options)?;
-            match &sent {
-                Ok(response) => call.number(response.rep()),
-                Err(error) => call.text(&format!("{error:?}")),
-            }
-            state.meter.host_calls.note("http.handle", &call);
-            Ok((sent,))
+            Ok((handle(&mut state.http(), &network, request, options)?,))
         },
     )
 }

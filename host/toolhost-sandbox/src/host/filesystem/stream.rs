@@ -8,18 +8,9 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
 use super::file::{CHUNK, OpenFile};
-use crate::accounting::host_calls::CallHasher;
 
 fn failed(error: io::Error) -> StreamError {
     StreamError::LastOperationFailed(error.into())
-}
-
-/// Notes a host call.
-fn note(file: &OpenFile, function: &'static str, at: u64, bytes: &[u8]) {
-    let mut call = CallHasher::default();
-    call.number(at);
-    call.bytes(bytes);
-    file.budget.meter.host_calls.note(function, &call);
 }
 
 /// Reads a file, starting at a position.
@@ -39,7 +30,6 @@ impl InputStream for FileReader {
         if bytes.is_empty() {
             return Err(StreamError::Closed);
         }
-        note(&self.file, "filesystem.stream.read", self.position, &bytes);
         self.position = self.position.saturating_add(bytes.len() as u64);
         Ok(bytes.into())
     }
@@ -68,11 +58,6 @@ pub(super) struct FileWriter {
 impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.file.budget.meter.goes_on();
-        let at = match self.from {
-            WriteFrom::End => u64::MAX,
-            WriteFrom::Offset(at) => at,
-        };
-        note(&self.file, "filesystem.stream.write", at, &bytes);
         match &mut self.from {
             WriteFrom::End => self.file.append(&bytes).map_err(failed),
             WriteFrom::Offset(at) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use toolhost_contract::Denial;
-use wasmtime::component::{Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::IoError;
 
 use super::attributes::listed_type;
@@ -21,6 +21,13 @@ use crate::host::bindings::filesystem::types::{self, DirectoryEntry, ErrorCode};
 pub(crate) struct FilesystemView<'a> {
     pub(crate) fs: &'a mut Filesystem,
     pub(crate) table: &'a mut ResourceTable,
+}
+
+/// Selects the filesystem in a store.
+pub(crate) struct HasFilesystem;
+
+impl HasData for HasFilesystem {
+    type Data<'a> = FilesystemView<'a>;
 }
 
 impl preopens::Host for FilesystemView<'_> {
