@@ -10,13 +10,20 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 16] = [
+const ORDER: [(&str, &[&str]); 17] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
-    ("toolhost-sandbox", &["toolhost-contract"]),
+    ("toolhost-runtime", &[]),
+    (
+        "toolhost-sandbox",
+        &["toolhost-contract", "toolhost-runtime"],
+    ),
     ("toolhost-store", &[]),
     ("toolhost-manifest", &["toolhost-contract"]),
-    ("toolhost-agents", &["toolhost-contract", "toolhost-store"]),
+    (
+        "toolhost-agents",
+        &["toolhost-contract", "toolhost-runtime", "toolhost-store"],
+    ),
     (
         "toolhost-oauth",
         &["toolhost-contract", "toolhost-sandbox", "toolhost-store"],
@@ -37,9 +44,12 @@ const ORDER: [(&str, &[&str]); 16] = [
         ],
     ),
     ("toolhost-otel", &[]),
-    ("toolhost-mcp", &["toolhost"]),
-    ("toolhost-rpc", &["toolhost", "toolhost-features"]),
-    ("toolhost-mcp-client", &["toolhost"]),
+    ("toolhost-mcp", &["toolhost", "toolhost-runtime"]),
+    (
+        "toolhost-rpc",
+        &["toolhost", "toolhost-features", "toolhost-runtime"],
+    ),
+    ("toolhost-mcp-client", &["toolhost", "toolhost-runtime"]),
     ("toolhost-changesets", &["toolhost", "toolhost-store"]),
     (
         "toolhost-testing",
@@ -282,4 +292,28 @@ fn only_the_lease_of_the_store_learns_from_a_file_lock_whether_a_process_is_aliv
     }
     let lease = PathBuf::from("toolhost-store/src/lease.rs");
     assert_eq!(with_locks, BTreeSet::from([lease]));
+}
+
+/// Crates beneath the engine, or beside it: whoever uses them links no compiler.
+const WITHOUT_ENGINE: [&str; 5] = [
+    "toolhost-agents",
+    "toolhost-contract",
+    "toolhost-manifest",
+    "toolhost-runtime",
+    "toolhost-store",
+];
+
+#[test]
+fn no_engine_lies_beneath_the_crates_that_need_none() {
+    for package in WITHOUT_ENGINE {
+        let tree = cargo(&[
+            "tree", "--locked", "-e", "normal", "--prefix", "none", "-p", package,
+        ]);
+        for engine in ["wasmtime", "cranelift"] {
+            assert!(
+                !tree.lines().any(|line| line.starts_with(engine)),
+                "{package} depends on {engine}: {tree}"
+            );
+        }
+    }
 }

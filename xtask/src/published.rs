@@ -8,8 +8,9 @@ pub(crate) struct Published {
 }
 
 /// Crates of the host's workspace.
-pub(crate) const HOST: [Published; 12] = [
+pub(crate) const HOST: [Published; 13] = [
     published("toolhost-contract", "host/toolhost-contract"),
+    published("toolhost-runtime", "host/toolhost-runtime"),
     published("toolhost-store", "host/toolhost-store"),
     published("toolhost-manifest", "host/toolhost-manifest"),
     published("toolhost-sandbox", "host/toolhost-sandbox"),

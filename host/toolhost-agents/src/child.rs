@@ -22,9 +22,10 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use toolhost_contract::{IPC_LINE_BYTES_MAX, IpcBody, IpcMessage};
+use toolhost_runtime::lines::Lines;
 
 use super::ids::new_id;
-use super::lines::{LineWriter, Lines};
+use super::ipc_lines::{self, LineWriter};
 use super::{AgentRuntime, wire};
 
 use self::ipc_port::{Client, now};
@@ -81,7 +82,7 @@ async fn receive<R: AsyncRead + Unpin>(
         tokio::select! {
             line = lines.next() => {
                 let Some(line) = line else { return Ok(()) };
-                let message = match line.parse() {
+                let message = match ipc_lines::parse(&line) {
                     Ok(message) => message,
                     Err(why) => {
                         let line = line.excerpt(EXCERPT_BYTES);

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::SystemTime;
 
 use toolhost_contract::{AgentEvent, EventSource, Timestamp};
+use toolhost_runtime::lock;
 use toolhost_store::StoreError;
 
 use super::delivery::{Asker, Envelope, ReplyMode};
 use super::state::OrchestratorState;
-use super::sync::lock;
 use super::{AgentsError, Delivery, InstanceId, Reach, Undelivered, wire};
 
 /// Bytes of the responses that one call returns; the next call returns more.

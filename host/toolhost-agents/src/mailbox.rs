@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, oneshot};
+use toolhost_runtime::lock;
 
-use super::sync::lock;
 use super::{InstanceId, Loss, OrchestratorConfig, Undelivered};
 
 /// The mailbox of one instance: its events in the order they were accepted. The events themselves are in

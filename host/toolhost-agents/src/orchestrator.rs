@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolhost_contract::{AgentEvent, ResourceName};
+use toolhost_runtime::lock;
 use toolhost_store::{Store, StoreError};
 
 use super::delivery::{Asker, Envelope, ReplyMode};
@@ -14,7 +15,6 @@ use super::phase::Phase;
 use super::schema::SCHEMA;
 use super::setup::Start;
 use super::state::OrchestratorState;
-use super::sync::lock;
 use super::time::after;
 use super::{
     AgentSetup, AgentsClient, AgentsError, Delivery, InstanceId, OrchestratorConfig, Reach,

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use toolhost_runtime::lock;
 use toolhost_store::StoreError;
 
 use super::InstanceId;
 use super::mailbox::Entry;
 use super::phase::draining;
 use super::state::OrchestratorState;
-use super::sync::lock;
 
 /// Recovers events in intervals, until the orchestrator stops.
 pub(super) async fn run_recovery(state: Arc<OrchestratorState>) {

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolhost_contract::{AgentEvent, HandlerError, IpcMessage};
 
-use super::lines::LineWriter;
+use super::ipc_lines::LineWriter;
 use super::local_port::LocalPort;
 use super::transport::{WorkerStreams, WorkerTransport};
 use super::{Loss, Undelivered, wire};

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
+use toolhost_runtime::lock;
 
 use super::AgentsError;
-use super::sync::lock;
 
 /// The outcome of a request.
 pub(super) type Reply = Result<Value, AgentsError>;

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use toolhost_contract::{AgentEvent, EventSource, text};
+use toolhost_runtime::lock;
 
 use super::delivery::{Asker, Delivered, ReplyMode};
 use super::event_store::Settled;
 use super::ids::new_id;
 use super::reply_waiters::Reply;
 use super::state::OrchestratorState;
-use super::sync::lock;
 use super::{InstanceId, wire};
 
 /// Failures to store the end of a turn after which a requester that waits gets the answer all the same.

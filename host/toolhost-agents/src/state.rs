@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use tokio::sync::{Notify, oneshot, watch};
 use toolhost_contract::Timestamp;
+use toolhost_runtime::lock;
 use toolhost_store::Store;
 
 use super::delivery::{Envelope, ReplyMode};
@@ -13,7 +14,6 @@ use super::event_store::EventStore;
 use super::mailbox::{Entry, Mailbox, Obligation, Slot};
 use super::phase::Phase;
 use super::reply_waiters::{Reply, ReplyWaiters};
-use super::sync::lock;
 use super::tasks::Tasks;
 use super::wait_graph::WaitGraph;
 use super::{

@@ -5,8 +5,7 @@ use std::sync::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-
-use super::sync::lock;
+use toolhost_runtime::lock;
 
 /// A set of tasks. [`Tasks::end`] and [`Tasks::close`] end all of them, and no more can be started.
 #[derive(Debug)]

@@ -18,11 +18,11 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use toolhost_contract::{HandlerError, ResourceName};
+use toolhost_runtime::lock;
 
 use toolhost_store::Store;
 
 use super::schema::SCHEMA;
-use super::sync::lock;
 use super::*;
 
 type Turned = std::pin::Pin<Box<dyn Future<Output = Result<Value, HandlerError>> + Send>>;

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use super::sync::lock;
+use toolhost_runtime::lock;
+
 use super::{AgentsError, InstanceId};
 
 /// The instances that wait for an answer, and for whom. It has no circle, and no chain that is too long.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolhost_runtime::lock;
+
 use super::delivery::Envelope;
 use super::reply_waiters::Reply;
 use super::request::millis;
 use super::state::OrchestratorState;
-use super::sync::lock;
 use super::{AgentsError, Delivery, InstanceId, Undelivered};
 
 impl OrchestratorState {

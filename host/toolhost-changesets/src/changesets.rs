@@ -231,7 +231,7 @@ impl Inner {
         work: impl FnOnce(&OpenChangeset) -> T + Send + 'static,
     ) -> Result<T, ChangesetError> {
         let (host, found) = (self.bundle.current().host(), Arc::clone(found));
-        let done = host.sandbox().wait(move || work(&found)).await;
+        let done = host.sandbox().threads().wait(move || work(&found)).await;
         done.map_err(|error| ChangesetError::Host {
             reason: error.to_string(),
         })

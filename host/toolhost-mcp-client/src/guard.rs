@@ -12,8 +12,8 @@ use rmcp::model::{
 use rmcp::transport::Transport;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
-use toolhost::agents::lines::is_logged;
 use toolhost::{ResourceName, text};
+use toolhost_runtime::lines::is_logged;
 
 use crate::answer::{CallSlot, ListSlot};
 use crate::error::bounded;

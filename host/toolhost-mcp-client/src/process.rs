@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use toolhost::ResourceName;
-use toolhost::agents::lines::{Lines, is_logged};
 use toolhost::agents::{ProcessSetup, WorkerProcess};
+use toolhost_runtime::lines::{Lines, is_logged};
 
 use crate::config::StdioServer;
 

@@ -14,7 +14,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use toolhost::BoxFuture;
-use toolhost::agents::lines::Lines;
+use toolhost_runtime::lines::Lines;
 
 use crate::handler::malformed;
 use crate::incoming::{Incoming, Unreadable};

@@ -161,7 +161,7 @@ impl<'c> AsyncHttpClient<'c> for Exchange<'_> {
         Box::pin(async move {
             let time = self.egress.request_time;
             let sent = self.egress.send(self.endpoint, request);
-            let answer = match self.egress.sandbox.within(time, sent).await {
+            let answer = match self.egress.sandbox.threads().within(time, sent).await {
                 Some(answer) => answer,
                 None => {
                     let seconds = time.as_secs_f64();

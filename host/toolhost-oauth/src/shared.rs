@@ -67,7 +67,7 @@ impl Shared {
         E: From<OAuthError> + Send + 'static,
     {
         let (reply, replied) = oneshot::channel();
-        self.egress.sandbox.spawn_own(async move {
+        self.egress.sandbox.threads().spawn_own(async move {
             // The caller may have been dropped meanwhile.
             let _ = reply.send(work.await);
         });
@@ -95,6 +95,11 @@ impl Shared {
 
     /// Waits, by the sandbox's clock.
     pub(crate) async fn sleep(&self, time: Duration) {
-        let _ = self.egress.sandbox.within(time, pending::<()>()).await;
+        let _ = self
+            .egress
+            .sandbox
+            .threads()
+            .within(time, pending::<()>())
+            .await;
     }
 }

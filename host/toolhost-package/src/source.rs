@@ -218,7 +218,7 @@ impl PackageSource {
             let digest = digest.clone();
             let verify = move || signers.verify(&reference, &digest, &bundles);
             async {
-                let verified = self.sandbox.compute(verify).await;
+                let verified = self.sandbox.threads().compute(verify).await;
                 verified.map_err(|error| PullError::Host(error.to_string()))
             }
         };
@@ -282,7 +282,7 @@ impl PackageSource {
         for store in stores {
             let (store, digest, reference) = (store.clone(), digest.clone(), reference.clone());
             let read = move || read_from(&store, &digest, reference, max_bytes);
-            let read = self.sandbox.compute(read).await;
+            let read = self.sandbox.threads().compute(read).await;
             match read.map_err(|error| PullError::Host(error.to_string()))? {
                 Ok(None) => {}
                 Ok(Some(found)) => return Ok(found),
@@ -307,7 +307,7 @@ impl PackageSource {
         if let Some(cache) = self.cache.clone() {
             let kept = found.clone();
             let keep = move || kept.keep(&cache);
-            let kept = self.sandbox.compute(keep).await;
+            let kept = self.sandbox.threads().compute(keep).await;
             if let Err(error) = kept.map_err(|error| PullError::Host(error.to_string()))? {
                 tracing::warn!(%error, "a package is not kept in the cache");
             }

@@ -9,7 +9,7 @@ use tokio::io::AsyncRead;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, interval};
-use toolhost::agents::lines::{Line, Lines};
+use toolhost_runtime::lines::{Line, Lines};
 
 use crate::error::{RpcError, RpcErrorCode};
 use crate::in_flight::InFlight;

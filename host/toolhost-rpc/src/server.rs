@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use toolhost::agents::lines::{LineMemory, Lines};
+use toolhost_runtime::lines::{LineMemory, Lines};
 
 use crate::answers::Answers;
 use crate::config::RpcConfig;

@@ -5,4 +5,3 @@ pub(crate) mod failed_operation;
 pub(crate) mod file_changes;
 pub(crate) mod meter;
 pub(crate) mod output;
-pub(crate) mod quota;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toolhost_contract::{ExportName, JsonError};
+use toolhost_runtime::TaskError;
 
 /// Why a call has no outcome of its own.
 #[derive(Debug, thiserror::Error)]
@@ -242,4 +243,15 @@ pub enum CacheError {
     /// The key is invalid.
     #[error("{} is not a key of 32 bytes; delete it to make a new one", .0.display())]
     BadKey(PathBuf),
+}
+
+impl From<TaskError> for SandboxError {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::NoThread => Self::Busy {
+                reason: "the system has no thread for it",
+            },
+            TaskError::Panicked => Self::HostPanic,
+        }
+    }
 }

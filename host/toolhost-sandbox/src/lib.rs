@@ -10,7 +10,6 @@
 mod accounting;
 mod call;
 mod component;
-mod component_id;
 mod config;
 mod engine;
 mod error;
@@ -21,7 +20,6 @@ mod prepare;
 mod recording;
 mod sandbox;
 mod scheduler;
-mod sync;
 mod tool;
 mod workdir;
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use toolhost_runtime::spawn_blocking;
 use wasmtime::component::Component;
 use wasmtime::{Engine, OutOfMemory};
 
@@ -23,7 +24,6 @@ use crate::component::inspect::{InspectionRules, check_function_cost, read};
 use crate::engine::memory::image::{Image, InitialData};
 use crate::engine::memory::source::MemorySource;
 use crate::sandbox::{Sandbox, SandboxInner};
-use crate::scheduler::blocking::spawn_blocking;
 use crate::tool::PreparedTool;
 use describe::{describe, reason};
 
@@ -168,7 +168,7 @@ impl Sandbox {
             if wait == LOOK_AGAIN.0 {
                 on_stage(PrepareStage::Waiting);
             }
-            self.within(wait, pending::<()>()).await;
+            self.threads().within(wait, pending::<()>()).await;
             wait = (wait * 2).min(LOOK_AGAIN.1);
         }
     }
@@ -185,7 +185,7 @@ impl Sandbox {
     /// Waits while this process compiles other components.
     async fn compile_permit(&self, time: Duration) -> Result<OwnedSemaphorePermit, PrepareError> {
         let permit = Arc::clone(&self.0.compiling).acquire_owned();
-        let permit = self.within(time, permit).await;
+        let permit = self.threads().within(time, permit).await;
         let too_long = PrepareError::WaitedTooLong { limit: MAX_WAIT };
         permit.ok_or(too_long)?.map_err(host_failed)
     }
@@ -243,7 +243,7 @@ impl Sandbox {
                 lock: turn.and_then(CompileTurn::leave_slot),
             })
         };
-        let compiled = self.within(timeout, self.on_thread(work)).await;
+        let compiled = self.threads().within(timeout, self.on_thread(work)).await;
         compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?
     }
 
@@ -252,7 +252,7 @@ impl Sandbox {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PrepareError> {
-        let done = spawn_blocking(&self.0.executor.threads, work).map_err(host_failed)?;
+        let done = spawn_blocking(self.0.threads.handle(), work).map_err(host_failed)?;
         done.await.map_err(host_failed)
     }
 

@@ -2,29 +2,25 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use toolhost_runtime::{ComponentId, Quota, Threads};
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
-use crate::accounting::quota::Quota;
 use crate::call::linker::link;
 use crate::call::store_data::CallState;
 use crate::component::cache::ComponentCache;
 use crate::component::code_origin::{PreparedCount, PreparedCounters};
 use crate::component::limits::CompileLimits;
-use crate::component_id::ComponentId;
 use crate::config::SandboxConfig;
 use crate::engine;
 use crate::engine::memory::IdleMemory;
 use crate::host::http::{HttpClient, Network};
 use crate::scheduler::admission::{Admission, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
-use crate::scheduler::executor::Executor;
 use crate::workdir::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
-use crate::{HttpGrant, Limits, SandboxError, SandboxStartError};
+use crate::{HttpGrant, Limits, SandboxStartError};
 
 /// The engine and everything calls share. One per process; every clone is the same sandbox.
 ///
@@ -52,7 +48,7 @@ pub(crate) struct SandboxInner {
     pub(crate) linker: Linker<CallState>,
     pub(crate) idle_memory: Arc<IdleMemory>,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) executor: Executor,
+    pub(crate) threads: Threads,
     pub(crate) memory: Arc<Quota>,
     pub(crate) open_files: Arc<Quota>,
     pub(crate) compiling: Arc<Semaphore>,
@@ -82,8 +78,8 @@ impl Sandbox {
         let cache = cache.transpose()?;
         let network = Arc::new(Network::new(&config.http, share)?);
         let memory = Arc::new(Quota::new(config.memory_bytes, share));
-        let executor = Executor::start(slots).map_err(SandboxStartError::Thread)?;
-        let clock = executor.clock.clone();
+        let threads = Threads::start(slots).map_err(SandboxStartError::Thread)?;
+        let clock = threads.clock().clone();
         let admission = Admission::new(&config, Arc::clone(&memory), epoch, clock);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let compile_slots = (cores / 2).max(1);
@@ -92,7 +88,7 @@ impl Sandbox {
             engine,
             linker,
             admission: Arc::new(admission),
-            executor,
+            threads,
             memory,
             open_files: Arc::new(Quota::open_files(share)),
             compiling: Arc::new(Semaphore::new(compile_slots)),
@@ -138,50 +134,10 @@ impl Sandbox {
         HttpClient::new(owner, grant, limits, network, files)
     }
 
-    /// Awaits a future of the host for at most this time, by the sandbox's clock: the caller's runtime
-    /// needs no timer. Returns none and drops the future where it takes longer.
-    pub async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
-        self.0.executor.clock.within(time, future).await
-    }
-
-    /// Runs a future of the host in the background: on the caller's runtime, or else on the sandbox's
-    /// threads.
-    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
-        match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(future)),
-            Err(_) => self.spawn_own(future),
-        }
-    }
-
-    /// Runs a future of the host on the sandbox's threads, which outlive the caller's runtime.
-    pub fn spawn_own(&self, future: impl Future<Output = ()> + Send + 'static) {
-        drop(self.0.executor.threads.spawn(future));
-    }
-
-    /// Runs a long computation on a thread of the sandbox's own, as many at once as there are cores. If
-    /// the future is dropped before the computation begins, it never does.
-    ///
-    /// # Errors
-    /// [`SandboxError::HostPanic`] where it panicked; [`SandboxError::Busy`] where the system has no
-    /// thread.
-    pub async fn compute<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, SandboxError> {
-        self.0.executor.compute(work).await
-    }
-
-    /// Runs work that waits, for files or for locks of other processes, on a thread of the sandbox's own: 32
-    /// at once, which delay no [computation](Self::compute). If the future is dropped before the work begins, it
-    /// never does.
-    ///
-    /// # Errors
-    /// Those of [`compute`](Self::compute).
-    pub async fn wait<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, SandboxError> {
-        self.0.executor.wait(work).await
+    /// The threads that run guests, for work of the host.
+    #[must_use]
+    pub fn threads(&self) -> &Threads {
+        &self.0.threads
     }
 
     /// The cache of compiled components. None where none is configured.

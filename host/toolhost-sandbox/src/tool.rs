@@ -11,6 +11,7 @@ use toolhost_contract::{
     HandlerSpec, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedOutcome, Recording,
     RecordingEnd,
 };
+use toolhost_runtime::{ComponentId, lock};
 
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
@@ -23,7 +24,6 @@ use crate::component::cache::ComponentRecord;
 use crate::component::code::ComponentCode;
 use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;
-use crate::component_id::ComponentId;
 use crate::recording::call_imports::CallImports;
 use crate::recording::dynamic::DynamicCode;
 use crate::recording::forward::ForwarderCode;
@@ -35,7 +35,6 @@ use crate::recording::player::Player;
 use crate::recording::replay::{self, Replay};
 use crate::recording::tape::Tape;
 use crate::sandbox::SandboxInner;
-use crate::sync::lock;
 
 /// A component that can be called. Cheap to clone; calls share nothing but compiled code.
 ///
@@ -262,7 +261,7 @@ impl PreparedTool {
             let forwarder = dynamic.forwarder(linker, component, idle)?;
             Ok((dynamic, forwarder))
         };
-        let linked: Result<_, String> = self.0.sandbox.executor.compute(link).await?;
+        let linked: Result<_, String> = self.0.sandbox.threads.compute(link).await?;
         linked.map_err(|reason| {
             let reason = format!("calls of this component cannot be recorded: {reason}");
             SandboxError::Host(wasmtime::Error::msg(reason))
@@ -290,9 +289,10 @@ impl PreparedTool {
         let dynamic = self
             .0
             .sandbox
-            .executor
+            .threads
             .compute(move || code.dynamic())
-            .await?;
+            .await
+            .map_err(SandboxError::from)?;
         let dynamic = dynamic.map_err(ReplayError::Unsupported)?;
         let player = Player::new(&recording, &progress, options.on_call);
         let open_files = Arc::clone(&self.0.sandbox.open_files);

@@ -257,7 +257,9 @@ impl HostBuilder {
         let (expiry, locale) = (self.pending_expiry.unwrap_or(EXPIRY), policy.locale());
         let events = EventBus::new(self.events);
         if let Some(oauth) = &self.oauth {
-            sandbox.spawn_own(events.forward_grants(oauth.granted()));
+            sandbox
+                .threads()
+                .spawn_own(events.forward_grants(oauth.granted()));
         }
         let pending = PendingCalls::new(sandbox.clone(), root, expiry, locale);
         Ok(Host(Arc::new(HostInner {

@@ -26,12 +26,12 @@ pub struct Inspection {
 pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, PrepareError> {
     let reader = sandbox.clone();
     let read = move || reader.read_facts(&bytes).map(|facts| (facts, bytes));
-    let read = sandbox.compute(read).await;
+    let read = sandbox.threads().compute(read).await;
     let (facts, bytes) = read.map_err(|error| PrepareError::Host(error.to_string()))??;
     let handlers = sandbox.prepare(bytes).await;
     let handlers = handlers.map(|(tool, _)| tool.handlers().to_vec());
     let described = handlers.as_ref().map_or_else(|_| Vec::new(), Clone::clone);
-    let faults = sandbox.compute(move || faults(&described)).await;
+    let faults = sandbox.threads().compute(move || faults(&described)).await;
     Ok(Inspection {
         import_descriptions: describe_imports(&facts.imports),
         faults: faults.map_err(|error| PrepareError::Host(error.to_string()))?,

@@ -128,15 +128,18 @@ async fn load(
     needed: Needed<'_>,
 ) -> Result<LoadedBundle, LoadError> {
     let path = source.to_owned();
-    let open = host.sandbox.compute(move || Bundle::open_with(&path, view));
-    let open = open.await.map_err(|error| failed(source, error))??;
+    let open = host
+        .sandbox
+        .threads()
+        .compute(move || Bundle::open_with(&path, view));
+    let open = open.await.map_err(|error| failed(source, error.into()))??;
     let open = Arc::new(open);
     let earlier = previous.as_ref().map(|bundle| component::of(&bundle.0));
     let components = prepare_all(host, &open, &earlier.unwrap_or_default(), needed).await;
     let (host_of_bundle, path) = (Arc::clone(host), source.to_owned());
     let assemble = move || assemble(&host_of_bundle, &open, components, path, previous.as_ref());
-    let assembled = host.sandbox.compute(assemble).await;
-    assembled.map_err(|error| failed(source, error))?
+    let assembled = host.sandbox.threads().compute(assemble).await;
+    assembled.map_err(|error| failed(source, error.into()))?
 }
 
 /// The sandbox had no thread, or reading the bundle panicked.

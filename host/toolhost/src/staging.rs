@@ -21,7 +21,11 @@ impl Host {
             return Ok(Vec::new());
         };
         let workdir = workdir.clone();
-        let listed = self.0.sandbox.wait(move || staging.undo_records(&workdir));
+        let listed = self
+            .0
+            .sandbox
+            .threads()
+            .wait(move || staging.undo_records(&workdir));
         let listed = listed.await.map_err(failed)?;
         listed.map_err(failed)
     }
@@ -38,6 +42,7 @@ impl Host {
         let undone = self
             .0
             .sandbox
+            .threads()
             .wait(move || staging.undo(&workdir, id.as_deref()));
         undone.await.map_err(failed)?
     }

@@ -170,7 +170,10 @@ fn states(files: impl IntoIterator<Item = PathBuf>) -> Files {
 }
 
 async fn pause(sandbox: &Sandbox, time: Duration) {
-    let _elapsed = sandbox.within(time, std::future::pending::<()>()).await;
+    let _elapsed = sandbox
+        .threads()
+        .within(time, std::future::pending::<()>())
+        .await;
 }
 
 /// Runs file calls on a thread that may hang, such as on a network file system.
@@ -179,7 +182,7 @@ async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (send, done) = oneshot::channel();
-    sandbox.spawn_own(async move {
+    sandbox.threads().spawn_own(async move {
         // The receiver may have been dropped.
         let _is_received = send.send(tokio::task::spawn_blocking(work).await).is_ok();
     });

@@ -184,7 +184,9 @@ fn layers_of_an_open_turn_need_no_runtime() {
         let turn = instance(&test_host).open_turn("turn-1").await.unwrap();
         messages.send(Message::Answer("one")).await.unwrap();
         let sandbox = test_host.host.sandbox();
-        let answer = sandbox.within(Duration::from_secs(20), answers.recv());
+        let answer = sandbox
+            .threads()
+            .within(Duration::from_secs(20), answers.recv());
         assert_eq!(answer.await.flatten().as_deref(), Some("one"));
         let closed = turn.close("turn").await.unwrap();
         assert_eq!(closed, json!({"closed": "turn"}));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost_tests::test_host::{open_step, tool_call, tool_call_of};
 use toolhost_tests::eventually;
+use toolhost_tests::test_host::{open_step, tool_call, tool_call_of};
 
 use super::{Fixture, builder, replace_component, tool};
 

@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolhost_contract::{AgentEvent, EventSource, IpcMessage, JsonObject, ReplyTo, Timestamp};
+use toolhost_runtime::lock;
 
 use crate::client::Port;
 use crate::ids::new_id;
-use crate::lines::LineWriter;
+use crate::ipc_lines::LineWriter;
 use crate::reply_waiters::ReplyWaiters;
 use crate::request::{DEFAULT_TIMEOUT, millis};
-use crate::sync::lock;
 use crate::{AgentsError, Undelivered, wire};
 
 /// How much longer this process waits for an answer than the orchestrator.

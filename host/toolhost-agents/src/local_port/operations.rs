@@ -6,12 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolhost_contract::{AgentEvent, EventSource};
+use toolhost_runtime::lock;
 
 use super::super::client::Port;
 use super::super::delivery::ReplyMode;
 use super::super::ids::new_id;
 use super::super::mailbox::Mailbox;
-use super::super::sync::lock;
 use super::super::{
     AgentInfo, AgentsError, InstanceId, InstanceInfo, InstanceState, Spawned, Undelivered, wire,
 };

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use toolhost_contract::{AgentEvent, HandlerError, IpcBody};
+use toolhost_runtime::lock;
 
-use crate::lines::LineWriter;
+use crate::ipc_lines::LineWriter;
 use crate::local_port::LocalPort;
 use crate::request::millis;
-use crate::sync::lock;
 use crate::{InstanceId, Loss, wire};
 
 /// The result of a turn, as the worker reports it.

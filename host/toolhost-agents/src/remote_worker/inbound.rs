@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use toolhost_contract::{AgentEvent, Delegation, IpcBody, IpcMessage, RESPONSE_TYPE};
+use toolhost_runtime::lines::{Line, is_logged};
 
 use crate::client::Port;
 use crate::delivery::ReplyMode;
 use crate::ids::new_id;
-use crate::lines::{Line, is_logged};
+use crate::ipc_lines;
 use crate::request::DEFAULT_TIMEOUT;
 use crate::{AgentsError, Undelivered, wire};
 
@@ -54,9 +55,8 @@ impl Inbound {
     }
 
     pub(super) fn receive(&mut self, line: &Line) {
-        let handled = line
-            .parse()
-            .and_then(|message| self.handle(message).map_err(str::to_owned));
+        let handled =
+            ipc_lines::parse(line).and_then(|message| self.handle(message).map_err(str::to_owned));
         if let Err(why) = handled {
             self.ignore(&why, line);
         }

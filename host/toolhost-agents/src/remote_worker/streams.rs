@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::io::AsyncRead;
 use tokio::time::Instant;
 use toolhost_contract::IPC_LINE_BYTES_MAX;
+use toolhost_runtime::lines::{Lines, is_logged};
 
 use crate::WorkerProcess;
-use crate::lines::{Lines, is_logged};
 
 use super::connection::{Connection, WorkerEnd};
 use super::inbound::Inbound;

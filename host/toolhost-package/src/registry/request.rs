@@ -243,8 +243,8 @@ impl Registry {
         );
         let sandbox = &self.0.exchange.sandbox;
         // It may run a program.
-        let find = sandbox.wait(move || credentials.find(&registry));
-        let found = match sandbox.within(CREDENTIALS_TIME, find).await {
+        let find = sandbox.threads().wait(move || credentials.find(&registry));
+        let found = match sandbox.threads().within(CREDENTIALS_TIME, find).await {
             Some(found) => found.unwrap_or_else(|error| Err(error.to_string())),
             None => Err(format!("no answer within {} s", CREDENTIALS_TIME.as_secs())),
         };

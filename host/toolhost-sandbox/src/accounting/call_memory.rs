@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use toolhost_runtime::Quota;
+
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::Quota;
 
 /// What counts the memory of one call: its own limit, and that of all calls.
 #[derive(Debug, Clone)]

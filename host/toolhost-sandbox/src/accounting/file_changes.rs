@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use toolhost_contract::{FileChange, FileChangeKind, FileChanges, FileDigest};
-
-use crate::sync::lock;
+use toolhost_runtime::lock;
 
 /// Maximum number of files in the list of a call.
 pub(crate) const FILES_MAX: usize = 1_000;

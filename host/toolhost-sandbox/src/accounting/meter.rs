@@ -8,13 +8,11 @@ use std::time::Duration;
 
 use toolhost_contract::http::Origin;
 use toolhost_contract::{Denial, Usage};
+use toolhost_runtime::{ComponentId, Quota, lock};
 
 use crate::accounting::failed_operation::FailedOperation;
 use crate::accounting::file_changes::FileChangeBook;
 use crate::accounting::output::{HeadTail, LiveLog, LogBook, LogSink};
-use crate::accounting::quota::Quota;
-use crate::component_id::ComponentId;
-use crate::sync::lock;
 use crate::{DiskLimit, Limits};
 
 /// Most denials that are kept: a guest can cause any number.

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use toolhost_runtime::Quota;
 use wasmtime::ResourceLimiter;
 
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::Quota;
 use crate::engine::memory::creator::CannotGrow;
 use crate::engine::settings::{INSTANCES, MEMORIES, TABLES};
 
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
     use crate::accounting::call_memory::CallMemory;
-    use crate::component_id::ComponentId;
+    use toolhost_runtime::ComponentId;
 
     fn limiter(memory_bytes: u64) -> (MemoryLimiter, Arc<Quota>) {
         let all = Arc::new(Quota::new(1 << 30, 3));

@@ -48,7 +48,7 @@ impl CallTask {
         let deadline = self.meter.limits.deadline;
         let root = self.workdir.as_ref();
         let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
-        let executor = &sandbox.executor;
+        let threads = &sandbox.threads;
         let component = self.component;
         if file_io == FileIo::Offload && !sandbox.admission.may_hang(component) {
             let reason = "too many file calls of this tool, or of all tools, hang";
@@ -57,19 +57,19 @@ impl CallTask {
         let slot = Arc::new(slot);
         let weak = Arc::downgrade(&slot);
         // Taken here, as the call may move to another runtime.
-        let caller = || Handle::try_current().unwrap_or_else(|_| executor.threads.clone());
+        let caller = || Handle::try_current().unwrap_or_else(|_| threads.handle().clone());
         let caller = self.agents.is_some().then(caller);
         let call = Box::pin(self.run_in_slot(request, slot, caller));
-        let call = executor.clock.drive(call);
+        let call = threads.clock().drive(call);
         let response = match file_io {
-            FileIo::Inline => run_migrating(call, &executor.run_queue, component).await,
+            FileIo::Inline => run_migrating(call, threads.run_queue(), component).await,
             FileIo::Offload => {
                 let thread = OwnThread {
                     component,
                     deadline,
                     slot: weak,
                 };
-                thread.run(call, executor).await
+                thread.run(call, threads).await
             }
         };
         (response, queued, started.elapsed())
@@ -83,7 +83,7 @@ impl CallTask {
     ) -> Result<Response, SandboxError> {
         let deadline = self.meter.limits.deadline;
         let meter = Arc::clone(&self.meter);
-        let clock = self.sandbox.executor.clock.clone();
+        let clock = self.sandbox.threads.clock().clone();
         let workdir = self
             .workdir
             .as_ref()

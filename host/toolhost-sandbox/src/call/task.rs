@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use toolhost_runtime::ComponentId;
+
 use crate::accounting::meter::Meter;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::store::RunTime;
 use crate::call::store_data::CallState;
 use crate::component::code::ComponentCode;
-use crate::component_id::ComponentId;
 use crate::host::agents::port::AgentsPort;
 use crate::host::agents::{Agents, GrantedAgents};
 use crate::host::filesystem::Filesystem;
@@ -66,7 +67,7 @@ impl CallTask {
             self.protected,
             Arc::clone(&meter),
             &sandbox.memory,
-            sandbox.executor.blocking.clone(),
+            sandbox.threads.blocking().clone(),
             ends,
         );
         let agents = Agents {

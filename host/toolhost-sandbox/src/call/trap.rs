@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::Utf8Error;
 use std::sync::atomic::Ordering::Relaxed;
 
+use toolhost_runtime::lock;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::I32Exit;
 
@@ -12,7 +13,6 @@ use crate::SandboxError;
 use crate::accounting::meter::Meter;
 use crate::accounting::output::printable;
 use crate::call::crash_words::{crash_words, go_words, last_words};
-use crate::sync::lock;
 
 /// Longest reason taken from a guest's stderr, in bytes.
 const REASON_MAX: usize = 4 << 10;
@@ -187,8 +187,8 @@ mod tests {
 
     use super::*;
     use crate::Limits;
-    use crate::accounting::quota::Quota;
-    use crate::component_id::ComponentId;
+    use toolhost_runtime::ComponentId;
+    use toolhost_runtime::Quota;
 
     fn meter() -> Meter {
         let files = Arc::new(Quota::new(1, 3));

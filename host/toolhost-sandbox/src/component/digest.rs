@@ -1,7 +1,8 @@
 //! The digest by which the code of a component is found again.
 
+use toolhost_runtime::ComponentId;
+
 use crate::component::tree_hash::hash;
-use crate::component_id::ComponentId;
 
 /// BLAKE3 of a component's bytes. Code is used for a component only if both have the same digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

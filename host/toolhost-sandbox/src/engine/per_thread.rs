@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::sync::lock;
+use toolhost_runtime::lock;
 
 /// Parts of a stock. Threads beyond this number share them.
 const PARTS: usize = 8;

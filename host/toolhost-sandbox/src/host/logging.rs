@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use toolhost_runtime::lock;
 use wasmtime::component::HasData;
 
 use crate::accounting::meter::Meter;
 use crate::accounting::output::LogLevel;
 use crate::host::bindings::logging;
-use crate::sync::lock;
 
 /// Selects the log in a store.
 pub(crate) struct HasLog;

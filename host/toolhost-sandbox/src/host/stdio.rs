@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use toolhost_runtime::lock;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::accounting::meter::Meter;
 use crate::accounting::output::Stream;
-use crate::sync::lock;
 
 /// Accepts any number of bytes, of which it keeps the head and the tail.
 #[derive(Clone)]

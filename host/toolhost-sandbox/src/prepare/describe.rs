@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use toolhost_contract::{ExportName, HandlerSpec};
+use toolhost_runtime::ComponentId;
 
 use crate::accounting::output::printable;
 use crate::call::response::Response;
@@ -11,7 +12,6 @@ use crate::call::run::Request;
 use crate::call::task::CallTask;
 use crate::call::trap::ExportDiffers;
 use crate::component::code::ComponentCode;
-use crate::component_id::ComponentId;
 use crate::host::bindings::handlers;
 use crate::sandbox::SandboxInner;
 use crate::{Limits, PrepareError, SandboxError};

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use toolhost_runtime::ComponentId;
 use wasmtime::component::{Component, InstancePre, Linker, ResourceAny, ResourceType, Val};
 use wasmtime::{Engine, StoreContextMut};
 
 use crate::call::store_data::CallState;
-use crate::component_id::ComponentId;
 use crate::engine::memory::IdleMemory;
 use crate::recording::forward::{Forward, ForwarderCode};
 use crate::recording::imports::{ImportedFunction, Imports};

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use toolhost_runtime::{ComponentId, Quota};
 use wasmtime::component::{
     Component, ComponentExportIndex, Instance, InstancePre, Linker, ResourceAny, ResourceDynamic,
     ResourceType, Val,
 };
 use wasmtime::{Engine, ResourceLimiter, Store, StoreContextMut};
 
-use crate::accounting::quota::Quota;
 use crate::call::store_data::CallState;
-use crate::component_id::ComponentId;
 use crate::engine::memory::IdleMemory;
 use crate::engine::memory::creator::with_memories;
 use crate::engine::memory::source::MemorySource;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use toolhost_contract::{
     Answer, Divergence, HostCall, RecordedOutcome, Recording, RecordingEnd, Redactor, ReplayEvent,
 };
+use toolhost_runtime::lock;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{ResourceDynamic, Val};
 
@@ -14,7 +15,6 @@ use crate::recording::imports::{ImportedFunction, Imports};
 use crate::recording::options::{ReplayObserver, ReplayStep};
 use crate::recording::outcome::was_stopped_from_outside;
 use crate::recording::values::{Encoder, decode, dropped};
-use crate::sync::lock;
 
 /// How far a replay went. It outlives the store.
 #[derive(Default)]

@@ -4,12 +4,12 @@ use std::env::consts::ARCH;
 use std::sync::{Arc, Mutex};
 
 use toolhost_contract::{RECORDING_VERSION, Recording, RecordingEnd, Redactor};
+use toolhost_runtime::lock;
 
 use crate::call::invocation::{Invocation, Outcome};
 use crate::recording::options::{ReplayEnd, ReplayError, ReplayReport};
 use crate::recording::outcome::{self, ended_alike, invalid, limits, recorded};
 use crate::recording::player::{Progress, Stop, divergence_at_end};
-use crate::sync::lock;
 use crate::workdir::WriteProtected;
 use crate::{Grants, SandboxError};
 

@@ -5,13 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use toolhost_contract::{Answer, HostCall, Redactor};
+use toolhost_runtime::{ComponentId, Quota, lock};
 use wasmtime::component::Val;
 
-use crate::accounting::quota::Quota;
-use crate::component_id::ComponentId;
 use crate::recording::options::RecordOptions;
 use crate::recording::values::{Encoder, dropped};
-use crate::sync::lock;
 
 /// Bytes that a host call counts beside its values.
 const CALL_BYTES: u64 = 200;

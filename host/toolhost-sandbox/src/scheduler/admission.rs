@@ -8,15 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use toolhost_runtime::{Clock, ComponentId, Quota, lock};
 
 use crate::SandboxError;
-use crate::accounting::quota::Quota;
-use crate::component_id::ComponentId;
 use crate::config::SandboxConfig;
-use crate::scheduler::clock::Clock;
 use crate::scheduler::epoch::EpochTicker;
 use crate::scheduler::queue::{Purpose, WaitQueue, WaiterId};
-use crate::sync::lock;
 
 /// Most calls that hang in a file call after their deadline, shared between components as all resources
 /// are. Each keeps a slot of the pool, a thread and its memory.

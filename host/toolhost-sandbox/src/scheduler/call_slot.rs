@@ -6,12 +6,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use toolhost_runtime::{ComponentId, QuotaGuard, lock};
+
 use crate::SandboxError;
-use crate::accounting::quota::QuotaGuard;
-use crate::component_id::ComponentId;
 use crate::scheduler::admission::{Admission, Permit};
 use crate::scheduler::epoch::EpochGuard;
-use crate::sync::lock;
 
 /// Held from before a call's instance is made until after it is gone.
 pub(crate) struct CallSlot {

@@ -6,10 +6,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
+use toolhost_runtime::{ComponentId, FairRunQueue};
 
 use crate::SandboxError;
-use crate::component_id::ComponentId;
-use crate::scheduler::run_queue::FairRunQueue;
 
 /// Time that a call may keep its caller's thread busy before it moves.
 const MAX_INLINE: Duration = Duration::from_millis(2);

@@ -5,13 +5,10 @@ use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
+use toolhost_runtime::{ComponentId, Threads, in_turns, spawn_blocking};
 
 use crate::SandboxError;
-use crate::component_id::ComponentId;
-use crate::scheduler::blocking::spawn_blocking;
 use crate::scheduler::call_slot::CallSlot;
-use crate::scheduler::executor::Executor;
-use crate::scheduler::turns::in_turns;
 
 /// Time beyond its deadline in which a call may still report the timeout itself.
 const GRACE: Duration = Duration::from_millis(20);
@@ -29,12 +26,12 @@ impl OwnThread {
     pub(crate) async fn run<T: Send + 'static>(
         self,
         call: impl Future<Output = Result<T, SandboxError>> + Send + 'static,
-        executor: &Executor,
+        threads: &Threads,
     ) -> Result<T, SandboxError> {
         let deadline = self.deadline;
         let time = deadline.saturating_add(GRACE);
-        let spawned = self.spawn(call, executor);
-        let done = executor.clock.within(time, spawned).await;
+        let spawned = self.spawn(call, threads);
+        let done = threads.clock().within(time, spawned).await;
         done.unwrap_or_else(|| {
             // The call holds its slot until the file call returns.
             if let Some(slot) = self.slot.upgrade() {
@@ -47,15 +44,15 @@ impl OwnThread {
     async fn spawn<T: Send + 'static>(
         &self,
         call: impl Future<Output = Result<T, SandboxError>> + Send + 'static,
-        executor: &Executor,
+        threads: &Threads,
     ) -> Result<T, SandboxError> {
         // The sender is dropped with this future, which ends the guest.
         let (_alive, mut dropped) = oneshot::channel::<()>();
-        let threads = executor.threads.clone();
-        let (queue, component) = (executor.run_queue.clone(), self.component);
+        let handle = threads.handle().clone();
+        let (queue, component) = (threads.run_queue().clone(), self.component);
         let ends = Instant::now().checked_add(self.deadline);
-        let task = spawn_blocking(&executor.threads, move || {
-            threads.block_on(async {
+        let task = spawn_blocking(threads.handle(), move || {
+            handle.block_on(async {
                 tokio::select! {
                     biased;
                     _ = &mut dropped => Err(SandboxError::HostPanic),
@@ -72,16 +69,16 @@ mod tests {
     use std::sync::{Arc, mpsc};
 
     use super::*;
-    use crate::accounting::quota::Quota;
-    use crate::component_id::ComponentId;
     use crate::config::SandboxConfig;
     use crate::scheduler::admission::{Admission, MAX_HANGING};
     use crate::scheduler::epoch::EpochTicker;
+    use toolhost_runtime::ComponentId;
+    use toolhost_runtime::Quota;
 
     /// A call of a component whose file call hangs until `ends` receives something.
     async fn hang(
         admission: &Arc<Admission>,
-        executor: &Executor,
+        threads: &Threads,
         component: ComponentId,
         ends: mpsc::Receiver<()>,
     ) -> Result<(), SandboxError> {
@@ -96,31 +93,31 @@ mod tests {
             let _ended = ends.recv();
             Err(SandboxError::HostPanic)
         };
-        let call = executor.clock.drive(Box::pin(file_call));
-        thread.run(call, executor).await
+        let call = threads.clock().drive(Box::pin(file_call));
+        thread.run(call, threads).await
     }
 
-    fn admission(live_calls: u32) -> (Executor, Arc<Admission>) {
+    fn admission(live_calls: u32) -> (Threads, Arc<Admission>) {
         let config = SandboxConfig {
             live_calls,
             ..SandboxConfig::default()
         };
-        let executor = Executor::start(64).unwrap();
+        let threads = Threads::start(64).unwrap();
         let memory = Arc::new(Quota::new(u64::MAX, 3));
         let epoch = EpochTicker::spawn(wasmtime::Engine::default().weak()).unwrap();
-        let admission = Admission::new(&config, memory, epoch, executor.clock.clone());
-        (executor, Arc::new(admission))
+        let admission = Admission::new(&config, memory, epoch, threads.clock().clone());
+        (threads, Arc::new(admission))
     }
 
     #[tokio::test]
     async fn a_call_that_hangs_in_a_file_call_is_counted_and_its_slot_is_free() {
-        let (executor, admission) = admission(2);
+        let (threads, admission) = admission(2);
         let mut ends = Vec::new();
         for hanging in 1..=MAX_HANGING + 1 {
             let (end, ended) = mpsc::channel();
             ends.push(end);
             let component = ComponentId(hanging as u64);
-            let answer = hang(&admission, &executor, component, ended).await;
+            let answer = hang(&admission, &threads, component, ended).await;
             assert!(matches!(answer, Err(SandboxError::Timeout { .. })));
             // The first call beyond the limit keeps its permit.
             let free = if hanging > MAX_HANGING { 1 } else { 2 };
@@ -135,13 +132,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_component_whose_files_hang_leaves_hanging_calls_to_others() {
-        let (executor, admission) = admission(8);
+        let (threads, admission) = admission(8);
         let (hog, other) = (ComponentId(1), ComponentId(2));
         let mut ends = Vec::new();
         while admission.may_hang(hog) {
             let (end, ended) = mpsc::channel();
             ends.push(end);
-            let answer = hang(&admission, &executor, hog, ended).await;
+            let answer = hang(&admission, &threads, hog, ended).await;
             assert!(matches!(answer, Err(SandboxError::Timeout { .. })));
             assert_eq!(admission.hanging(), ends.len());
             assert_eq!(admission.free(), 8);
@@ -152,7 +149,7 @@ mod tests {
         for (component, free) in [(hog, 7), (other, 7)] {
             let (end, ended) = mpsc::channel();
             ends.push(end);
-            let answer = hang(&admission, &executor, component, ended).await;
+            let answer = hang(&admission, &threads, component, ended).await;
             assert!(matches!(answer, Err(SandboxError::Timeout { .. })));
             assert_eq!(admission.free(), free, "{component:?}");
         }

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
+use toolhost_runtime::{ComponentId, Shares};
+
 use crate::SandboxError;
-use crate::accounting::quota::Shares;
-use crate::component_id::ComponentId;
 
 /// What a slot is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

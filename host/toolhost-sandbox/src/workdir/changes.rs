@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 use toolhost_contract::FileId;
-
-use crate::sync::{lock, wait_while};
+use toolhost_runtime::{lock, wait_while};
 
 /// What a call changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use toolhost_contract::FileId;
-
-use crate::sync::lock;
+use toolhost_runtime::lock;
 
 /// The files of a workdir that calls have open.
 #[derive(Debug, Default)]

@@ -10,11 +10,11 @@ use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
 use rustix::io::Errno;
 use toolhost_contract::FileId;
+use toolhost_runtime::lock;
 
 use super::changes::{ChangeGuard, ChangeLocks, Target};
 use super::identity::file_id;
 use super::open_files::OpenFiles;
-use crate::sync::lock;
 
 /// Maximum number of unused workdirs whose usage is remembered.
 const REMEMBERED_MAX: usize = 10_000;

@@ -88,7 +88,7 @@ pub(super) async fn reject(sent: Vec<SentToken>, unauthorized: &[Origin], turn: 
         let first_poll =
             poll_fn(|context| Poll::Ready(rejecting.as_mut().poll(context).is_ready()));
         if !first_poll.await {
-            host.sandbox.spawn_own(rejecting);
+            host.sandbox.threads().spawn_own(rejecting);
         }
     }
 }

@@ -85,7 +85,7 @@ async fn call(
     let started = Instant::now();
     let called = catch_unwind(async { with_own_commits(handler.call(context, args)).await });
     let host = &scope.turn.agent().host;
-    let called = host.sandbox.within(deadline, called).await;
+    let called = host.sandbox.threads().within(deadline, called).await;
     usage.wall = started.elapsed();
     let Some(called) = called else {
         return Err(failure(name, &SandboxError::Timeout { deadline }, locale));

@@ -30,8 +30,8 @@ pub(super) async fn checked(
     let (schema, output, of) = (Arc::clone(schema), output.clone(), name.clone());
     let check = move || schema.validate(&of, &output, size, locale);
     let sandbox = &turn.agent().host.sandbox;
-    let checked = sandbox.compute(check).await;
+    let checked = sandbox.threads().compute(check).await;
     checked
-        .map_err(|error| failure(name, &error, locale))?
+        .map_err(|error| failure(name, &error.into(), locale))?
         .and(answer)
 }

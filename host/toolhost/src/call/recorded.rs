@@ -128,7 +128,7 @@ async fn keep(turn: &TurnScope, recording: CallRecording) -> Option<Arc<Path>> {
         let bytes = recording.to_bytes();
         kept::keep(&root, &instance, &recording.recorded_at, &bytes)
     };
-    match host.sandbox.compute(write).await {
+    match host.sandbox.threads().compute(write).await {
         Ok(Ok(path)) => Some(path.into()),
         Ok(Err(error)) => {
             tracing::warn!(%error, "the recording of a failed call could not be written");

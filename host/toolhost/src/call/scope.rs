@@ -340,7 +340,7 @@ impl TurnScope {
         C: MiddlewareContext<Answer = Result<Value, ToolError>>,
     {
         let sandbox = &self.agent().host.sandbox;
-        let opened = SuspendedPipeline::open(layers, context, |task| sandbox.spawn(task));
+        let opened = SuspendedPipeline::open(layers, context, |task| sandbox.threads().spawn(task));
         let opened = opened.instrument(span.clone());
         opened.await.map_err(|answer| {
             let error = answer.err().unwrap_or_else(|| {

@@ -96,7 +96,7 @@ impl<'a> CallTransaction<'a> {
             dropped => {
                 usage.changes_dropped = dropped.is_ok();
                 // If this fails, they are dropped with the workdir.
-                let _is_dropped = sandbox.wait(move || workdir.drop_changes()).await;
+                let _is_dropped = sandbox.threads().wait(move || workdir.drop_changes()).await;
                 return dropped;
             }
         };
@@ -111,7 +111,7 @@ impl<'a> CallTransaction<'a> {
         let awaited = Arc::new(());
         let awaits = Arc::downgrade(&awaited);
         // On a thread of its own: a call that is dropped meanwhile is committed whole, or not at all.
-        let committed = sandbox.wait(move || {
+        let committed = sandbox.threads().wait(move || {
             let _turn = turn;
             if awaits.upgrade().is_none() {
                 return Ok(WorkdirCommit::default());
@@ -134,7 +134,7 @@ impl<'a> CallTransaction<'a> {
                 Ok(answer)
             }
             Ok(Err(error)) => Err(not_committed(tool, &error, locale)),
-            Err(error) => Err(super::failure::failure(tool, &error, locale)),
+            Err(error) => Err(super::failure::failure(tool, &error.into(), locale)),
         }
     }
 }

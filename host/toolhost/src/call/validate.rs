@@ -139,8 +139,15 @@ pub(super) async fn validate<'a>(
         // Validated on another thread, so that the caller's thread can run other calls.
         let (schema, name) = (Arc::clone(&tool.schema), name.clone());
         let check = move || schema.validate(&name, &args, size).map(|()| args);
-        let checked = scope.turn.agent().host.sandbox.compute(check).await;
-        checked.map_err(|error| failure(&tool.item.name, &error, locale))?
+        let checked = scope
+            .turn
+            .agent()
+            .host
+            .sandbox
+            .threads()
+            .compute(check)
+            .await;
+        checked.map_err(|error| failure(&tool.item.name, &error.into(), locale))?
     };
     let args = args.map_err(|error| error.into_tool_error(locale))?;
     Ok(ValidCall {

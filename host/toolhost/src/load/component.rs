@@ -218,7 +218,9 @@ impl Preparation<'_> {
             return source.read(self.open, tool, max_bytes).await;
         }
         let (open, owned) = (Arc::clone(self.open), tool.clone());
-        let read = sandbox.compute(move || open.read_entry(&owned, max_bytes));
+        let read = sandbox
+            .threads()
+            .compute(move || open.read_entry(&owned, max_bytes));
         read.await.unwrap_or_else(|error| {
             let message = format!(
                 "tool {}: {} cannot be read: {error}",

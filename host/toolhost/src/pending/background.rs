@@ -73,7 +73,9 @@ impl Drop for BackgroundCall {
         let error = ToolError::host(ToolErrorCode::Interrupted, message, turn.locale());
         let result = ToolResult::error(&self.call_id, name, error);
         let sandbox = turn.agent().host.sandbox.clone();
-        sandbox.spawn_own(async move { store(&turn, &handle, &result).await });
+        sandbox
+            .threads()
+            .spawn_own(async move { store(&turn, &handle, &result).await });
     }
 }
 
@@ -85,7 +87,10 @@ async fn store(turn: &TurnScope, handle: &Handle, result: &ToolResult) {
             return;
         }
         let sandbox = &turn.agent().host.sandbox;
-        let _elapsed = sandbox.within(pause, std::future::pending::<()>()).await;
+        let _elapsed = sandbox
+            .threads()
+            .within(pause, std::future::pending::<()>())
+            .await;
     }
     let handle = handle.as_str();
     tracing::error!(handle, "the result of a pending call is lost");

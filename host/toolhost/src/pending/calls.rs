@@ -87,7 +87,7 @@ impl PendingCalls {
     async fn open_store(&self) -> Result<Store, Option<StoreError>> {
         let root = self.state_root.clone();
         let (send, opened) = oneshot::channel();
-        self.sandbox.spawn_own(async move {
+        self.sandbox.threads().spawn_own(async move {
             let open = move || match root {
                 Some(root) => Store::open(&root, &SCHEMA),
                 None => Store::in_memory(&SCHEMA),
@@ -108,6 +108,7 @@ impl PendingCalls {
         let (own, records) = (Arc::clone(self), records.clone());
         let completions = Completions::of(&self.listeners);
         self.sandbox
+            .threads()
             .spawn(async move { own.tidy(&records, SystemTime::now()).await });
         Ok(completions)
     }

@@ -65,7 +65,7 @@ impl PendingCalls {
         };
         // What is logged belongs to whoever polls.
         let polling = polling.in_current_span().with_current_subscriber();
-        self.sandbox.spawn(polling);
+        self.sandbox.threads().spawn(polling);
         polled.await.unwrap_or_else(|_| {
             let message = "The host could not poll the result.";
             Err(self.error(ToolErrorCode::Host, message))

@@ -24,7 +24,7 @@ pub(super) async fn instance_of(
     let (scope, inode) = (Arc::clone(instance), workdir.inode);
     let open = move || reopen(&scope, &workdir);
     let sandbox = &instance.agent.0.host.sandbox;
-    match sandbox.compute(open).await.ok()? {
+    match sandbox.threads().compute(open).await.ok()? {
         Some(workdir) => Some(instance.in_workdir(workdir)),
         // Its path has changed since.
         None => own

@@ -101,7 +101,7 @@ async fn start(
     };
     // What the call logs belongs to whoever submitted it.
     let running = running.with_current_subscriber();
-    turn.agent().host.sandbox.spawn(running);
+    turn.agent().host.sandbox.threads().spawn(running);
     accepted.await.unwrap_or_else(|_| {
         let message = "The call could not be run in the background.";
         Err(ToolError::host(ToolErrorCode::Host, message, turn.locale()))
@@ -129,6 +129,7 @@ async fn run(
         loop {
             let _elapsed = host
                 .sandbox
+                .threads()
                 .within(wait, std::future::pending::<()>())
                 .await;
             wait = (wait * 2).min(longest);

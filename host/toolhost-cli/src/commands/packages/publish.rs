@@ -54,6 +54,7 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
     let max = sandbox.compile_limits().bytes;
     let (opened, owned) = (open(&args.bundle).await?, tool.clone());
     let entry = sandbox
+        .threads()
         .compute(move || opened.read_entry(&owned, max))
         .await
         .map_err(Failure::of)?;

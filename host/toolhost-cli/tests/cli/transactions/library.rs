@@ -261,7 +261,7 @@ fn commits_that_wait_for_each_other_keep_one_thread_busy() {
             eventually(|| setup.staged() == threads + 4).await;
             // Meanwhile the other calls end, and wait for their turn without a thread.
             for _ in 0..100 {
-                setup.sandbox.compute(|| ()).await.unwrap();
+                setup.sandbox.threads().compute(|| ()).await.unwrap();
             }
             assert_eq!(held.waiting(), 1);
             assert_eq!(setup.read("f0"), None);
@@ -343,7 +343,7 @@ fn commits_that_wait_for_another_process_delay_neither_checks_of_arguments_nor_l
         let others = async {
             held.until_one_waits().await;
             // They leave threads to others.
-            setup.sandbox.compute(|| ()).await.unwrap();
+            setup.sandbox.threads().compute(|| ()).await.unwrap();
             assert_eq!(setup.read("b"), None);
             drop(held);
         };

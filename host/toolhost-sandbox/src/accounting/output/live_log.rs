@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use toolhost_contract::{Limits, Redactor};
+use toolhost_runtime::lock;
 
 use super::lines::Lines;
 use super::log::{LogBudget, LogLevel, LogRecord};
-use crate::sync::lock;
 
 /// An output stream of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

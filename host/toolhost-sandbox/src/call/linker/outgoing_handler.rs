@@ -64,10 +64,10 @@ mod tests {
 
     use super::*;
     use crate::accounting::meter::Meter;
-    use crate::accounting::quota::Quota;
-    use crate::component_id::ComponentId;
     use crate::host::http::{Http, HttpConfig, HttpResolveFuture, HttpResolver, Network};
-    use crate::scheduler::executor::Executor;
+    use toolhost_runtime::ComponentId;
+    use toolhost_runtime::Quota;
+    use toolhost_runtime::Threads;
 
     /// Resolves no name.
     #[derive(Debug)]
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn no_task_of_a_guests_request_runs_on_the_clock() {
-        let executor = Executor::start(1).unwrap();
+        let threads = Threads::start(1).unwrap();
         let config = HttpConfig {
             resolver: Arc::new(Unresolved),
             ..HttpConfig::default()
@@ -111,7 +111,7 @@ mod tests {
             ..HttpGrant::default()
         };
         let mut http = Http::new(Some(Arc::new(grant)), network, Arc::new(meter), None);
-        let clock = executor.clock.clone();
+        let clock = threads.clock().clone();
         let call = async move {
             let network = http.hooks.runtime().unwrap();
             let mut table = ResourceTable::new();
@@ -128,7 +128,7 @@ mod tests {
             }
             tasks()
         };
-        let call = executor.clock.drive(Box::pin(call));
+        let call = threads.clock().drive(Box::pin(call));
         let (on_clock, on_network) = futures_util::FutureExt::now_or_never(call).unwrap();
         assert_eq!(on_clock, 0);
         assert!(on_network >= 3, "{on_network}");

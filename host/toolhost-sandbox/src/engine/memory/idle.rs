@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
+use toolhost_runtime::{ComponentId, Quota, lock};
+
 use super::page_scan::PageScan;
-use crate::accounting::quota::Quota;
-use crate::component_id::ComponentId;
-use crate::sync::lock;
 
 /// Time in which a component must be called for its slots to keep their pages when others need memory.
 const UNUSED: Duration = Duration::from_secs(1);

@@ -4,10 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use toolhost_runtime::ComponentId;
+
 use super::idle::{Discard, IdleMemory};
 use super::image::Image;
 use super::slot::Slot;
-use crate::component_id::ComponentId;
 use crate::engine::per_thread::PerThread;
 
 /// Where the memories of a component's instances come from.

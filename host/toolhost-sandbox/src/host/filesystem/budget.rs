@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 use toolhost_contract::DiskLimit;
+use toolhost_runtime::QuotaGuard;
 
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::QuotaGuard;
 use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirUsage};
 
 /// Bytes charged for a name: one block, of its directory or of its own.

@@ -10,6 +10,7 @@ use cap_std::fs::{Dir, Metadata};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use toolhost_contract::{Denial, FileId, NameChange, WorkdirAccess};
+use toolhost_runtime::{BlockingPool, Quota};
 
 use super::beneath::{open_path, path_beneath};
 use super::budget::Budget;
@@ -19,8 +20,6 @@ use super::found::{Found, find};
 use crate::accounting::call_memory::CallMemory;
 use crate::accounting::file_changes::FileChangeBook;
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::Quota;
-use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::{Overlay, Workdir, WriteProtected, file_id};
 
 /// The filesystem of one call.

@@ -234,9 +234,9 @@ mod tests {
     use super::*;
     use crate::Limits;
     use crate::accounting::meter::Meter;
-    use crate::accounting::quota::Quota;
-    use crate::component_id::ComponentId;
     use crate::workdir::{WorkdirUsage, file_id};
+    use toolhost_runtime::ComponentId;
+    use toolhost_runtime::Quota;
 
     fn budget() -> Budget {
         let files = Arc::new(Quota::new(100, 3));

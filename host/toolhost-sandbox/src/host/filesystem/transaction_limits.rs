@@ -8,6 +8,7 @@ use cap_std::fs::Dir;
 use rustix::io::Errno;
 use tempfile::TempDir;
 use toolhost_contract::{DiskLimit, WorkdirAccess};
+use toolhost_runtime::{BlockingPool, ComponentId, Quota};
 
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
@@ -15,10 +16,7 @@ use super::error::FsResult;
 use super::listing::Listing;
 use crate::Limits;
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::Quota;
-use crate::component_id::ComponentId;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
-use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::staging::StagingRoot;
 use crate::workdir::{CommitOptions, Workdir, WorkdirUsages, WriteProtected};
 

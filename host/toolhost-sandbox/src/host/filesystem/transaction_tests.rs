@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use tempfile::TempDir;
 use toolhost_contract::{NameChange, Protected, WorkdirAccess};
+use toolhost_runtime::{BlockingPool, ComponentId, Quota};
 
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
@@ -23,10 +24,7 @@ use super::error::FsError;
 use super::listing::{ListedType, Listing};
 use crate::Limits;
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::Quota;
-use crate::component_id::ComponentId;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
-use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::staging::{ChangeSet, CommitClock, RenameOp, StagingRoot};
 use crate::workdir::{
     FileKind, FreedSpace, OverlayError, Workdir, WorkdirUsage, WorkdirUsages, WriteProtected,

@@ -8,10 +8,9 @@ use bytes::Bytes;
 use http::Request;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
+use toolhost_runtime::lock;
 use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
 use wasmtime_wasi_http::{Error, WasiBody};
-
-use crate::sync::lock;
 
 /// Maximum bodies of one call that are drained at once.
 const DRAINED_MAX: usize = 16;

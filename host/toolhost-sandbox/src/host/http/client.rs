@@ -12,13 +12,12 @@ use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full};
 use toolhost_contract::http::HttpGrant;
 use toolhost_contract::{Denial, Limits};
+use toolhost_runtime::{ComponentId, Quota};
 use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks};
 
 use super::hooks::Http;
 use super::network::Network;
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::Quota;
-use crate::component_id::ComponentId;
 
 /// Sends HTTP requests of the host to the servers that a grant allows. Cheap to clone.
 ///

@@ -11,9 +11,9 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::{Builder, Handle, Runtime};
+use toolhost_runtime::Quota;
 
 use crate::SandboxStartError;
-use crate::accounting::quota::Quota;
 
 /// Maximum threads that resolve names: the system's resolver blocks.
 const LOOKUPS_MAX: usize = 64;

@@ -10,10 +10,10 @@ use std::time::Instant;
 use cap_std::fs::Dir;
 use rustix::io::Errno;
 use toolhost_contract::FileId;
+use toolhost_runtime::{DeadlineGuard, DeadlineMutex, lock};
 
 use super::state::State;
 use crate::accounting::call_memory::CallMemory;
-use crate::sync::{DeadlineGuard, DeadlineMutex, lock};
 use crate::workdir::staging::{CommitTurn, Shortage, Staging, StagingError, StagingRoot};
 use crate::workdir::{WorkdirHandle, WorkdirUsage, file_id};
 

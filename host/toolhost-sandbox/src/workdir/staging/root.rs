@@ -14,6 +14,7 @@ use rustix::fs::{
     unlinkat,
 };
 use rustix::io::Errno;
+use toolhost_runtime::lock;
 
 use super::error::StagingError;
 use super::journal::{self, Committed, Progress};
@@ -22,7 +23,6 @@ use super::stamp::{Stamp, of_stat};
 use super::step::{Step, reach};
 use super::turns::{CommitTurn, CommitTurns};
 use crate::platform::mount_id;
-use crate::sync::lock;
 use crate::workdir::handle::MountId;
 use crate::workdir::{WorkdirHandle, file_id};
 

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
-
-use crate::sync::lock;
+use toolhost_runtime::lock;
 
 /// Held while a commit to a workdir runs: other commits of the process to this workdir wait for it.
 #[derive(Debug)]

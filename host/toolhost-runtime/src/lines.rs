@@ -1,15 +1,9 @@
-//! Lines of a stream: read up to a limited length, and written.
+//! Lines of a stream, read up to a limited length.
 
 use std::sync::Arc;
 
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::JoinSet;
-use toolhost_contract::IpcMessage;
-
-use super::Undelivered;
-
-const QUEUE: usize = 64;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes of a line for which [`LineMemory`] is not asked.
 const SMALL_LINE_BYTES: usize = 64 << 10;
@@ -124,12 +118,6 @@ impl Line {
         }
     }
 
-    /// Parses the line as a message; the error is for a log.
-    pub(super) fn parse(&self) -> Result<IpcMessage, String> {
-        let text = self.text().map_err(|error| error.to_string())?;
-        IpcMessage::parse(text).map_err(|error| error.to_string())
-    }
-
     /// Returns the beginning of the line, escaped for a log.
     #[must_use]
     pub fn excerpt(&self, bytes_max: usize) -> String {
@@ -143,54 +131,6 @@ impl Line {
 #[must_use]
 pub fn is_logged(count: u64, all: u64) -> bool {
     count <= all || count.is_power_of_two()
-}
-
-/// Writes messages as lines, in a task. The queue ends with `None`.
-#[derive(Debug)]
-pub(super) struct LineWriter(mpsc::Sender<Option<String>>);
-
-impl LineWriter {
-    /// Starts the task in `tasks`. It ends when nobody reads any more, or after [`close`](Self::close).
-    pub(super) fn start(
-        mut writer: impl AsyncWrite + Send + Unpin + 'static,
-        tasks: &mut JoinSet<()>,
-    ) -> Self {
-        let (queue, mut lines) = mpsc::channel::<Option<String>>(QUEUE);
-        tasks.spawn(async move {
-            while let Some(Some(line)) = lines.recv().await {
-                let written = writer.write_all(line.as_bytes()).await;
-                if written.is_err() || writer.flush().await.is_err() {
-                    return;
-                }
-            }
-        });
-        Self(queue)
-    }
-
-    /// Sends a message; waits while the queue is full.
-    pub(super) async fn send(&self, message: &IpcMessage) -> Result<(), Undelivered> {
-        let line = message.to_line().map_err(Undelivered::Malformed)?;
-        let gone = |_| Undelivered::Disconnected;
-        self.0.send(Some(line)).await.map_err(gone)
-    }
-
-    /// Sends a message if the queue has room for it.
-    pub(super) fn try_send(&self, message: &IpcMessage) -> Result<(), Undelivered> {
-        let line = message.to_line().map_err(Undelivered::Malformed)?;
-        let gone = |_| Undelivered::Disconnected;
-        self.0.try_send(Some(line)).map_err(gone)
-    }
-
-    /// Waits until nothing can be written any more.
-    pub(super) async fn closed(&self) {
-        self.0.closed().await;
-    }
-
-    /// Ends the task after the queued lines.
-    pub(super) async fn close(&self) {
-        // It fails if the task has ended.
-        let _ = self.0.send(None).await;
-    }
 }
 
 #[cfg(test)]

@@ -8,44 +8,43 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::SandboxError;
-use crate::component_id::ComponentId;
-use crate::scheduler::per_component::PerComponent;
+use crate::ComponentId;
+use crate::per_component::PerComponent;
 
 /// Most file calls that wait for a disk at once. A component has at most a quarter of them.
-pub(super) const MAX_BLOCKING: usize = 16;
+pub(crate) const MAX_BLOCKING: usize = 16;
 
-/// The system has no thread.
-#[derive(Debug, thiserror::Error)]
-#[error("the system has no thread to give")]
-pub(crate) struct NoThread;
-
-impl From<NoThread> for SandboxError {
-    fn from(_: NoThread) -> Self {
-        Self::Busy {
-            reason: "the system has no thread for it",
-        }
-    }
+/// Work could not be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TaskError {
+    /// The system has no thread, or the threads have ended.
+    #[error("the system has no thread for it")]
+    NoThread,
+    /// The work panicked.
+    #[error("the work panicked")]
+    Panicked,
 }
 
 /// Runs blocking work on a thread of its own. Tokio panics where the system has none.
-pub(crate) fn spawn_blocking<T: Send + 'static>(
+pub fn spawn_blocking<T: Send + 'static>(
     threads: &Handle,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, NoThread> {
-    catch_unwind(AssertUnwindSafe(|| threads.spawn_blocking(work))).map_err(|_| NoThread)
+) -> Result<JoinHandle<T>, TaskError> {
+    catch_unwind(AssertUnwindSafe(|| threads.spawn_blocking(work))).map_err(|_| TaskError::NoThread)
 }
 
 /// Runs file calls that wait for a disk.
 #[derive(Clone)]
-pub(crate) struct BlockingPool {
+pub struct BlockingPool {
     threads: Handle,
     permits: Arc<Semaphore>,
     components: Arc<PerComponent<Semaphore>>,
 }
 
 impl BlockingPool {
-    pub(crate) fn new(threads: Handle) -> Self {
+    /// Runs them on the threads of a runtime.
+    #[must_use]
+    pub fn new(threads: Handle) -> Self {
         Self {
             threads,
             permits: Arc::new(Semaphore::new(MAX_BLOCKING)),
@@ -55,7 +54,7 @@ impl BlockingPool {
 
     /// Waits for a permit, then for the call. If the future is dropped, the call runs to its end and
     /// holds its permit until then.
-    pub(crate) async fn run(
+    pub async fn run(
         &self,
         component: ComponentId,
         call: impl FnOnce() -> io::Result<()> + Send + 'static,

@@ -13,13 +13,13 @@ use futures_util::task::AtomicWaker;
 use crate::sync::lock;
 
 /// A future that is polled with others.
-pub(super) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Futures that take turns. `FuturesUnordered` does not serve here: it ends a pass at the second future
 /// that wakes itself, so that of an even number of futures which all compute, each second one may never
 /// be polled at the beginning of a time slice.
 #[derive(Default)]
-pub(super) struct RoundRobin {
+pub(crate) struct RoundRobin {
     jobs: HashMap<u64, (Job, Arc<JobWaker>)>,
     last_id: u64,
     ready: Arc<Ready>,
@@ -53,12 +53,12 @@ impl Wake for JobWaker {
 }
 
 impl RoundRobin {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
 
     /// Adds a future behind those that have been woken.
-    pub(super) fn push(&mut self, job: Job) {
+    pub(crate) fn push(&mut self, job: Job) {
         self.last_id += 1;
         let waker = Arc::new(JobWaker {
             id: self.last_id,
@@ -70,7 +70,7 @@ impl RoundRobin {
     }
 
     /// Polls futures for a time slice, or until none is woken. Pending if none was.
-    pub(super) fn poll_slice(&mut self, cx: &Context<'_>, slice: Duration) -> Poll<()> {
+    pub(crate) fn poll_slice(&mut self, cx: &Context<'_>, slice: Duration) -> Poll<()> {
         self.ready.task.register(cx.waker());
         let began = Instant::now();
         let mut has_polled = false;

@@ -3,7 +3,7 @@
 /// The first 64 bits of a component's digest. All calls of a component share one quota, however often
 /// it was prepared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ComponentId(pub(crate) u64);
+pub struct ComponentId(pub u64);
 
 impl From<blake3::Hash> for ComponentId {
     fn from(digest: blake3::Hash) -> Self {

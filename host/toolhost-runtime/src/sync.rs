@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Takes a lock. What it guards stays usable after a panic of another holder.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits while `is_blocked` returns true, until `ends`; without that for at most 10 s. None if it still does then.
-pub(crate) fn wait_while<'a, T>(
+pub fn wait_while<'a, T>(
     condvar: &Condvar,
     mut guard: MutexGuard<'a, T>,
     ends: Option<Instant>,
@@ -32,7 +32,7 @@ pub(crate) fn wait_while<'a, T>(
 
 /// A mutex for holders that may hang, such as in a file system: others wait for it until a deadline.
 #[derive(Debug, Default)]
-pub(crate) struct DeadlineMutex<T> {
+pub struct DeadlineMutex<T> {
     is_taken: Mutex<bool>,
     given_back: Condvar,
     value: Mutex<T>,
@@ -40,7 +40,7 @@ pub(crate) struct DeadlineMutex<T> {
 
 impl<T> DeadlineMutex<T> {
     /// Takes the lock. None if another holder has it until `ends`, or for 10 s without that.
-    pub(crate) fn lock(&self, ends: Option<Instant>) -> Option<DeadlineGuard<'_, T>> {
+    pub fn lock(&self, ends: Option<Instant>) -> Option<DeadlineGuard<'_, T>> {
         let is_taken = lock(&self.is_taken);
         let mut is_taken = wait_while(&self.given_back, is_taken, ends, |is_taken| *is_taken)?;
         *is_taken = true;
@@ -57,7 +57,7 @@ impl<T> DeadlineMutex<T> {
 }
 
 /// Gives back a [`DeadlineMutex`] when dropped.
-pub(crate) struct DeadlineGuard<'a, T> {
+pub struct DeadlineGuard<'a, T> {
     // Dropped first: whoever has the turn finds the value free.
     value: MutexGuard<'a, T>,
     _turn: Turn<'a>,

@@ -16,10 +16,10 @@ use tokio::time::{Instant, Sleep};
 
 /// A handle on the clock. The clock stops when the sender that [`Clock::start`] returns is dropped.
 #[derive(Clone)]
-pub(crate) struct Clock(Handle);
+pub struct Clock(Handle);
 
 impl Clock {
-    pub(super) fn start() -> io::Result<(Self, oneshot::Sender<()>)> {
+    pub(crate) fn start() -> io::Result<(Self, oneshot::Sender<()>)> {
         let runtime = Builder::new_current_thread().enable_time().build()?;
         let clock = Self(runtime.handle().clone());
         let (stop, stopped) = oneshot::channel();
@@ -32,8 +32,9 @@ impl Clock {
     }
 
     /// Tasks that run on the thread of the clock.
-    #[cfg(test)]
-    pub(crate) fn tasks(&self) -> usize {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn tasks(&self) -> usize {
         self.0.metrics().num_alive_tasks()
     }
 
@@ -45,11 +46,7 @@ impl Clock {
 
     /// Awaits a future for at most this time. Returns none and drops it where it takes longer. A future
     /// that is ready when it is first polled takes no timer.
-    pub(crate) async fn within<T>(
-        &self,
-        time: Duration,
-        future: impl Future<Output = T>,
-    ) -> Option<T> {
+    pub async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
         // None where that is beyond the range of the clock.
         let ends = Instant::now().checked_add(time);
         let (mut future, mut timer) = (pin!(future), pin!(None::<Unconstrained<Sleep>>));
@@ -69,7 +66,7 @@ impl Clock {
     }
 
     /// Makes this the clock of a future's timers, whichever thread polls it.
-    pub(crate) fn drive<F: Future + Send + 'static>(
+    pub fn drive<F: Future + Send + 'static>(
         &self,
         mut future: Pin<Box<F>>,
     ) -> impl Future<Output = F::Output> + Send + Unpin + use<F> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::component_id::ComponentId;
+use crate::ComponentId;
 use crate::sync::lock;
 
 /// Keeps one value for each component while it is in use.
 #[derive(Debug)]
-pub(super) struct PerComponent<T>(Mutex<BTreeMap<ComponentId, Weak<T>>>);
+pub(crate) struct PerComponent<T>(Mutex<BTreeMap<ComponentId, Weak<T>>>);
 
 impl<T> Default for PerComponent<T> {
     fn default() -> Self {
@@ -18,7 +18,7 @@ impl<T> Default for PerComponent<T> {
 
 impl<T> PerComponent<T> {
     /// Returns the value of a component, which is made where none is in use.
-    pub(super) fn get(&self, component: ComponentId, make: impl FnOnce() -> T) -> Arc<T> {
+    pub(crate) fn get(&self, component: ComponentId, make: impl FnOnce() -> T) -> Arc<T> {
         let mut values = lock(&self.0);
         if let Some(known) = values.get(&component).and_then(Weak::upgrade) {
             return known;
@@ -30,7 +30,7 @@ impl<T> PerComponent<T> {
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         lock(&self.0).len()
     }
 }

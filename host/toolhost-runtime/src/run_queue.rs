@@ -15,26 +15,26 @@ use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::component_id::ComponentId;
-use crate::scheduler::per_component::PerComponent;
-use crate::scheduler::round_robin::{Job, RoundRobin};
+use crate::ComponentId;
+use crate::per_component::PerComponent;
+use crate::round_robin::{Job, RoundRobin};
 
 /// Length of a time slice: as long as a guest computes before it yields.
-pub(super) const TIME_SLICE: Duration = Duration::from_millis(1);
+pub(crate) const TIME_SLICE: Duration = Duration::from_millis(1);
 
 /// Longest time for which a time slice on another thread keeps its worker.
 const MAX_LENT: Duration = TIME_SLICE.saturating_mul(2);
 
 /// The worker queues of all components.
 #[derive(Clone)]
-pub(crate) struct FairRunQueue {
+pub struct FairRunQueue {
     threads: Handle,
     width: usize,
     components: Arc<PerComponent<WorkerQueues>>,
 }
 
 /// The worker queues of one component. They end with its last call.
-pub(super) struct WorkerQueues {
+pub(crate) struct WorkerQueues {
     queues: Vec<mpsc::UnboundedSender<Job>>,
     next: AtomicUsize,
 }
@@ -51,7 +51,7 @@ impl FairRunQueue {
 
     /// Adds a call to one of its component's worker queues. Dropping the future ends the call. It returns
     /// none where the call panicked, or the runtime has ended.
-    pub(crate) fn spawn<F>(
+    pub fn spawn<F>(
         &self,
         component: ComponentId,
         call: F,
@@ -82,7 +82,7 @@ impl FairRunQueue {
     }
 
     /// Returns a component's worker queues. They end when neither the value nor a call is left.
-    pub(super) fn queues(&self, component: ComponentId) -> Arc<WorkerQueues> {
+    pub(crate) fn queues(&self, component: ComponentId) -> Arc<WorkerQueues> {
         self.components.get(component, || self.start_workers())
     }
 
@@ -101,7 +101,7 @@ impl FairRunQueue {
 
 /// A time slice on another thread than the worker's, which waits until it is dropped, or for
 /// [`MAX_LENT`].
-pub(super) struct LentSlice {
+pub(crate) struct LentSlice {
     _ends: blocking::Sender<Infallible>,
 }
 
@@ -119,7 +119,7 @@ impl WorkerQueues {
     /// Waits for the component's turn, and takes its time slice to another thread. Meanwhile the worker's
     /// thread is blocked, so that the slice costs the component as much as if the worker had used it.
     /// Returns none where the runtime has ended.
-    pub(super) fn lend(&self) -> oneshot::Receiver<LentSlice> {
+    pub(crate) fn lend(&self) -> oneshot::Receiver<LentSlice> {
         let (slice, lent) = oneshot::channel();
         self.push(async move {
             let (ends, ended) = blocking::channel();

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 
-use crate::component_id::ComponentId;
-use crate::scheduler::run_queue::{FairRunQueue, LentSlice, TIME_SLICE, WorkerQueues};
+use crate::ComponentId;
+use crate::run_queue::{FairRunQueue, LentSlice, TIME_SLICE, WorkerQueues};
 
 /// Processor time that a call may use before it takes time slices: as much as other calls may use on
 /// their caller's thread.
@@ -52,7 +52,7 @@ impl Turns<'_> {
 
 /// Polls a call on this thread, which polls nothing else. From `ends` on, it needs no time slices: it is to
 /// report that its time is up.
-pub(super) async fn in_turns<F: Future>(
+pub async fn in_turns<F: Future>(
     call: F,
     queue: &FairRunQueue,
     component: ComponentId,

@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use crate::component_id::ComponentId;
+use crate::ComponentId;
 use crate::sync::lock;
 
 /// A fixed amount of a resource.
 #[derive(Debug)]
-pub(crate) struct Shares {
+pub struct Shares {
     total: u64,
     share: u64,
     held: u64,
@@ -21,8 +21,8 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// `share` is [`share_per_free`](crate::SandboxConfig::share_per_free).
-    pub(crate) fn new(total: u64, share: u32) -> Self {
+    /// `share` is how many times what is free an owner may hold.
+    pub fn new(total: u64, share: u32) -> Self {
         Self {
             total,
             // With 0 nothing could be taken.
@@ -33,38 +33,39 @@ impl Shares {
     }
 
     /// Returns the sum that all components hold.
-    pub(crate) fn held(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         self.held
     }
 
     /// Returns what no component holds.
-    pub(crate) fn free(&self) -> u64 {
+    pub fn free(&self) -> u64 {
         self.total.saturating_sub(self.held)
     }
 
     /// Returns what a component holds.
-    pub(crate) fn held_by(&self, component: ComponentId) -> u64 {
+    pub fn held_by(&self, component: ComponentId) -> u64 {
         self.by_component.get(&component).copied().unwrap_or(0)
     }
 
     /// The components that hold something, in the order of their ids.
-    pub(crate) fn components(&self) -> &BTreeMap<ComponentId, u64> {
+    pub fn components(&self) -> &BTreeMap<ComponentId, u64> {
         &self.by_component
     }
 
     /// Returns whether an amount is free, and the component holds less than its share.
-    pub(crate) fn may_take(&self, component: ComponentId, amount: u64) -> bool {
+    pub fn may_take(&self, component: ComponentId, amount: u64) -> bool {
         let free = self.free();
         amount <= free && self.held_by(component) < free.saturating_mul(self.share)
     }
 
     /// Takes an amount, even beyond the component's share.
-    pub(crate) fn take(&mut self, component: ComponentId, amount: u64) {
+    pub fn take(&mut self, component: ComponentId, amount: u64) {
         self.held += amount;
         *self.by_component.entry(component).or_default() += amount;
     }
 
-    pub(crate) fn give_back(&mut self, component: ComponentId, amount: u64) {
+    /// Gives an amount back.
+    pub fn give_back(&mut self, component: ComponentId, amount: u64) {
         self.held = self.held.saturating_sub(amount);
         if let Some(own) = self.by_component.get_mut(&component) {
             *own = own.saturating_sub(amount);
@@ -77,33 +78,34 @@ impl Shares {
 
 /// [`Shares`] that calls on all threads take from.
 #[derive(Debug)]
-pub(crate) struct Quota(Mutex<Shares>);
+pub struct Quota(Mutex<Shares>);
 
 impl Quota {
-    pub(crate) fn new(total: u64, share: u32) -> Self {
+    /// As [`Shares::new`].
+    pub fn new(total: u64, share: u32) -> Self {
         Self(Mutex::new(Shares::new(total, share)))
     }
 
     /// Half of the files that this process may open, for all guests together. The embedder's own files
     /// and connections have the other half.
-    pub(crate) fn open_files(share: u32) -> Self {
+    pub fn open_files(share: u32) -> Self {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         Self::new(limit.current.unwrap_or(u64::MAX) / 2, share)
     }
 
     /// Returns the sum that all components hold.
-    pub(crate) fn held(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         lock(&self.0).held()
     }
 
     /// Returns whether [`take`](Self::take) would succeed now.
-    pub(crate) fn would_grant(&self, component: ComponentId, amount: u64) -> bool {
+    pub fn would_grant(&self, component: ComponentId, amount: u64) -> bool {
         lock(&self.0).may_take(component, amount)
     }
 
     /// Takes an amount for a component. Returns false where it is not free, or where the component
     /// already holds its share.
-    pub(crate) fn take(&self, component: ComponentId, amount: u64) -> bool {
+    pub fn take(&self, component: ComponentId, amount: u64) -> bool {
         if amount == 0 {
             return true;
         }
@@ -115,18 +117,15 @@ impl Quota {
         may
     }
 
-    pub(crate) fn give_back(&self, component: ComponentId, amount: u64) {
+    /// Gives an amount back.
+    pub fn give_back(&self, component: ComponentId, amount: u64) {
         if amount > 0 {
             lock(&self.0).give_back(component, amount);
         }
     }
 
     /// Takes an amount that the returned guard gives back.
-    pub(crate) fn hold(
-        self: &Arc<Self>,
-        component: ComponentId,
-        amount: u64,
-    ) -> Option<QuotaGuard> {
+    pub fn hold(self: &Arc<Self>, component: ComponentId, amount: u64) -> Option<QuotaGuard> {
         self.take(component, amount).then(|| QuotaGuard {
             quota: Arc::clone(self),
             component,
@@ -137,7 +136,7 @@ impl Quota {
 
 /// Gives back its amount when dropped.
 #[derive(Debug)]
-pub(crate) struct QuotaGuard {
+pub struct QuotaGuard {
     quota: Arc<Quota>,
     component: ComponentId,
     amount: u64,
