@@ -65,7 +65,7 @@ pub use recording::{
     Answer, Divergence, HostCall, RECORDING_VERSION, RecordedComponent, RecordedEngine,
     RecordedLimits, RecordedOperation, RecordedOutcome, Recording, RecordingEnd, ReplayEvent,
 };
-pub use redact::Redactor;
+pub use redact::{HeldSecret, Redactor};
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, McpServerResource, McpServerSpec,
     McpTransportSpec, ResourceMetadata, ToolExportSpec, ToolResource, ToolSpec,

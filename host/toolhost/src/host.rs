@@ -344,6 +344,11 @@ impl HostInner {
         self.provider.as_deref().unwrap_or(&*self.policy)
     }
 
+    /// Whether calls get secrets from elsewhere than the policy.
+    pub(crate) fn has_credential_provider(&self) -> bool {
+        self.provider.is_some()
+    }
+
     pub(crate) fn report(&self, progress: &LoadProgress) {
         if let Some(report) = &self.on_progress {
             report(progress);

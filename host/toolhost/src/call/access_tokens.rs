@@ -5,11 +5,11 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use toolhost_contract::http::Origin;
 use toolhost_contract::{
-    AuthorizationRequired, Grants, HttpCredential, ResourceName, Timestamp, ToolError,
+    AuthorizationRequired, Grants, HeldSecret, HttpCredential, ResourceName, Timestamp, ToolError,
     ToolErrorCode, text,
 };
 
@@ -26,10 +26,11 @@ const MESSAGE_MAX: usize = 500;
 pub(super) struct SentToken {
     app: Arc<OAuthApp>,
     token: AccessToken,
+    redacted: HeldSecret,
 }
 
 /// Gets a token for each app that a tool may use, and adds it to the grants of the call. The host redacts
-/// the tokens from now on.
+/// a token from now on, until it has expired and its last call has ended.
 ///
 /// # Errors
 /// `E_TOOL_AUTH_…`: the component must not run.
@@ -44,7 +45,9 @@ pub(super) async fn add_to(
         let token = get(one, tool, turn).await?;
         let secret = token.secret().expose();
         let redactor = &turn.agent().host.redactor;
-        redactor.add([(one.app.name.as_str(), secret)]);
+        let expires_at = token.expires_at();
+        let left = expires_at.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default());
+        let redacted = redactor.hold(one.app.name.as_str(), secret, left);
         let credentials = one.app.origins.iter().map(|origin| {
             HttpCredential::new(origin, "authorization", "Bearer ", secret).map_err(|error| {
                 let reason = format!("the token cannot be sent to {origin}: {error}");
@@ -56,7 +59,11 @@ pub(super) async fn add_to(
             Arc::make_mut(http).credentials.extend(credentials);
         }
         let app = Arc::clone(&one.app);
-        sent.push(SentToken { app, token });
+        sent.push(SentToken {
+            app,
+            token,
+            redacted,
+        });
     }
     Ok(sent)
 }
@@ -69,7 +76,12 @@ pub(super) async fn reject(sent: Vec<SentToken>, unauthorized: &[Origin], turn: 
     let Some(oauth) = &host.oauth else {
         return;
     };
-    for SentToken { app, token } in sent {
+    for SentToken {
+        app,
+        token,
+        redacted,
+    } in sent
+    {
         let origins = app.origins.iter().filter_map(|it| Origin::parse(it).ok());
         if !origins
             .into_iter()
@@ -77,6 +89,7 @@ pub(super) async fn reject(sent: Vec<SentToken>, unauthorized: &[Origin], turn: 
         {
             continue;
         }
+        redacted.revoke();
         let (oauth, subject) = (oauth.clone(), turn.subject.clone());
         let mut rejecting = Box::pin(async move {
             let rejected = oauth.reject(&app, subject.as_deref(), &token).await;

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use toolhost_contract::{AssistantMessage, FileChanges, Recording, ToolError, Usage};
+use toolhost_contract::{
+    AssistantMessage, FileChanges, HeldSecret, Recording, ToolError, Usage,
+};
 use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
 
 use super::access_tokens::SentToken;
@@ -50,6 +52,8 @@ struct Prepared<'a> {
     own: Option<CallTransaction<'a>>,
     /// The OAuth tokens in its grants.
     tokens: Vec<SentToken>,
+    /// The secrets of its credential provider.
+    redacted: Vec<HeldSecret>,
 }
 
 /// A component that has answered or was stopped. Its changes are not committed yet.
@@ -95,6 +99,7 @@ impl<'a> ComponentRun<'a> {
             directory,
             own,
             tokens,
+            redacted: _redacted,
         } = prepared.map_err(|error| ComponentResult {
             answer: Err(error),
             usage: Usage::default(),
@@ -146,7 +151,7 @@ impl<'a> ComponentRun<'a> {
     /// Adds the credentials of the call to its grants, opens its directory, and begins its transaction.
     async fn prepare(&mut self) -> Result<Prepared<'a>, ToolError> {
         let (turn, tool) = (self.turn, self.tool);
-        let credentials = turn.credentials(tool.item.name.resource()).await?;
+        let (credentials, redacted) = turn.credentials(tool.item.name.resource()).await?;
         credentials.add_to(&mut self.permit.grants);
         let uses = Arc::clone(&self.permit.oauth);
         let mut tokens = Vec::new();
@@ -176,6 +181,7 @@ impl<'a> ComponentRun<'a> {
             directory,
             own,
             tokens,
+            redacted,
         })
     }
 }

@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{
-    AssistantMessage, AuthorizationRequired, ErrorCode, ErrorMessageLimit, HandlerError, Locale,
-    ResourceName, ToolContext, ToolError, ToolErrorCode, ToolResult, ToolStatus, limit_error,
-    normalise_error,
+    AssistantMessage, AuthorizationRequired, ErrorCode, ErrorMessageLimit, HandlerError,
+    HeldSecret, Locale, ResourceName, ToolContext, ToolError, ToolErrorCode, ToolResult,
+    ToolStatus, limit_error, normalise_error,
 };
 use toolhost_manifest::policy::{CredentialResponse, Credentials};
 use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
@@ -289,8 +289,12 @@ impl TurnScope {
         }
     }
 
-    /// Gets the credentials of one run of a tool. The host redacts them from now on.
-    pub(crate) async fn credentials(&self, tool: &ResourceName) -> Result<Credentials, ToolError> {
+    /// Gets the credentials of one run of a tool. The host redacts those of a provider until a day after the
+    /// last call with them, and those of the policy always.
+    pub(crate) async fn credentials(
+        &self,
+        tool: &ResourceName,
+    ) -> Result<(Credentials, Vec<HeldSecret>), ToolError> {
         let host = &self.agent().host;
         let credentials = match host
             .credential_provider()
@@ -305,8 +309,12 @@ impl TurnScope {
                 ToolError::host(ToolErrorCode::Host, message, self.locale())
             })?,
         };
-        host.redactor.add(credentials.secrets());
-        Ok(credentials)
+        let mut redacted = Vec::new();
+        if host.has_credential_provider() {
+            let secrets = credentials.secrets();
+            redacted.extend(secrets.map(|(name, it)| host.redactor.hold(name, it, None)));
+        }
+        Ok((credentials, redacted))
     }
 
     /// Opens the directory of one run of a tool.
