@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use address::{AddressBlock, AddressBlockError, non_public_block};
 pub use credential::{HttpCredential, HttpCredentialError, is_reserved_header};
-pub use origin::{Host, Origin, OriginError, Scheme};
+pub use origin::{Host, Origin, OriginError, Reach, Scheme};
 pub use rule::{HttpRule, HttpRuleError, METHOD_MAX, is_allowed_method, normalize_path};
 
 /// Allowed requests of a tool, and the credentials that the host adds. Default: no requests.

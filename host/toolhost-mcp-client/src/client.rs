@@ -18,7 +18,7 @@ pub(crate) fn client(
     token: Option<&str>,
 ) -> HttpClient {
     let credential = token.and_then(|token| {
-        let origin = origin_of(url).ok()?.to_string();
+        let origin = HttpOrigin::of_url(url).ok()?.to_string();
         HttpCredential::new(&origin, "authorization", "Bearer ", token).ok()
     });
     let grant = match credential {
@@ -44,13 +44,4 @@ fn limits() -> Limits {
         http_between_bytes: HOUR,
         ..Limits::default()
     }
-}
-
-/// Returns the origin of a URL.
-pub(crate) fn origin_of(url: &str) -> Result<HttpOrigin, String> {
-    let authority = url.find("://").map_or(0, |at| at + 3);
-    let rest = url.get(authority..).unwrap_or_default();
-    let end = authority + rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let text = url.get(..end).unwrap_or_default();
-    HttpOrigin::parse(text).map_err(|error| error.to_string())
 }

@@ -3,23 +3,19 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{StatusCode, Uri};
-use http_body_util::{BodyExt as _, Limited};
 use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use toolhost_contract::{AddressBlock, HttpGrant, HttpRule, JsonLimits, Limits};
+use toolhost_contract::{AddressBlock, JsonLimits};
 use toolhost_sandbox::Sandbox;
 
 use crate::endpoint::Endpoint;
-
-/// Most bytes of one answer.
-const ANSWER_MAX: usize = 1 << 20;
 
 /// Limits of a successful answer. Its numbers are lifetimes.
 const ANSWER: JsonLimits = JsonLimits::ANSWER
@@ -88,31 +84,15 @@ impl OAuthEgress {
         mut request: HttpRequest,
     ) -> Result<HttpResponse, NoAnswer> {
         let failed = |error: &dyn fmt::Display| NoAnswer(error.to_string());
-        endpoint
-            .check_reachable(&self.private_networks)
-            .map_err(NoAnswer)?;
         // The library sends revocations to `https` alone. Ours are also sent to `http` on loopback.
         *request.uri_mut() = Uri::try_from(endpoint.url.as_str()).map_err(|e| failed(&e))?;
-        let origin = endpoint.origin();
-        // The host's own rule: this origin and nothing else. No credentials of the policy are added.
-        let rule = HttpRule::parse(&format!("POST {origin}")).map_err(|e| failed(&e))?;
-        let grant = HttpGrant {
-            allow: [rule].into(),
-            private_networks: self.private_networks.clone(),
-            ..HttpGrant::default()
-        };
-        let limits = Limits {
-            http_response_bytes: ANSWER_MAX as u64,
-            // The caller limits the time of the whole.
-            http_first_byte: self.request_time * 2,
-            http_between_bytes: self.request_time * 2,
-            ..Limits::default()
-        };
-        let client = self.sandbox.http_client(OWNER, Arc::new(grant), limits);
-        let response = client.send(request.map(Bytes::from)).await;
-        let (parts, body) = response.map_err(|e| failed(&e))?.into_parts();
-        let body = Limited::new(body, ANSWER_MAX).collect().await;
-        let body = body.map_err(|e| failed(&e))?.to_bytes();
+        let origin = endpoint.origin().map_err(|e| failed(&e))?;
+        let client = self.sandbox.client_to(OWNER, origin);
+        let client = client
+            .networks(&self.private_networks)
+            .time(self.request_time);
+        let answer = client.fetch(request.map(Bytes::from)).await;
+        let (parts, body) = answer.map_err(|e| failed(&e))?.into_parts();
         // The library parses it.
         if parts.status.is_success() {
             let checked = ANSWER.utf8(&body).and_then(|body| ANSWER.check(body));
@@ -159,15 +139,7 @@ impl<'c> AsyncHttpClient<'c> for Exchange<'_> {
 
     fn call(&'c self, request: HttpRequest) -> Self::Future {
         Box::pin(async move {
-            let time = self.egress.request_time;
-            let sent = self.egress.send(self.endpoint, request);
-            let answer = match self.egress.sandbox.threads().within(time, sent).await {
-                Some(answer) => answer,
-                None => {
-                    let seconds = time.as_secs_f64();
-                    Err(NoAnswer(format!("no answer within {seconds} s")))
-                }
-            };
+            let answer = self.egress.send(self.endpoint, request).await;
             self.see(&answer);
             answer.map(error_with_status)
         })

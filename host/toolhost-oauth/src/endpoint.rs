@@ -1,10 +1,7 @@
 //! URLs of authorization servers, and which of them may be reached.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use oauth2::url::{Host, Url};
-use toolhost_contract::AddressBlock;
-use toolhost_contract::http::non_public_block;
+use toolhost_contract::http::{Origin, OriginError};
 
 /// What a URL is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +28,10 @@ impl Endpoint {
             return Err(format!("'{text}' has a '#'"));
         }
         let found = Self { url };
-        match (found.url.scheme(), found.host_addresses().as_deref()) {
-            (_, None) => Err(format!("'{text}' has no host")),
-            ("https", _) => Ok(found),
-            ("http", Some([first, ..])) if first.is_loopback() => Ok(found),
+        match found.url.scheme() {
+            _ if !found.url.has_host() => Err(format!("'{text}' has no host")),
+            "https" => Ok(found),
+            "http" if found.is_loopback() => Ok(found),
             _ if purpose == Use::Browser => {
                 Err(format!("'{text}' is not https, nor http on loopback"))
             }
@@ -42,41 +39,25 @@ impl Endpoint {
         }
     }
 
-    /// The addresses that the host is, whatever a resolver returns. Empty for a name. None without a host.
-    fn host_addresses(&self) -> Option<Vec<IpAddr>> {
-        Some(match self.url.host()? {
-            Host::Ipv4(address) => vec![address.into()],
-            Host::Ipv6(address) => vec![address.to_canonical()],
-            Host::Domain(name) if name == "localhost" || name.ends_with(".localhost") => {
-                vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
-            }
-            Host::Domain(_) => vec![],
-        })
-    }
-
-    /// Checks that requests may be sent: the address is public, or in one of these blocks. Names are checked
-    /// again when they are resolved.
-    pub(crate) fn check_reachable(&self, networks: &[AddressBlock]) -> Result<(), String> {
-        let addresses = self.host_addresses().unwrap_or_default();
-        let is_listed = |address: &IpAddr| networks.iter().any(|block| block.contains(*address));
-        let is_private = |address: &&IpAddr| non_public_block(**address).is_some();
-        match addresses.iter().find(is_private) {
-            Some(_) if !addresses.iter().any(is_listed) => Err(format!(
-                "{} is not a public address: list it in `privateNetworks`",
-                self.origin()
-            )),
-            Some(_) | None => Ok(()),
+    fn is_loopback(&self) -> bool {
+        match self.url.host() {
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            None => false,
         }
     }
 
-    /// The origin, as rules of egress are written.
-    pub(crate) fn origin(&self) -> String {
-        self.url.origin().ascii_serialization()
+    pub(crate) fn origin(&self) -> Result<Origin, OriginError> {
+        Origin::of_url(self.url.as_str())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use toolhost_contract::AddressBlock;
+    use toolhost_contract::http::Reach;
+
     use super::*;
 
     #[test]
@@ -84,10 +65,11 @@ mod tests {
         let check = |networks: &[&str], url: &str| {
             let parse = |text: &&str| AddressBlock::parse(text).unwrap();
             let networks: Vec<_> = networks.iter().map(parse).collect();
-            let endpoint = Endpoint::parse(url, Use::Request);
-            endpoint.and_then(|endpoint| endpoint.check_reachable(&networks))
+            let endpoint = Endpoint::parse(url, Use::Request).ok();
+            let origin = endpoint.map(|endpoint| endpoint.origin().unwrap());
+            origin.filter(|origin| origin.reach(&networks) != Reach::Private)
         };
-        assert!(check(&[], "https://auth.example/token?x").is_ok());
+        assert!(check(&[], "https://auth.example/token?x").is_some());
         for url in [
             "http://127.0.0.1:1/",
             "https://localhost/",
@@ -98,10 +80,10 @@ mod tests {
             "https://169.254.169.254/latest",
             "https://10.0.0.1/",
         ] {
-            assert!(check(&[], url).is_err(), "{url}");
+            assert!(check(&[], url).is_none(), "{url}");
         }
-        assert!(check(&["127.0.0.0/8"], "http://127.0.0.1:1/").is_ok());
-        assert!(check(&["127.0.0.0/8"], "https://10.0.0.1/").is_err());
-        assert!(check(&["10.0.0.0/8"], "http://10.0.0.1/").is_err(), "http");
+        assert!(check(&["127.0.0.0/8"], "http://127.0.0.1:1/").is_some());
+        assert!(check(&["127.0.0.0/8"], "https://10.0.0.1/").is_none());
+        assert!(check(&["10.0.0.0/8"], "http://10.0.0.1/").is_none(), "http");
     }
 }

@@ -39,7 +39,7 @@ pub use host::agents::port::{
 };
 pub use host::http::{
     HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture, HttpResolver,
-    SystemResolver,
+    OriginClient, SystemResolver,
 };
 pub use kernel_features::KernelFeatures;
 pub use prepare::PrepareStage;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use toolhost_contract::http::Origin;
 use toolhost_runtime::{ComponentId, Quota, Threads};
 use wasmtime::Engine;
 use wasmtime::component::Linker;
@@ -16,7 +17,7 @@ use crate::component::limits::CompileLimits;
 use crate::config::SandboxConfig;
 use crate::engine;
 use crate::engine::memory::IdleMemory;
-use crate::host::http::{HttpClient, Network};
+use crate::host::http::{HttpClient, Network, OriginClient};
 use crate::scheduler::admission::{Admission, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
 use crate::workdir::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
@@ -132,6 +133,12 @@ impl Sandbox {
         let owner = ComponentId::from(blake3::hash(owner.as_bytes()));
         let (network, files) = (Arc::clone(&self.0.network), Arc::clone(&self.0.open_files));
         HttpClient::new(owner, grant, limits, network, files)
+    }
+
+    /// Returns a client for requests of the host itself to one server. `owner` as in
+    /// [`http_client`](Self::http_client).
+    pub fn client_to(&self, owner: &str, origin: Origin) -> OriginClient {
+        OriginClient::new(self.clone(), owner, origin)
     }
 
     /// The threads that run guests, for work of the host.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::address::{AddressBlock, non_public_block};
+
 /// Maximum bytes of a host name, and of one label of it.
 const NAME_MAX: usize = 253;
 const LABEL_MAX: usize = 63;
@@ -130,6 +132,40 @@ impl Origin {
         Self::of(Scheme::parse(scheme)?, authority)
     }
 
+    /// Returns the origin of a URL. Its path, query and fragment are not read.
+    ///
+    /// # Errors
+    /// [`OriginError`] if the text before them is invalid.
+    pub fn of_url(url: &str) -> Result<Self, OriginError> {
+        let authority = url.find("://").map_or(0, |at| at + 3);
+        let rest = url.get(authority..).unwrap_or_default();
+        let end = authority + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        Self::parse(url.get(..end).unwrap_or_default())
+    }
+
+    /// Returns whether requests of the host may be sent here, as far as the text says it: `localhost` and
+    /// addresses that are not public must be in one of these blocks. Names are checked again when they are
+    /// resolved.
+    #[must_use]
+    pub fn reach(&self, networks: &[AddressBlock]) -> Reach {
+        let addresses = match &self.host {
+            Host::Address(address) => vec![address.to_canonical()],
+            Host::Name(name) if name == "localhost" || name.ends_with(".localhost") => {
+                vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+            }
+            Host::Name(_) => vec![],
+        };
+        let is_listed = |address: &IpAddr| networks.iter().any(|block| block.contains(*address));
+        let is_private = |address: &IpAddr| non_public_block(*address).is_some();
+        if !addresses.iter().any(is_private) {
+            Reach::Public
+        } else if addresses.iter().any(is_listed) {
+            Reach::Listed
+        } else {
+            Reach::Private
+        }
+    }
+
     /// Parses `host[:port]`.
     ///
     /// # Errors
@@ -155,6 +191,17 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme.as_str(), self.authority())
     }
+}
+
+/// Where a host is, as far as its text says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// A name, or a public address.
+    Public,
+    /// An address that is not public, in a block that the operator has listed.
+    Listed,
+    /// Another address that is not public.
+    Private,
 }
 
 /// Splits an authority into host and port. The default port is that of the scheme.
@@ -274,6 +321,35 @@ mod tests {
             ("http://example.com:80:80", OriginError::Port),
         ] {
             check(bad, Err(why));
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_not_public_is_private_unless_it_is_listed() {
+        let networks = [AddressBlock::parse("10.0.0.0/8").unwrap()];
+        for (url, expected) in [
+            ("https://auth.example/token?x", Reach::Public),
+            ("https://93.184.216.34#x", Reach::Public),
+            ("http://10.0.0.1:81/", Reach::Listed),
+            ("https://10.0.0.1", Reach::Listed),
+            ("https://localhost/", Reach::Private),
+            ("https://a.localhost:1/", Reach::Private),
+            ("https://[::1]/", Reach::Private),
+            ("https://[::ffff:127.0.0.1]/", Reach::Private),
+            ("https://192.168.0.1/", Reach::Private),
+            ("https://169.254.169.254/latest", Reach::Private),
+        ] {
+            let origin = Origin::of_url(url).unwrap();
+            assert_eq!(origin.reach(&networks), expected, "{url}");
+        }
+        for none in [
+            "",
+            "//a/",
+            "file:///etc",
+            "https://a@b/",
+            "https://2130706433/",
+        ] {
+            assert!(Origin::of_url(none).is_err(), "{none}");
         }
     }
 }

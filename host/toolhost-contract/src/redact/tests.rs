@@ -162,9 +162,7 @@ fn replaced_one_by_one(secrets: &[(String, String)], text: &str) -> String {
     let replace = |text: String, (name, secret): &(String, String)| {
         text.replace(secret.as_str(), &format!("[redacted:{name}]"))
     };
-    sorted
-        .into_iter()
-        .fold(text.to_owned(), |text, one| replace(text, one))
+    sorted.into_iter().fold(text.to_owned(), replace)
 }
 
 proptest! {

@@ -1,23 +1,19 @@
 //! Which URLs of authorization servers may be used.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use toolhost::http::{AddressBlock, HttpGrant, HttpHost, HttpOrigin, HttpScheme, non_public_block};
-
-use crate::client::origin_of;
+use toolhost::http::{AddressBlock, HttpGrant, HttpOrigin, HttpReach, HttpScheme};
 
 /// Checks URLs that a server names. Names are also checked when they are resolved.
 #[derive(Debug, Clone)]
 pub(super) struct UrlCheck {
     /// The origin of the server, which the policy names.
     server: Option<HttpOrigin>,
-    networks: Vec<AddressBlock>,
+    pub(super) networks: Vec<AddressBlock>,
 }
 
 impl UrlCheck {
     pub(super) fn new(server_url: &str, grant: &HttpGrant) -> Self {
         Self {
-            server: origin_of(server_url).ok(),
+            server: HttpOrigin::of_url(server_url).ok(),
             networks: grant.private_networks.clone(),
         }
     }
@@ -27,29 +23,18 @@ impl UrlCheck {
     ///
     /// # Errors
     /// Why it may not be used.
-    pub(super) fn check(&self, url: &str) -> Result<HttpOrigin, String> {
-        let origin = origin_of(url)?;
-        if self.server.as_ref() == Some(&origin) {
-            return Ok(origin);
-        }
-        let addresses = match &origin.host {
-            HttpHost::Address(address) => vec![*address],
-            HttpHost::Name(name) if name == "localhost" || name.ends_with(".localhost") => {
-                vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
-            }
-            HttpHost::Name(_) => vec![],
-        };
-        let is_private = |address: &IpAddr| non_public_block(*address).is_some();
-        match addresses.iter().find(|address| is_private(address)) {
-            Some(_) if addresses.iter().any(|address| self.is_listed(*address)) => Ok(origin),
-            Some(_) => Err(format!("{origin} is not a public address")),
-            None if origin.scheme == HttpScheme::Https => Ok(origin),
-            None => Err(format!("{origin} is not https")),
+    pub(super) fn origin_of(&self, url: &str) -> Result<HttpOrigin, String> {
+        let origin = HttpOrigin::of_url(url).map_err(|error| error.to_string())?;
+        match (origin.reach(&self.networks), origin.scheme) {
+            _ if self.is_server(&origin) => Ok(origin),
+            (HttpReach::Listed, _) | (HttpReach::Public, HttpScheme::Https) => Ok(origin),
+            (HttpReach::Private, _) => Err(format!("{origin} is not a public address")),
+            (HttpReach::Public, HttpScheme::Http) => Err(format!("{origin} is not https")),
         }
     }
 
-    fn is_listed(&self, address: IpAddr) -> bool {
-        self.networks.iter().any(|block| block.contains(address))
+    pub(super) fn is_server(&self, origin: &HttpOrigin) -> bool {
+        self.server.as_ref() == Some(origin)
     }
 }
 
@@ -65,7 +50,7 @@ mod tests {
                 private_networks: networks.iter().map(parse).collect(),
                 ..HttpGrant::default()
             };
-            UrlCheck::new("http://10.0.0.1:81/mcp", &grant).check(url)
+            UrlCheck::new("http://10.0.0.1:81/mcp", &grant).origin_of(url)
         };
         for url in [
             "https://auth.example/token?x",

@@ -61,7 +61,7 @@ fn check(settings: &OAuthSettings, metadata: &AuthorizationMetadata) -> Result<(
     ];
     for (name, url) in endpoints {
         let Some(url) = url else { continue };
-        urls.check(url).map_err(|reason| {
+        urls.origin_of(url).map_err(|reason| {
             let reason =
                 format!("the {name} of its authorization server may not be used: {reason}");
             Unauthorized::new(Next::ChangePolicy, reason)

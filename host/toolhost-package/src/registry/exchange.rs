@@ -1,16 +1,14 @@
 //! One request to a server, and its redirects.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderValue, LOCATION};
 use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use toolhost_contract::http::non_public_block;
-use toolhost_contract::{AddressBlock, HttpGrant, HttpRule, Limits};
-use toolhost_sandbox::Sandbox;
+use toolhost_contract::AddressBlock;
+use toolhost_contract::http::Origin;
+use toolhost_sandbox::{HttpClientError, Sandbox};
 use url::{Host, Url};
 
 /// Name under which open connections are counted.
@@ -69,7 +67,7 @@ impl Exchange {
             EACH_MEGABYTE.saturating_mul(u32::try_from(megabytes).unwrap_or(u32::MAX)),
         );
         let seconds = time.as_secs();
-        match self.sandbox.threads().within(time, self.follow(sent)).await {
+        match self.sandbox.threads().within(time, self.follow(sent, time)).await {
             Some(response) => response,
             None => Err(NoResponse::Failed(format!(
                 "no whole answer within {seconds} s"
@@ -77,9 +75,9 @@ impl Exchange {
         }
     }
 
-    async fn follow(&self, mut sent: Sent) -> Result<Response, NoResponse> {
+    async fn follow(&self, mut sent: Sent, time: Duration) -> Result<Response, NoResponse> {
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send_now(sent.clone()).await?;
+            let response = self.send_now(sent.clone(), time).await?;
             let follows = sent.method == Method::GET || sent.method == Method::HEAD;
             if !follows || !is_redirect(response.status) {
                 return Ok(response);
@@ -97,7 +95,7 @@ impl Exchange {
         Err(failed("it redirects too often"))
     }
 
-    async fn send_now(&self, sent: Sent) -> Result<Response, NoResponse> {
+    async fn send_now(&self, sent: Sent, time: Duration) -> Result<Response, NoResponse> {
         let Sent {
             method,
             url,
@@ -106,31 +104,18 @@ impl Exchange {
             max,
             is_local,
         } = sent;
-        self.check_host(&url, is_local)?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(failed("a URL has a user or a password"));
-        }
-        let origin = url.origin().ascii_serialization();
-        // The host's own rule: this origin and nothing else.
-        let rule = HttpRule::parse(&format!("{method} {origin}"));
-        let rule = rule.map_err(|error| NoResponse::Failed(format!("{origin}: {error}")))?;
-        let grant = HttpGrant {
-            allow: [rule].into(),
-            private_networks: self.private_networks.clone(),
-            ..HttpGrant::default()
-        };
-        let limits = Limits {
-            http_request_bytes: body.len() as u64,
-            // So that the body is found too large below.
-            http_response_bytes: max.saturating_add(1 << 20),
-            http_first_byte: self.idle_time,
-            http_between_bytes: self.idle_time,
-            ..Limits::default()
-        };
-        let client = self.sandbox.http_client(OWNER, Arc::new(grant), limits);
+        check_url(&url, is_local)?;
+        let origin = Origin::of_url(url.as_str());
+        let origin = origin.map_err(|error| NoResponse::Failed(format!("{url}: {error}")))?;
+        let client = self.sandbox.client_to(OWNER, origin);
+        let client = client
+            .networks(&self.private_networks)
+            .named_by_operator(is_loopback(&url))
+            .max_bytes(max)
+            .time(time)
+            .idle_time(self.idle_time);
         let length = HeaderValue::from(body.len());
         let has_body = !body.is_empty() || method == Method::POST || method == Method::PUT;
-        let is_head = method == Method::HEAD;
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = url
@@ -141,24 +126,10 @@ impl Exchange {
         if has_body {
             request.headers_mut().insert(CONTENT_LENGTH, length);
         }
-        let response = client.send(request).await;
-        let (parts, body) = response
-            .map_err(|error| NoResponse::Failed(error.to_string()))?
-            .into_parts();
-        let announced = parts.headers.get(CONTENT_LENGTH);
-        let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        if !is_head && announced.is_some_and(|length| length > max) {
-            return Err(NoResponse::TooLarge);
-        }
-        let most = usize::try_from(max).unwrap_or(usize::MAX);
-        let body = if is_head {
-            Bytes::new()
-        } else {
-            match Limited::new(body, most).collect().await {
-                Ok(body) => body.to_bytes(),
-                Err(error) if error.is::<LengthLimitError>() => return Err(NoResponse::TooLarge),
-                Err(error) => return Err(NoResponse::Failed(error.to_string())),
-            }
+        let (parts, body) = match client.fetch(request).await {
+            Ok(response) => response.into_parts(),
+            Err(HttpClientError::TooLarge { .. }) => return Err(NoResponse::TooLarge),
+            Err(error) => return Err(NoResponse::Failed(error.to_string())),
         };
         Ok(Response {
             status: parts.status,
@@ -169,35 +140,17 @@ impl Exchange {
     }
 }
 
-impl Exchange {
-    /// Checks a host that is an address. (Of a name, the addresses are checked when it is resolved.)
-    fn check_host(&self, url: &Url, is_local: bool) -> Result<(), NoResponse> {
-        if is_loopback(url) {
-            return if is_local {
-                Ok(())
-            } else {
-                Err(failed("it leads to this machine"))
-            };
+/// Checks a URL, before the addresses of its host are.
+fn check_url(url: &Url, is_local: bool) -> Result<(), NoResponse> {
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(failed("a URL has a user or a password"));
+    }
+    match (is_loopback(url), is_local) {
+        (true, false) => Err(failed("it leads to this machine")),
+        (false, _) if url.scheme() != "https" => {
+            Err(failed("only servers of this machine are reached by http"))
         }
-        if url.scheme() != "https" {
-            return Err(failed("only servers of this machine are reached by http"));
-        }
-        let address: IpAddr = match url.host() {
-            Some(Host::Ipv4(address)) => address.into(),
-            Some(Host::Ipv6(address)) => address.into(),
-            Some(Host::Domain(_)) => return Ok(()),
-            None => return Err(failed("a URL has no host")),
-        };
-        let is_granted = self
-            .private_networks
-            .iter()
-            .any(|block| block.contains(address));
-        match non_public_block(address).filter(|_| !is_granted) {
-            Some(_) => Err(NoResponse::Failed(format!(
-                "{address} is not a public address"
-            ))),
-            None => Ok(()),
-        }
+        (true, true) | (false, _) => Ok(()),
     }
 }
 

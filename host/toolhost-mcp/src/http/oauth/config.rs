@@ -1,7 +1,6 @@
 //! Configuration of the authorization server whose tokens are valid.
 
 use http::Uri;
-use toolhost::http::HttpRuleError;
 
 /// What the path of the metadata begins with (RFC 9728 §3.1).
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
@@ -43,9 +42,6 @@ pub enum OAuthConfigError {
         /// The URL.
         url: String,
     },
-    /// The host's egress cannot request a URL.
-    #[error("the URL of the authorization server cannot be requested")]
-    Rule(#[from] HttpRuleError),
     /// The set has no key that can verify a signature.
     #[error("the key set has no public key for RS256, PS256, ES256 or EdDSA")]
     Keys,

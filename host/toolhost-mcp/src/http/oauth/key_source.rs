@@ -4,15 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
 use serde::Deserialize;
 use tokio::sync::watch;
-use tokio::time::timeout;
 use toolhost::{
     Sandbox,
-    http::{HttpClientError, HttpGrant, HttpRule},
-    sandbox::Limits,
+    http::{HttpClientError, HttpOrigin},
 };
 
 use super::claims::{Header, JSON};
@@ -34,7 +31,10 @@ const FETCH_INTERVAL: Duration = Duration::from_secs(10);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Largest document, in bytes.
-const DOCUMENT_BYTES_MAX: usize = 256 << 10;
+const DOCUMENT_BYTES_MAX: u64 = 256 << 10;
+
+/// Name under which open connections are counted.
+const OWNER: &str = "token keys";
 
 /// The keys of an issuer.
 pub(super) enum KeySource {
@@ -76,8 +76,6 @@ enum FetchError {
     Http(#[from] HttpClientError),
     #[error("{url} answered with the status {status}")]
     Status { url: String, status: StatusCode },
-    #[error("{url} did not answer in time, or with more than {DOCUMENT_BYTES_MAX} bytes")]
-    Body { url: String },
     #[error("the metadata of the issuer does not name it and its keys")]
     Metadata,
     #[error("{url} has no key that can be used")]
@@ -243,32 +241,29 @@ impl FetchedKeys {
 
     /// Fetches a document, over the egress of tools: public addresses, no redirects.
     async fn get(&self, url: &str) -> Result<Bytes, FetchError> {
-        // Rules have no query; each allows every query.
-        let path = url.split('?').next().unwrap_or(url);
-        let rule = HttpRule::parse(&format!("GET {path}")).map_err(OAuthConfigError::from)?;
-        let grant = HttpGrant {
-            allow: [rule].into(),
-            ..HttpGrant::default()
-        };
-        let client = self
-            .sandbox
-            .http_client(url, Arc::new(grant), Limits::default());
-        let body = || FetchError::Body {
-            url: url.to_owned(),
-        };
+        let origin = HttpOrigin::of_url(url).map_err(|_| not_a_url(url))?;
+        // The operator wrote the URL of the issuer, and that of the keys if the metadata do not name it.
+        let operators = self.url.as_deref().unwrap_or(&self.issuer);
+        let is_named = HttpOrigin::of_url(operators).is_ok_and(|it| it.host == origin.host);
+        let client = self.sandbox.client_to(OWNER, origin);
+        let client = client
+            .named_by_operator(is_named)
+            .max_bytes(DOCUMENT_BYTES_MAX)
+            .time(FETCH_TIMEOUT);
         let request = Request::get(url).header(http::header::ACCEPT, "application/json");
-        let request = request.body(Bytes::new()).map_err(|_| body())?;
-        let fetched = async {
-            let response = client.send(request).await?;
-            let status = response.status();
-            if status != StatusCode::OK {
-                let url = url.to_owned();
-                return Err(FetchError::Status { url, status });
-            }
-            let limited = Limited::new(response.into_body(), DOCUMENT_BYTES_MAX);
-            let read = limited.collect().await.map_err(|_| body())?;
-            Ok(read.to_bytes())
-        };
-        timeout(FETCH_TIMEOUT, fetched).await.map_err(|_| body())?
+        let request = request.body(Bytes::new()).map_err(|_| not_a_url(url))?;
+        let (parts, body) = client.fetch(request).await?.into_parts();
+        if parts.status == StatusCode::OK {
+            Ok(body)
+        } else {
+            let (url, status) = (url.to_owned(), parts.status);
+            Err(FetchError::Status { url, status })
+        }
+    }
+}
+
+fn not_a_url(url: &str) -> OAuthConfigError {
+    OAuthConfigError::Url {
+        url: url.to_owned(),
     }
 }

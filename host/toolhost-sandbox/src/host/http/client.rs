@@ -5,6 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -56,6 +57,24 @@ pub enum HttpClientError {
     /// The server could not be reached, or did not answer as HTTP requires, or exceeded a limit.
     #[error("{0}")]
     Failed(String),
+    /// The URL has an address that is not public, and the operator has not listed it.
+    #[error("{origin} is not a public address: list it in `privateNetworks`")]
+    NotPublic {
+        /// The origin of the URL.
+        origin: String,
+    },
+    /// The answer is larger than the client reads.
+    #[error("its answer has more than {max} bytes")]
+    TooLarge {
+        /// Limit in bytes.
+        max: u64,
+    },
+    /// The whole answer did not arrive in time.
+    #[error("no answer within {} s", time.as_secs_f64())]
+    Timeout {
+        /// Limit.
+        time: Duration,
+    },
 }
 
 /// The body of a response. Dropping it closes the connection.
