@@ -4,9 +4,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use toolhost_contract::{
-    AssistantMessage, FileChanges, HeldSecret, Recording, ToolError, Usage,
-};
+use toolhost_contract::{AssistantMessage, FileChanges, HeldSecret, Recording, ToolError, Usage};
 use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
 
 use super::access_tokens::SentToken;
