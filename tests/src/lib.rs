@@ -140,10 +140,10 @@ impl Default for Work {
 pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invocation {
     let call = ToolCall::new("call-1", "tool__handler", serde_json::Map::new());
     Invocation {
-        operation: Operation::Handler {
+        operation: Arc::new(Operation::Handler {
             name: ExportName::parse(handler).expect("a name"),
             input: input.to_string(),
-        },
+        }),
         context: ToolContext {
             agent_name: "coder".to_owned(),
             instance_key: "instance".to_owned(),

@@ -9,6 +9,7 @@ pub(crate) mod call_imports;
 pub(crate) mod dynamic;
 pub(crate) mod forward;
 pub(crate) mod forwarder;
+pub(crate) mod guest;
 pub(crate) mod imports;
 pub(crate) mod options;
 pub(crate) mod outcome;

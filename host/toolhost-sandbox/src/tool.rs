@@ -9,15 +9,15 @@ use std::time::Duration;
 use serde_json::Value;
 use toolhost_contract::{
     HandlerSpec, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedOutcome, Recording,
-    RecordingEnd,
+    RecordingEnd, Redactor, ToolContext,
 };
-use toolhost_runtime::{ComponentId, lock};
+use toolhost_runtime::ComponentId;
 
-use crate::SandboxError;
-use crate::accounting::meter::Meter;
+use crate::accounting::output::{LogSink, Stream};
+use crate::call::instantiated::Request;
 use crate::call::invocation::{CallReport, CancelLog, Invocation, Operation, Outcome};
+use crate::call::meters::CallMeters;
 use crate::call::response::Response;
-use crate::call::run::Request;
 use crate::call::task::CallTask;
 use crate::call::trap::out_of_memory;
 use crate::component::cache::ComponentRecord;
@@ -35,6 +35,7 @@ use crate::recording::player::Player;
 use crate::recording::replay::{self, Replay};
 use crate::recording::tape::Tape;
 use crate::sandbox::SandboxInner;
+use crate::{Grants, Limits, SandboxError};
 
 /// A component that can be called. Cheap to clone; calls share nothing but compiled code.
 ///
@@ -44,16 +45,18 @@ use crate::sandbox::SandboxInner;
 /// #     tool: toolhost_sandbox::PreparedTool,
 /// #     context: toolhost_contract::ToolContext,
 /// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+///
 /// use toolhost_contract::ExportName;
 /// use toolhost_sandbox::{Grants, Invocation, Limits, Operation, WorkdirRules, WriteProtected};
 ///
 /// let workdir = sandbox.open_workdir("/srv/project".as_ref(), &WorkdirRules::default())?;
 /// let report = tool
 ///     .call(Invocation {
-///         operation: Operation::Handler {
+///         operation: Arc::new(Operation::Handler {
 ///             name: ExportName::parse("upper")?,
 ///             input: r#"{"text": "hi"}"#.to_owned(),
-///         },
+///         }),
 ///         context,
 ///         workdir: Some(workdir),
 ///         protected: WriteProtected::default(),
@@ -132,24 +135,28 @@ impl PreparedTool {
     ///
     /// The call runs where it is awaited, on any executor. If the guest keeps computing, it moves to the
     /// sandbox's own threads. Dropping the future stops the guest and frees its call slot.
-    pub async fn call(&self, invocation: Invocation) -> CallReport {
+    pub async fn call(&self, mut invocation: Invocation) -> CallReport {
+        let meters = self.meters(&invocation.limits, invocation.log.take());
+        match invocation.record.take() {
+            None => self.run(invocation, meters, CallImports::Host).await,
+            Some(options) => Box::pin(self.record(invocation, meters, options)).await,
+        }
+    }
+
+    fn meters(&self, limits: &Limits, log: Option<LogSink>) -> Arc<CallMeters> {
         let Prepared {
             sandbox, component, ..
         } = &*self.0;
-        let open_files = Arc::clone(&sandbox.open_files);
-        let meter = Meter::new(invocation.limits.clone(), *component, open_files);
-        let meter = Arc::new(meter.with_log_sink(invocation.log.clone()));
-        match invocation.record.clone() {
-            None => self.run(invocation, meter, CallImports::Host).await,
-            Some(options) => Box::pin(self.record(invocation, meter, options)).await,
-        }
+        let (memory, open_files) = (&sandbox.memory, &sandbox.open_files);
+        let meters = CallMeters::new(*component, limits.clone(), memory, open_files, log);
+        Arc::new(meters)
     }
 
     /// Runs a call with what answers its host calls.
     async fn run(
         &self,
         invocation: Invocation,
-        meter: Arc<Meter>,
+        meters: Arc<CallMeters>,
         imports: CallImports,
     ) -> CallReport {
         let Prepared {
@@ -158,7 +165,7 @@ impl PreparedTool {
             code,
             ..
         } = &*self.0;
-        let cancel_log = CancelLog::new(&meter, &invocation.operation);
+        let cancel_log = CancelLog::new(&meters, &invocation.operation);
         let task = CallTask {
             sandbox: Arc::clone(sandbox),
             component: *component,
@@ -167,10 +174,10 @@ impl PreparedTool {
             protected: invocation.protected,
             grants: invocation.grants,
             agents: invocation.agents,
-            meter: Arc::clone(&meter),
+            meters: Arc::clone(&meters),
             imports,
         };
-        let needs_polling = !matches!(invocation.operation, Operation::Handler { .. });
+        let needs_polling = !matches!(*invocation.operation, Operation::Handler { .. });
         let (response, queued, wall) = if needs_polling && !self.polls() {
             (Err(SandboxError::NoPolling), Duration::ZERO, Duration::ZERO)
         } else {
@@ -178,35 +185,29 @@ impl PreparedTool {
             task.run(request).await
         };
         cancel_log.disarm();
-        if let Some(live) = &meter.live_log {
+        if let Some(live) = &meters.output.live_log {
             live.finish();
         }
         let outcome = response.and_then(|response| match response {
             Response::Outcome(outcome) => Ok(outcome),
             Response::Exports(_) => Err(SandboxError::HostPanic),
         });
-        report(&meter, outcome, queued, wall)
+        report(&meters, outcome, queued, wall)
     }
 
-    /// Runs a call and records its host calls.
-    async fn record(
+    /// Returns the recording of a call of this component, without what is known only once it has ended: its host
+    /// calls, its outcome and its usage.
+    #[must_use]
+    pub fn recording_without_calls(
         &self,
-        invocation: Invocation,
-        meter: Arc<Meter>,
-        options: RecordOptions,
-    ) -> CallReport {
-        let Prepared {
-            sandbox, component, ..
-        } = &*self.0;
-        let ready = self.link_recorded().await;
-        let (dynamic, forwarder) = match ready {
-            Ok(ready) => ready,
-            Err(error) => return report(&meter, Err(error), Duration::ZERO, Duration::ZERO),
-        };
-        let tape = Tape::new(options, &sandbox.memory, *component);
-        let redactor = tape.redactor();
+        operation: &Operation,
+        context: &ToolContext,
+        limits: &Limits,
+        grants: &Grants,
+        redactor: &Redactor,
+    ) -> Recording {
         let facts = &self.0.facts;
-        let mut recording = Recording {
+        Recording {
             version: RECORDING_VERSION,
             component: RecordedComponent {
                 sha256: facts.sha256.clone(),
@@ -216,10 +217,10 @@ impl PreparedTool {
                 toolhost: env!("CARGO_PKG_VERSION").to_owned(),
                 architecture: ARCH.to_owned(),
             },
-            operation: recorded_operation(&invocation.operation, redactor),
-            context: recorded_context(&invocation.context, redactor),
-            limits: recorded_limits(&invocation.limits),
-            policy_sha256: policy_sha256(&invocation.limits, &invocation.grants),
+            operation: recorded_operation(operation, redactor),
+            context: recorded_context(context, redactor),
+            limits: recorded_limits(limits),
+            policy_sha256: policy_sha256(limits, grants),
             calls: Vec::new(),
             blobs: BTreeMap::new(),
             outcome: RecordedOutcome::Pending {
@@ -227,13 +228,39 @@ impl PreparedTool {
             },
             usage: Value::Null,
             end: RecordingEnd::Complete,
+        }
+    }
+
+    /// Runs a call and records its host calls.
+    async fn record(
+        &self,
+        invocation: Invocation,
+        meters: Arc<CallMeters>,
+        options: RecordOptions,
+    ) -> CallReport {
+        let Prepared {
+            sandbox, component, ..
+        } = &*self.0;
+        let ready = self.link_recorded().await;
+        let (dynamic, forwarder) = match ready {
+            Ok(ready) => ready,
+            Err(error) => return report(&meters, Err(error), Duration::ZERO, Duration::ZERO),
         };
+        let tape = Tape::new(options, &sandbox.memory, *component);
+        let redactor = tape.redactor();
+        let mut recording = self.recording_without_calls(
+            &invocation.operation,
+            &invocation.context,
+            &invocation.limits,
+            &invocation.grants,
+            redactor,
+        );
         let imports = CallImports::Recorded {
             tape: Arc::clone(&tape),
             dynamic,
             forwarder,
         };
-        let mut report = self.run(invocation, meter, imports).await;
+        let mut report = self.run(invocation, meters, imports).await;
         let recorded = tape.take();
         recording.calls = recorded.calls;
         recording.blobs = recorded.blobs;
@@ -295,40 +322,39 @@ impl PreparedTool {
             .map_err(SandboxError::from)?;
         let dynamic = dynamic.map_err(ReplayError::Unsupported)?;
         let player = Player::new(&recording, &progress, options.on_call);
-        let open_files = Arc::clone(&self.0.sandbox.open_files);
-        let meter = Meter::new(invocation.limits.clone(), self.0.component, open_files);
+        let meters = self.meters(&invocation.limits, None);
         let imports = CallImports::Replayed {
             player: Box::new(player),
             dynamic,
         };
-        let report = Box::pin(self.run(invocation, Arc::new(meter), imports)).await;
+        let report = Box::pin(self.run(invocation, meters, imports)).await;
         replay::report(&recording, &progress, report.outcome)
     }
 }
 
 /// Returns the report of a call that ended.
 fn report(
-    meter: &Meter,
+    meters: &CallMeters,
     outcome: Result<Outcome, SandboxError>,
     queued: Duration,
     wall: Duration,
 ) -> CallReport {
     let memory_refused = match &outcome {
-        Ok(Outcome::Failed(_)) => out_of_memory(meter),
+        Ok(Outcome::Failed(_)) => out_of_memory(meters),
         Ok(Outcome::Output(_) | Outcome::Pending(_)) | Err(_) => None,
     };
     CallReport {
         outcome,
-        usage: meter.usage(queued, wall),
-        disk_limit: meter.disk_limit(),
-        just_denied: meter.was_just_denied(),
+        usage: meters.usage(queued, wall),
+        disk_limit: meters.files.disk_limit(),
+        just_denied: meters.attempts.was_just_denied(),
         memory_refused,
-        was_refused_memory: meter.was_refused_memory(),
-        just_failed: meter.just_failed(),
-        unauthorized: meter.take_unauthorized(),
-        log: lock(&meter.log).take(),
-        stdout: lock(&meter.stdout).text(),
-        stderr: lock(&meter.stderr).text(),
+        was_refused_memory: meters.attempts.was_refused_memory(),
+        just_failed: meters.attempts.just_failed(),
+        unauthorized: meters.http.take_unauthorized(),
+        log: meters.output.take_log(),
+        stdout: meters.output.printed(Stream::Stdout),
+        stderr: meters.output.printed(Stream::Stderr),
         recording: None,
     }
 }

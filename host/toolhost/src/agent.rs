@@ -75,7 +75,7 @@ pub(crate) struct AgentInner {
     pub(crate) required: Vec<ToolName>,
     /// What extensions add.
     pub(crate) overlay: Arc<CurrentOverlay>,
-    pub(crate) permits: HashMap<ResourceName, Permit>,
+    pub(crate) permits: HashMap<ResourceName, Arc<Permit>>,
     pub(crate) host: Arc<HostInner>,
 }
 
@@ -89,10 +89,10 @@ impl std::fmt::Debug for AgentInner {
 
 impl AgentInner {
     /// Returns the permit of a tool. A tool that an extension added is resolved now.
-    pub(crate) fn permit(&self, tool: &ResourceName) -> Permit {
+    pub(crate) fn permit(&self, tool: &ResourceName) -> Arc<Permit> {
         match self.permits.get(tool) {
-            Some(permit) => permit.clone(),
-            None => Permit::of(&self.host.policy, &self.name, tool),
+            Some(permit) => Arc::clone(permit),
+            None => Arc::new(Permit::of(&self.host.policy, &self.name, tool)),
         }
     }
 

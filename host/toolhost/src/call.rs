@@ -13,6 +13,7 @@ mod native;
 pub(crate) mod outcome;
 mod output_schema;
 mod recorded;
+pub(crate) mod run;
 pub(crate) mod scope;
 mod telemetry;
 mod transaction;

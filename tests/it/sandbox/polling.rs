@@ -1,5 +1,7 @@
 //! Polling and cancelling handles.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use serde_json::json;
@@ -8,7 +10,7 @@ use toolhost_tests::{Work, guest, invocation, nothing, prepared, sandbox};
 
 async fn invoke(name: &str, operation: Operation, work: &Work) -> CallReport {
     let mut call = invocation("run", &nothing(), Some(work));
-    call.operation = operation;
+    call.operation = Arc::new(operation);
     call.limits.deadline = Duration::from_millis(500);
     prepared(name).await.call(call).await
 }
@@ -70,7 +72,7 @@ async fn cancelling_a_handle_calls_the_component() {
     assert_eq!(report.usage.bytes_written, 5);
 
     let mut without = invocation("run", &nothing(), None);
-    without.operation = cancel("job-2");
+    without.operation = Arc::new(cancel("job-2"));
     let report = prepared("pending").await.call(without).await;
     assert!(
         matches!(&report.outcome, Err(SandboxError::Trap { reason }) if reason.contains("workdir")),

@@ -491,13 +491,13 @@ async fn polls_and_cancels_are_recorded_and_replayed() {
     let work = Work::new();
     let handle = || "next:job-2".to_owned();
     let mut call = invocation("run", &nothing(), Some(&work));
-    call.operation = Operation::Poll { handle: handle() };
+    call.operation = Arc::new(Operation::Poll { handle: handle() });
     let (report, _) = record_and_replay(&tool, call.clone()).await;
     assert_eq!(
         report.outcome.unwrap(),
         Outcome::Pending("job-2".to_owned())
     );
-    call.operation = Operation::Cancel { handle: handle() };
+    call.operation = Arc::new(Operation::Cancel { handle: handle() });
     let (report, recording) = record_and_replay(&tool, call).await;
     assert_eq!(report.usage.bytes_written, handle().len() as u64);
     assert!(!recording.calls.is_empty());

@@ -121,6 +121,12 @@ impl Credentials {
         Ok(self)
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.env.is_empty() && self.http.is_empty()
+    }
+
     /// Lists the secrets, each with the name that replaces it in redacted texts.
     pub fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
         let env = self.env.iter();

@@ -1,37 +1,117 @@
-//! Memory that the host holds for a call beside its instance.
+//! The memory of one call: that of its instance, and what the host holds for it beside.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use toolhost_runtime::Quota;
+use toolhost_runtime::{ComponentId, Quota};
 
-use crate::accounting::meter::Meter;
+use crate::accounting::attempts::Attempts;
 
-/// What counts the memory of one call: its own limit, and that of all calls.
-#[derive(Debug, Clone)]
+/// Counts the memory of one call against its own limit and that of all calls.
+#[derive(Debug)]
 pub(crate) struct CallMemory {
-    meter: Arc<Meter>,
+    component: ComponentId,
+    /// The limit of the call, in bytes.
+    pub(crate) limit: u64,
     all_calls: Arc<Quota>,
+    attempts: Arc<Attempts>,
+    /// Bytes of the instance's memories, and of its HTTP handles.
+    guest: AtomicU64,
+    /// Bytes of what its transaction holds.
+    host: AtomicU64,
+    peak: AtomicU64,
+    /// Whether the guest needs more than the limit of the call.
+    refused: AtomicBool,
+    /// Whether the guest needs more than all calls have left.
+    refused_by_all: AtomicBool,
 }
 
 /// Memory that is held for a call, perhaps longer than the call runs. Gives it back when dropped.
 #[derive(Debug)]
 pub(crate) struct HeldMemory {
-    call: CallMemory,
+    call: Arc<CallMemory>,
     bytes: u64,
 }
 
 impl CallMemory {
-    pub(crate) fn new(meter: Arc<Meter>, all_calls: Arc<Quota>) -> Self {
-        Self { meter, all_calls }
+    pub(crate) fn new(
+        component: ComponentId,
+        limit: u64,
+        all_calls: Arc<Quota>,
+        attempts: Arc<Attempts>,
+    ) -> Self {
+        Self {
+            component,
+            limit,
+            all_calls,
+            attempts,
+            guest: AtomicU64::new(0),
+            host: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            refused: AtomicBool::new(false),
+            refused_by_all: AtomicBool::new(false),
+        }
     }
 
     /// Holds no memory yet.
-    pub(crate) fn hold(&self) -> HeldMemory {
+    pub(crate) fn hold(self: &Arc<Self>) -> HeldMemory {
         HeldMemory {
-            call: self.clone(),
+            call: Arc::clone(self),
             bytes: 0,
         }
+    }
+
+    /// Takes more bytes for an instance that holds `held`. Returns false, and takes none, where they exceed a limit.
+    pub(crate) fn take_for_guest(&self, held: u64, more: u64) -> bool {
+        self.take(held + self.host.load(Relaxed), more, &self.guest)
+    }
+
+    /// Gives back bytes of an instance.
+    pub(crate) fn give_back_of_guest(&self, bytes: u64) {
+        self.guest.fetch_sub(bytes, Relaxed);
+        self.all_calls.give_back(self.component, bytes);
+    }
+
+    fn take(&self, held: u64, more: u64, part: &AtomicU64) -> bool {
+        let sum = held.saturating_add(more);
+        if sum > self.limit {
+            self.refuse();
+            return false;
+        }
+        if !self.all_calls.take(self.component, more) {
+            self.refused_by_all.store(true, Relaxed);
+            self.attempts.refuse_memory();
+            return false;
+        }
+        part.fetch_add(more, Relaxed);
+        self.peak.fetch_max(sum, Relaxed);
+        true
+    }
+
+    /// Records that the guest needs more memory than the limit of the call.
+    pub(crate) fn refuse(&self) {
+        self.refused.store(true, Relaxed);
+        self.attempts.refuse_memory();
+    }
+
+    /// Records that the guest got some memory after it was refused more.
+    pub(crate) fn got_less(&self) {
+        self.refused.store(false, Relaxed);
+    }
+
+    /// Whether the guest was last refused memory by the limit of the call.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused.load(Relaxed)
+    }
+
+    /// Whether the guest was refused memory by the limit of all calls.
+    pub(crate) fn is_refused_by_all(&self) -> bool {
+        self.refused_by_all.load(Relaxed)
+    }
+
+    /// The most bytes that were held at once.
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak.load(Relaxed)
     }
 }
 
@@ -39,28 +119,21 @@ impl HeldMemory {
     /// Takes more bytes. Returns false, and takes none, where they exceed the limit of the call or of all calls.
     #[must_use]
     pub(crate) fn grow(&mut self, more: u64) -> bool {
-        let CallMemory { meter, all_calls } = &self.call;
-        let held = meter.guest_memory.load(Relaxed) + meter.host_memory.load(Relaxed);
-        let sum = held.saturating_add(more);
-        if sum > meter.limits.memory_bytes {
-            meter.refuse_memory();
-            return false;
+        let call = &self.call;
+        let held = call.guest.load(Relaxed) + call.host.load(Relaxed);
+        let is_taken = call.take(held, more, &call.host);
+        if is_taken {
+            self.bytes += more;
         }
-        if !all_calls.take(meter.component, more) {
-            meter.refuse_memory_of_pool();
-            return false;
-        }
-        meter.host_memory.fetch_add(more, Relaxed);
-        meter.memory_peak.fetch_max(sum, Relaxed);
-        self.bytes += more;
-        true
+        is_taken
     }
 }
 
 impl Drop for HeldMemory {
     fn drop(&mut self) {
-        let CallMemory { meter, all_calls } = &self.call;
-        meter.host_memory.fetch_sub(self.bytes, Relaxed);
-        all_calls.give_back(meter.component, self.bytes);
+        self.call.host.fetch_sub(self.bytes, Relaxed);
+        self.call
+            .all_calls
+            .give_back(self.call.component, self.bytes);
     }
 }

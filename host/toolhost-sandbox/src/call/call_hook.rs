@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{CallHook, CallHookHandler, StoreContextMut, Trap};
 
-use crate::call::store_data::CallState;
+use crate::call::store_state::StoreState;
 
 /// Time after which a guest yields to other calls.
 const TIME_SLICE: Duration = Duration::from_millis(1);
@@ -37,9 +37,9 @@ impl HostCallHook {
     /// Returns whether the guest is to yield now.
     ///
     /// # Errors
-    /// The deadline has passed, or its HTTP handles exceed a limit.
-    fn check(&self, state: &mut CallState) -> wasmtime::Result<bool> {
-        state.check_http()?;
+    /// The deadline has passed, or the guest exceeds another limit.
+    fn check(&self, state: &mut impl StoreState) -> wasmtime::Result<bool> {
+        state.after_host_call()?;
         let now = Instant::now();
         if self.ends.is_some_and(|ends| now >= ends) {
             return Err(Trap::Interrupt.into());
@@ -67,11 +67,11 @@ impl Future for Continue {
     }
 }
 
-impl CallHookHandler<CallState> for HostCallHook {
+impl<T: StoreState> CallHookHandler<T> for HostCallHook {
     // Written without `async_trait`, which boxes a future with a size for each event.
     fn handle_call_event<'h, 's, 'f>(
         &'h self,
-        mut store: StoreContextMut<'s, CallState>,
+        mut store: StoreContextMut<'s, T>,
         event: CallHook,
     ) -> Pin<Box<dyn Future<Output = wasmtime::Result<()>> + Send + 'f>>
     where

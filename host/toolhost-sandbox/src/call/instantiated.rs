@@ -1,43 +1,115 @@
-//! An instance in a store of its own.
+//! An instance in a store of its own, and the call of one of its exports.
 
 use std::sync::Arc;
 
+use toolhost_contract::ToolContext;
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
-use crate::call::store_data::CallState;
+use crate::call::invocation::Operation;
+use crate::call::response::RawResponse;
+use crate::call::store_state::StoreState;
+use crate::call::trap::{ExportDiffers, GuestCallContext};
+use crate::component::code::ComponentCode;
 use crate::engine::memory::creator::with_memories;
 use crate::engine::memory::source::MemorySource;
-use crate::host::bindings::handlers;
+use crate::host::bindings::{handlers, polling};
 
-/// An instance in a store of its own.
-pub(crate) struct Instantiated {
-    pub(crate) store: Store<CallState>,
-    pub(crate) instance: Instance,
+/// The export to call.
+pub(crate) enum Request {
+    Describe,
+    Run(Arc<Operation>, ToolContext),
 }
 
-impl Instantiated {
+/// An instance in a store of its own.
+pub(crate) struct Instantiated<T: 'static> {
+    store: Store<T>,
+    instance: Instance,
+}
+
+impl<T: StoreState> Instantiated<T> {
     /// Makes an instance.
     ///
     /// # Errors
     /// The instance exceeds a limit of the store, or code that runs when it is made traps.
     pub(crate) async fn new(
-        mut store: Store<CallState>,
-        pre: &InstancePre<CallState>,
+        mut store: Store<T>,
+        pre: &InstancePre<T>,
         memory: &Arc<MemorySource>,
     ) -> wasmtime::Result<Self> {
         let instance = with_memories(memory, pre.instantiate_async(&mut store)).await?;
         Ok(Self { store, instance })
     }
 
-    /// Returns the exports of `goondan:tool/handlers`.
+    /// Calls one export. The store is dropped when this returns.
     ///
     /// # Errors
-    /// They have other types.
-    pub(crate) fn load_handlers(
-        &mut self,
-        indices: &handlers::GuestIndices,
-    ) -> wasmtime::Result<handlers::Guest> {
-        indices.load(&mut self.store, &self.instance)
+    /// The component has other exports than the host's, or its code trapped.
+    pub(super) async fn call(
+        mut self,
+        request: Request,
+        code: &ComponentCode,
+    ) -> wasmtime::Result<RawResponse> {
+        let response = match request {
+            Request::Describe => {
+                let differs = |interface| {
+                    move |error: wasmtime::Error| error.context(ExportDiffers(interface))
+                };
+                let handlers = self.handlers(code);
+                let handlers = handlers.map_err(differs("goondan:tool/handlers"))?;
+                if code.polls() {
+                    let polling = self.polling(code);
+                    polling.map_err(differs("goondan:tool/polling"))?;
+                }
+                let described = handlers.call_describe(&mut self.store).await;
+                described.map(RawResponse::Exports)
+            }
+            Request::Run(operation, context) => match &*operation {
+                Operation::Handler { name, input } => {
+                    let handlers = self.handlers(code)?;
+                    let (store, context) = (&mut self.store, to_wit(&context));
+                    let returned = handlers.call_call(store, name.as_str(), context, input);
+                    returned.await.map(RawResponse::Outcome)
+                }
+                Operation::Poll { handle } => {
+                    let polling = self.polling(code)?;
+                    let store = &mut self.store;
+                    let returned = polling.call_poll(store, to_wit(&context), handle).await;
+                    returned.map(RawResponse::Outcome)
+                }
+                Operation::Cancel { handle } => {
+                    let polling = self.polling(code)?;
+                    let store = &mut self.store;
+                    let returned = polling.call_cancel(store, to_wit(&context), handle).await;
+                    returned.map(|()| RawResponse::Cancelled)
+                }
+            },
+        };
+        response.map_err(|error| error.context(GuestCallContext))
+    }
+
+    fn handlers(&mut self, code: &ComponentCode) -> wasmtime::Result<handlers::Guest> {
+        code.handlers.load(&mut self.store, &self.instance)
+    }
+
+    fn polling(&mut self, code: &ComponentCode) -> wasmtime::Result<polling::Guest> {
+        let polling = code.polling.as_ref().ok_or_else(|| {
+            wasmtime::Error::msg("the component does not export goondan:tool/polling")
+        })?;
+        polling.load(&mut self.store, &self.instance)
+    }
+}
+
+/// Converts the context to the guest's types. Its texts are copied into the guest's memory, and nowhere
+/// else: a message may have megabytes.
+fn to_wit(context: &ToolContext) -> handlers::ToolContext<'_> {
+    handlers::ToolContext {
+        agent_name: &context.agent_name,
+        instance_key: &context.instance_key,
+        turn_id: &context.turn_id,
+        tool_call_id: &context.tool_call_id,
+        trace_id: context.trace_id.as_deref(),
+        message: context.message.as_json(),
+        workdir: &context.workdir,
     }
 }

@@ -8,8 +8,8 @@ use toolhost_contract::http::Origin;
 use toolhost_contract::{ExportName, HandlerError, Recording, ToolContext, Usage};
 
 use crate::accounting::failed_operation::FailedOperation;
-use crate::accounting::meter::Meter;
 use crate::accounting::output::{LogRecord, LogSink};
+use crate::call::meters::CallMeters;
 use crate::host::agents::port::AgentsPort;
 use crate::recording::options::RecordOptions;
 use crate::workdir::{Workdir, WriteProtected};
@@ -41,7 +41,7 @@ pub enum Operation {
 #[derive(Debug, Clone)]
 pub struct Invocation {
     /// What the component is to do.
-    pub operation: Operation,
+    pub operation: Arc<Operation>,
     /// Who calls.
     pub context: ToolContext,
     /// The guest's `/`; none where the call gets no directory.
@@ -105,43 +105,42 @@ pub struct CallReport {
 
 /// Logs a call whose future is dropped before it ends. Its usage is reported nowhere else.
 pub(crate) struct CancelLog {
-    meter: Option<Arc<Meter>>,
-    /// The handler's name, or the other operation.
-    operation: String,
+    meters: Option<Arc<CallMeters>>,
+    operation: Arc<Operation>,
     started: Instant,
 }
 
 impl CancelLog {
-    pub(crate) fn new(meter: &Arc<Meter>, operation: &Operation) -> Self {
-        let operation = match operation {
-            Operation::Handler { name, .. } => name.as_str(),
-            Operation::Poll { .. } => "(poll)",
-            Operation::Cancel { .. } => "(cancel)",
-        };
+    pub(crate) fn new(meters: &Arc<CallMeters>, operation: &Arc<Operation>) -> Self {
         Self {
-            meter: Some(Arc::clone(meter)),
-            operation: operation.to_owned(),
+            meters: Some(Arc::clone(meters)),
+            operation: Arc::clone(operation),
             started: Instant::now(),
         }
     }
 
     /// The call ended: nothing is logged.
     pub(crate) fn disarm(mut self) {
-        self.meter = None;
+        self.meters = None;
     }
 }
 
 impl Drop for CancelLog {
     fn drop(&mut self) {
-        let Some(meter) = &self.meter else { return };
-        if let Some(live) = &meter.live_log {
+        let Some(meters) = &self.meters else { return };
+        let handler = match &*self.operation {
+            Operation::Handler { name, .. } => name.as_str(),
+            Operation::Poll { .. } => "(poll)",
+            Operation::Cancel { .. } => "(cancel)",
+        };
+        if let Some(live) = &meters.output.live_log {
             // A file call of the guest may not have returned yet.
             live.close();
         }
-        let usage = meter.usage(Duration::ZERO, self.started.elapsed());
+        let usage = meters.usage(Duration::ZERO, self.started.elapsed());
         tracing::info!(
             target: "toolhost::audit",
-            handler = self.operation.as_str(),
+            handler,
             wall_ms = usage.wall.as_millis(),
             memory_peak = usage.memory_peak,
             bytes_written = usage.bytes_written,

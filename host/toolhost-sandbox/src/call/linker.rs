@@ -84,7 +84,7 @@ fn table_of(state: &mut CallState) -> &mut ResourceTable {
 }
 
 fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
-    state.meter.goes_on();
+    state.meters.attempts.count_step();
     FilesystemView {
         fs: &mut state.fs,
         table: &mut state.table,
@@ -93,7 +93,7 @@ fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
 
 // Logging does not count as the last thing a call did, as error handlers log.
 fn log_of(state: &mut CallState) -> LogView<'_> {
-    LogView(&state.meter)
+    LogView(&state.meters.output)
 }
 
 fn seed_of(_: &mut CallState) -> InsecureSeed {
@@ -101,11 +101,11 @@ fn seed_of(_: &mut CallState) -> InsecureSeed {
 }
 
 fn agents_of(state: &mut CallState) -> &mut Agents {
-    state.meter.goes_on();
+    state.meters.attempts.count_step();
     &mut state.agents
 }
 
 fn denied_sockets(state: &mut CallState) -> DeniedSockets<'_> {
-    state.meter.goes_on();
-    DeniedSockets(&state.meter)
+    state.meters.attempts.count_step();
+    DeniedSockets(&state.meters.attempts)
 }

@@ -4,17 +4,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use toolhost_runtime::Quota;
 use wasmtime::ResourceLimiter;
 
-use crate::accounting::meter::Meter;
+use crate::call::meters::CallMeters;
 use crate::engine::memory::creator::CannotGrow;
 use crate::engine::settings::{INSTANCES, MEMORIES, TABLES};
 
 /// Limits the memories and tables of one call. Gives back the memory when dropped.
 pub(crate) struct MemoryLimiter {
-    all_calls: Arc<Quota>,
-    meter: Arc<Meter>,
+    meters: Arc<CallMeters>,
     held: u64,
     /// The part of `held` that is for handles.
     handles: u64,
@@ -24,10 +22,9 @@ pub(crate) struct MemoryLimiter {
 }
 
 impl MemoryLimiter {
-    pub(crate) fn new(all_calls: Arc<Quota>, meter: Arc<Meter>) -> Self {
+    pub(crate) fn new(meters: &Arc<CallMeters>) -> Self {
         Self {
-            all_calls,
-            meter,
+            meters: Arc::clone(meters),
             held: 0,
             handles: 0,
             last_growth: 0,
@@ -54,37 +51,23 @@ impl MemoryLimiter {
     }
 
     fn take(&mut self, more: u64) -> bool {
-        let of_transaction = self.meter.host_memory.load(Relaxed);
-        let sum = self
-            .held
-            .saturating_add(more)
-            .saturating_add(of_transaction);
-        if sum > self.meter.limits.memory_bytes {
-            self.meter.refuse_memory();
-            return false;
+        let is_taken = self.meters.memory.take_for_guest(self.held, more);
+        if is_taken {
+            self.held += more;
         }
-        if !self.all_calls.take(self.meter.component, more) {
-            self.meter.refuse_memory_of_pool();
-            return false;
-        }
-        self.held += more;
-        self.meter.guest_memory.fetch_add(more, Relaxed);
-        self.meter.memory_peak.fetch_max(sum, Relaxed);
-        true
+        is_taken
     }
 
     fn give_back(&mut self, bytes: u64) {
         self.held -= bytes;
-        self.meter.guest_memory.fetch_sub(bytes, Relaxed);
-        self.all_calls.give_back(self.meter.component, bytes);
+        self.meters.memory.give_back_of_guest(bytes);
     }
 }
 
 impl Drop for MemoryLimiter {
     fn drop(&mut self) {
-        self.meter.guest_memory.fetch_sub(self.held, Relaxed);
         // Waiting calls are woken when the call slot is dropped, which comes later.
-        self.all_calls.give_back(self.meter.component, self.held);
+        self.meters.memory.give_back_of_guest(self.held);
     }
 }
 
@@ -98,15 +81,15 @@ impl ResourceLimiter for MemoryLimiter {
         let more = desired.saturating_sub(current) as u64;
         if let Some(maximum) = maximum.filter(|maximum| desired > *maximum) {
             // Such as the 4 GiB of any memory with addresses of 32 bits: the call's limit is the lower one.
-            if maximum as u64 >= self.meter.limits.memory_bytes {
-                self.meter.refuse_memory();
+            if maximum as u64 >= self.meters.limits.memory_bytes {
+                self.meters.memory.refuse();
             }
             return Ok(false);
         }
         let taken = self.take(more);
         if taken {
             // A guest that was refused some memory and then got less is not out of memory.
-            self.meter.memory_refused.store(false, Relaxed);
+            self.meters.memory.got_less();
             self.last_growth = more;
         }
         Ok(taken)
@@ -135,8 +118,8 @@ impl ResourceLimiter for MemoryLimiter {
         let sum = self
             .table_elements
             .saturating_add(desired.saturating_sub(current) as u64);
-        if sum > self.meter.limits.table_elements {
-            self.meter.table_refused.store(true, Relaxed);
+        if sum > self.meters.limits.table_elements {
+            self.meters.table_refused.store(true, Relaxed);
             return Ok(false);
         }
         self.table_elements = sum;
@@ -145,15 +128,15 @@ impl ResourceLimiter for MemoryLimiter {
 
     // The same limits hold where there is no pool.
     fn instances(&self) -> usize {
-        self.meter.limits.instances.min(INSTANCES as usize)
+        self.meters.limits.instances.min(INSTANCES as usize)
     }
 
     fn tables(&self) -> usize {
-        self.meter.limits.instances.min(TABLES as usize)
+        self.meters.limits.instances.min(TABLES as usize)
     }
 
     fn memories(&self) -> usize {
-        self.meter.limits.instances.min(MEMORIES as usize)
+        self.meters.limits.instances.min(MEMORIES as usize)
     }
 }
 
@@ -162,10 +145,9 @@ mod tests {
     use std::io;
 
     use toolhost_contract::Limits;
+    use toolhost_runtime::{ComponentId, Quota};
 
     use super::*;
-    use crate::accounting::call_memory::CallMemory;
-    use toolhost_runtime::ComponentId;
 
     fn limiter(memory_bytes: u64) -> (MemoryLimiter, Arc<Quota>) {
         let all = Arc::new(Quota::new(1 << 30, 3));
@@ -173,8 +155,8 @@ mod tests {
             memory_bytes,
             ..Limits::default()
         };
-        let meter = Meter::new(limits, ComponentId(1), Arc::clone(&all));
-        (MemoryLimiter::new(Arc::clone(&all), Arc::new(meter)), all)
+        let meters = CallMeters::new(ComponentId(1), limits, &all, &all, None);
+        (MemoryLimiter::new(&Arc::new(meters)), all)
     }
 
     #[test]
@@ -201,20 +183,20 @@ mod tests {
     #[test]
     fn what_a_transaction_holds_and_what_its_guest_holds_have_one_limit() {
         let (mut limiter, all) = limiter(1_000);
-        let memory = CallMemory::new(Arc::clone(&limiter.meter), Arc::clone(&all));
+        let memory = Arc::clone(&limiter.meters.memory);
         let mut held = memory.hold();
         assert!(held.grow(400));
         assert!(!limiter.memory_growing(0, 601, None).unwrap());
         assert!(limiter.memory_growing(0, 600, None).unwrap());
         assert!(!held.grow(1));
         assert_eq!(all.held(), 1_000);
-        assert_eq!(limiter.meter.memory_peak.load(Relaxed), 1_000);
+        assert_eq!(memory.peak(), 1_000);
         // The transaction outlives the instance until it is committed.
-        let meter = Arc::clone(&limiter.meter);
         drop(limiter);
-        assert_eq!((all.held(), meter.guest_memory.load(Relaxed)), (400, 0));
+        assert_eq!(all.held(), 400);
         assert!(held.grow(600));
         drop(held);
-        assert_eq!((all.held(), meter.host_memory.load(Relaxed)), (0, 0));
+        assert_eq!(all.held(), 0);
+        assert!(memory.take_for_guest(0, 1_000));
     }
 }

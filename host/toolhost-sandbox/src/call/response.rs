@@ -6,8 +6,8 @@ use serde_json::Value;
 use toolhost_contract::{HandlerError, JsonLimits};
 
 use crate::SandboxError;
-use crate::accounting::meter::Meter;
 use crate::call::invocation::Outcome;
+use crate::call::meters::CallMeters;
 use crate::host::bindings::handlers;
 
 /// Longest handle of a pending outcome, in bytes.
@@ -27,17 +27,20 @@ pub(crate) enum Response {
 }
 
 impl RawResponse {
-    pub(crate) fn check(self, meter: &Meter) -> Result<Response, SandboxError> {
-        let limits = &meter.limits;
+    pub(crate) fn check(self, meters: &CallMeters) -> Result<Response, SandboxError> {
+        let limits = &meters.limits;
         let outcome = match self {
             Self::Exports(exports) => return Ok(Response::Exports(exports)),
             Self::Cancelled => Outcome::Output(Value::Null),
             Self::Outcome(Ok(handlers::Outcome::Output(json))) => {
-                meter.output_bytes.store(json.len() as u64, Relaxed);
+                meters.output.answer_bytes.store(json.len() as u64, Relaxed);
                 Outcome::Output(JsonLimits::of_output(limits).parse(&json)?)
             }
             Self::Outcome(Ok(handlers::Outcome::Pending(handle))) => {
-                meter.output_bytes.store(handle.len() as u64, Relaxed);
+                meters
+                    .output
+                    .answer_bytes
+                    .store(handle.len() as u64, Relaxed);
                 let bytes = handle.len();
                 if bytes == 0 {
                     let reason = "is pending with an empty handle".to_owned();
@@ -60,7 +63,7 @@ impl RawResponse {
                     help_url: error.help_url,
                 };
                 let (bytes, limit) = (error.bytes(), limits.output_bytes);
-                meter.output_bytes.store(bytes, Relaxed);
+                meters.output.answer_bytes.store(bytes, Relaxed);
                 if bytes > limit {
                     return Err(SandboxError::OutputTooLarge { bytes, limit });
                 }

@@ -5,18 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use toolhost_contract::ToolContext;
 
 use crate::SandboxError;
-use crate::call::instantiated::Instantiated;
-use crate::call::invocation::Operation;
+use crate::call::instantiated::{Instantiated, Request};
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::response::{RawResponse, Response};
 use crate::call::store::{RunTime, new_store};
 use crate::call::task::CallTask;
-use crate::call::trap::{ExportDiffers, GuestCallContext, classify_trap};
+use crate::call::trap::classify_trap;
 use crate::host::agents::GrantedAgents;
-use crate::host::bindings::handlers;
 use crate::host::filesystem::digest_changes;
 use crate::recording::call_imports::CallImports;
 use crate::recording::start;
@@ -24,12 +21,6 @@ use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::migrating_call::run_migrating;
 use crate::scheduler::own_thread::OwnThread;
 use crate::workdir::FileIo;
-
-/// The export to call.
-pub(crate) enum Request {
-    Describe,
-    Run(Operation, ToolContext),
-}
 
 /// What a call returned, how long it waited to start, and how long it ran.
 pub(crate) type Timed = (Result<Response, SandboxError>, Duration, Duration);
@@ -45,7 +36,7 @@ impl CallTask {
         };
         let started = Instant::now();
         let queued = started - requested;
-        let deadline = self.meter.limits.deadline;
+        let deadline = self.meters.limits.deadline;
         let root = self.workdir.as_ref();
         let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
         let threads = &sandbox.threads;
@@ -81,8 +72,8 @@ impl CallTask {
         slot: Arc<CallSlot>,
         caller: Option<Handle>,
     ) -> Result<Response, SandboxError> {
-        let deadline = self.meter.limits.deadline;
-        let meter = Arc::clone(&self.meter);
+        let deadline = self.meters.limits.deadline;
+        let meters = Arc::clone(&self.meters);
         let clock = self.sandbox.threads.clock().clone();
         let workdir = self
             .workdir
@@ -94,12 +85,12 @@ impl CallTask {
             clock.within(deadline, call).await
         };
         let response = match returned {
-            Some(Ok(raw)) => raw.check(&meter),
-            Some(Err(error)) => Err(classify_trap(error, &meter)),
+            Some(Ok(raw)) => raw.check(&meters),
+            Some(Err(error)) => Err(classify_trap(error, &meters)),
             None => Err(SandboxError::Timeout { deadline }),
         };
         if let Some(workdir) = workdir {
-            digest_changes(&workdir, &meter).await;
+            digest_changes(&workdir, &meters.files).await;
         }
         // Last: the instance is gone by now, and its memories are reset.
         drop(slot);
@@ -108,64 +99,14 @@ impl CallTask {
 
     /// Calls one export of an instance that no call has touched. The store is dropped when this returns.
     async fn call_export(
-        self,
+        mut self,
         request: Request,
         slot: &Arc<CallSlot>,
         caller: Option<Handle>,
     ) -> wasmtime::Result<RawResponse> {
         let code = Arc::clone(&self.code);
-        let polling = code.polling.as_ref();
-        let mut fresh = self.instantiate(slot, caller).await?;
-        let load_polling = |fresh: &mut Instantiated| match polling {
-            Some(polling) => polling.load(&mut fresh.store, &fresh.instance),
-            None => Err(no_polling()),
-        };
-        let response = match request {
-            Request::Describe => {
-                let differs = |interface| {
-                    move |error: wasmtime::Error| error.context(ExportDiffers(interface))
-                };
-                let handlers = fresh
-                    .load_handlers(&code.handlers)
-                    .map_err(differs("goondan:tool/handlers"))?;
-                if polling.is_some() {
-                    load_polling(&mut fresh).map_err(differs("goondan:tool/polling"))?;
-                }
-                let described = handlers.call_describe(&mut fresh.store).await;
-                described.map(RawResponse::Exports)
-            }
-            Request::Run(Operation::Handler { name, input }, context) => {
-                let handlers = fresh.load_handlers(&code.handlers)?;
-                let context = to_wit(&context);
-                let store = &mut fresh.store;
-                let returned = handlers.call_call(store, name.as_str(), context, &input);
-                returned.await.map(RawResponse::Outcome)
-            }
-            Request::Run(Operation::Poll { handle }, context) => {
-                let polling = load_polling(&mut fresh)?;
-                let store = &mut fresh.store;
-                let returned = polling.call_poll(store, to_wit(&context), &handle).await;
-                returned.map(RawResponse::Outcome)
-            }
-            Request::Run(Operation::Cancel { handle }, context) => {
-                let polling = load_polling(&mut fresh)?;
-                let store = &mut fresh.store;
-                let returned = polling.call_cancel(store, to_wit(&context), &handle).await;
-                returned.map(|()| RawResponse::Cancelled)
-            }
-        };
-        response.map_err(|error| error.context(GuestCallContext))
-    }
-
-    /// Makes an instance.
-    async fn instantiate(
-        mut self,
-        slot: &Arc<CallSlot>,
-        caller: Option<Handle>,
-    ) -> wasmtime::Result<Instantiated> {
-        let code = Arc::clone(&self.code);
-        let time = RunTime::of(&self.meter.limits);
-        let memory = MemoryLimiter::new(Arc::clone(&self.sandbox.memory), Arc::clone(&self.meter));
+        let time = RunTime::of(&self.meters.limits);
+        let memory = MemoryLimiter::new(&self.meters);
         let agents = self.agents.take().zip(caller);
         let agents = agents.map(|(port, caller)| GrantedAgents {
             port,
@@ -173,31 +114,17 @@ impl CallTask {
             caller,
         });
         match self.imports {
-            CallImports::Host => {}
+            CallImports::Host => {
+                let state = self.into_state(memory, agents, time);
+                let store = new_store(code.pre.engine(), state, time);
+                let fresh = Instantiated::new(store, &code.pre, &code.memory).await?;
+                fresh.call(request, &code).await
+            }
+            // Boxed, so that the futures of ordinary calls are smaller.
             CallImports::Recorded { .. } | CallImports::Replayed { .. } => {
-                return Box::pin(start::instantiate(self, memory, agents, time)).await;
+                let instantiate = Box::pin(start::instantiate(self, memory, agents, time));
+                Box::pin(instantiate.await?.call(request, &code)).await
             }
         }
-        let state = self.into_state(memory, agents, time);
-        let store = new_store(code.pre.engine(), state, time);
-        Instantiated::new(store, &code.pre, &code.memory).await
     }
-}
-
-/// Converts the context to the guest's types. Its texts are copied into the guest's memory, and nowhere
-/// else: a message may have megabytes.
-fn to_wit(context: &ToolContext) -> handlers::ToolContext<'_> {
-    handlers::ToolContext {
-        agent_name: &context.agent_name,
-        instance_key: &context.instance_key,
-        turn_id: &context.turn_id,
-        tool_call_id: &context.tool_call_id,
-        trace_id: context.trace_id.as_deref(),
-        message: context.message.as_json(),
-        workdir: &context.workdir,
-    }
-}
-
-fn no_polling() -> wasmtime::Error {
-    wasmtime::Error::msg("the component does not export goondan:tool/polling")
 }

@@ -6,7 +6,7 @@ use toolhost_contract::Limits;
 use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::call::call_hook::HostCallHook;
-use crate::call::store_data::CallState;
+use crate::call::store_state::StoreState;
 
 /// When a guest begins to run, and when it is stopped.
 #[derive(Clone, Copy)]
@@ -26,11 +26,11 @@ impl RunTime {
 }
 
 /// Returns a store without an instance.
-pub(crate) fn new_store(engine: &Engine, state: CallState, time: RunTime) -> Store<CallState> {
+pub(crate) fn new_store<T: StoreState>(engine: &Engine, state: T, time: RunTime) -> Store<T> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limiter());
     let RunTime { started, ends } = time;
-    let limits = &store.data().meter.limits;
+    let limits = store.data().limits();
     let (hostcall_bytes, handles) = (limits.hostcall_bytes, limits.handles);
     store.set_hostcall_fuel(hostcall_bytes);
     store.set_max_component_handles(handles);

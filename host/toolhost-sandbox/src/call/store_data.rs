@@ -1,16 +1,16 @@
 //! What a store holds for one call.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use wasmtime::ResourceLimiter;
+use toolhost_contract::Limits;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::WasiHttpCtxView;
 
-use crate::accounting::meter::Meter;
 use crate::accounting::output::Stream;
+use crate::call::meters::CallMeters;
 use crate::call::resource_limiter::MemoryLimiter;
+use crate::call::store_state::StoreState;
 use crate::host::agents::Agents;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::{Http, handle_memory};
@@ -24,11 +24,9 @@ pub(crate) struct CallState {
     pub(crate) memory: MemoryLimiter,
     pub(crate) agents: Agents,
     pub(crate) http: Http,
-    pub(crate) meter: Arc<Meter>,
-    /// What answers the host calls of a call that is recorded or replayed.
-    pub(crate) answers: Option<Box<dyn Any + Send>>,
-    /// Limits the memory of the store instead of `memory`.
-    pub(crate) limiter: Option<Box<dyn ResourceLimiter + Send + Sync>>,
+    pub(crate) meters: Arc<CallMeters>,
+    /// Limits the memory of the store instead of `memory`, where a forwarder runs in it.
+    pub(crate) forwarder_memory: Option<Box<MemoryLimiter>>,
 }
 
 impl CallState {
@@ -38,10 +36,10 @@ impl CallState {
         memory: MemoryLimiter,
         agents: Agents,
         http: Http,
-        meter: Arc<Meter>,
+        meters: Arc<CallMeters>,
     ) -> Self {
         let mut table = ResourceTable::new();
-        table.set_max_capacity(meter.limits.handles);
+        table.set_max_capacity(meters.limits.handles);
         Self {
             wasi: LazyWasi { env, made: None },
             table,
@@ -49,17 +47,8 @@ impl CallState {
             memory,
             agents,
             http,
-            meter,
-            answers: None,
-            limiter: None,
-        }
-    }
-
-    /// What limits the memory of the store.
-    pub(crate) fn limiter(&mut self) -> &mut (dyn ResourceLimiter + Send) {
-        match &mut self.limiter {
-            Some(limiter) => &mut **limiter,
-            None => &mut self.memory,
+            meters,
+            forwarder_memory: None,
         }
     }
 
@@ -72,13 +61,25 @@ impl CallState {
             hooks: &mut self.http.hooks,
         }
     }
+}
+
+impl StoreState for CallState {
+    fn limits(&self) -> &Limits {
+        &self.meters.limits
+    }
+
+    fn limiter(&mut self) -> &mut MemoryLimiter {
+        self.forwarder_memory
+            .as_deref_mut()
+            .unwrap_or(&mut self.memory)
+    }
 
     /// Counts the memory of the guest's HTTP handles, and its requests, where a host call may have changed
     /// them.
     ///
     /// # Errors
     /// The memory exceeds the limit of the call or of all calls, or the guest makes too many requests.
-    pub(crate) fn check_http(&mut self) -> wasmtime::Result<()> {
+    fn after_host_call(&mut self) -> wasmtime::Result<()> {
         if !std::mem::take(&mut self.http.used) {
             return Ok(());
         }
@@ -87,7 +88,7 @@ impl CallState {
                 "it repeats HTTP requests that are refused",
             ));
         }
-        let headers = self.meter.limits.http_header_bytes;
+        let headers = self.meters.limits.http_header_bytes;
         if self
             .memory
             .set_handle_bytes(handle_memory(&mut self.table, headers))
@@ -103,7 +104,7 @@ impl CallState {
 impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
-            ctx: self.wasi.get(&self.meter),
+            ctx: self.wasi.get(&self.meters),
             table: &mut self.table,
         }
     }
@@ -117,13 +118,13 @@ struct LazyWasi {
 }
 
 impl LazyWasi {
-    fn get(&mut self, meter: &Arc<Meter>) -> &mut WasiCtx {
+    fn get(&mut self, meters: &CallMeters) -> &mut WasiCtx {
         self.made.get_or_insert_with(|| {
             WasiCtx::builder()
                 .envs(&self.env)
-                .stdout(Captured::new(meter, Stream::Stdout))
-                .stderr(Captured::new(meter, Stream::Stderr))
-                .max_random_size(meter.limits.random_bytes)
+                .stdout(Captured::new(&meters.output, Stream::Stdout))
+                .stderr(Captured::new(&meters.output, Stream::Stderr))
+                .max_random_size(meters.limits.random_bytes)
                 .allow_tcp(false)
                 .allow_udp(false)
                 .allow_ip_name_lookup(false)

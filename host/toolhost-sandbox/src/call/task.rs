@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolhost_runtime::ComponentId;
 
-use crate::accounting::meter::Meter;
+use crate::call::meters::CallMeters;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::store::RunTime;
 use crate::call::store_data::CallState;
@@ -27,7 +27,7 @@ pub(crate) struct CallTask {
     pub(crate) protected: WriteProtected,
     pub(crate) grants: Grants,
     pub(crate) agents: Option<Arc<dyn AgentsPort>>,
-    pub(crate) meter: Arc<Meter>,
+    pub(crate) meters: Arc<CallMeters>,
     pub(crate) imports: CallImports,
 }
 
@@ -39,7 +39,8 @@ impl CallTask {
         code: &Arc<ComponentCode>,
         limits: Limits,
     ) -> Self {
-        let open_files = Arc::clone(&sandbox.open_files);
+        let (memory, open_files) = (&sandbox.memory, &sandbox.open_files);
+        let meters = CallMeters::new(component, limits, memory, open_files, None);
         Self {
             sandbox,
             component,
@@ -48,7 +49,7 @@ impl CallTask {
             protected: WriteProtected::default(),
             grants: Grants::none(),
             agents: None,
-            meter: Arc::new(Meter::new(limits, component, open_files)),
+            meters: Arc::new(meters),
             imports: CallImports::Host,
         }
     }
@@ -60,27 +61,28 @@ impl CallTask {
         agents: Option<GrantedAgents>,
         time: RunTime,
     ) -> CallState {
-        let (sandbox, meter, ends) = (&self.sandbox, self.meter, time.ends);
+        let (sandbox, meters, ends) = (&self.sandbox, self.meters, time.ends);
         let fs = Filesystem::new(
             self.workdir,
             self.grants.workdir,
             self.protected,
-            Arc::clone(&meter),
-            &sandbox.memory,
+            Arc::clone(&meters.files),
+            &meters.memory,
             sandbox.threads.blocking().clone(),
             ends,
         );
         let agents = Agents {
             granted: agents,
-            meter: Arc::clone(&meter),
+            attempts: Arc::clone(&meters.attempts),
+            limits: meters.limits.clone(),
             ends,
         };
         let http = Http::new(
             self.grants.http,
             Arc::clone(&sandbox.network),
-            Arc::clone(&meter),
+            Arc::clone(&meters.http),
             ends,
         );
-        CallState::new(self.grants.env, fs, memory, agents, http, meter)
+        CallState::new(self.grants.env, fs, memory, agents, http, meters)
     }
 }

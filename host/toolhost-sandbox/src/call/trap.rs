@@ -5,14 +5,13 @@ use std::fmt;
 use std::str::Utf8Error;
 use std::sync::atomic::Ordering::Relaxed;
 
-use toolhost_runtime::lock;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::I32Exit;
 
 use crate::SandboxError;
-use crate::accounting::meter::Meter;
-use crate::accounting::output::printable;
+use crate::accounting::output::{Stream, printable};
 use crate::call::crash_words::{crash_words, go_words, last_words};
+use crate::call::meters::CallMeters;
 
 /// Longest reason taken from a guest's stderr, in bytes.
 const REASON_MAX: usize = 4 << 10;
@@ -39,14 +38,14 @@ impl fmt::Display for ExportDiffers {
 }
 
 /// Tells whether the guest, a limit or the host caused an error.
-pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
-    let limits = &meter.limits;
+pub(crate) fn classify_trap(error: wasmtime::Error, meters: &CallMeters) -> SandboxError {
+    let limits = &meters.limits;
     // The agents port panicked, or the call could not be resumed.
     if let Some(SandboxError::HostPanic) = error.downcast_ref::<SandboxError>() {
         return SandboxError::HostPanic;
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
-        return classify_exit(exit.0, meter);
+        return classify_exit(exit.0, meters);
     }
     if error.is::<PoolConcurrencyLimitError>() {
         return SandboxError::Busy {
@@ -60,43 +59,43 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxErr
         };
     }
     // Most guests trap where their memory cannot grow.
-    if let Some(refused) = memory_refused(meter) {
+    if let Some(refused) = memory_refused(meters) {
         return refused;
     }
     match trap {
         Some(trap) => SandboxError::Trap {
-            reason: reason(*trap, meter),
+            reason: reason(*trap, meters),
         },
-        None => classify_other(error, meter),
+        None => classify_other(error, meters),
     }
 }
 
 /// Returns the error of a guest that crashed because it was refused memory: it got no other memory afterwards, or it
 /// did nothing more. What it printed does not count.
-fn memory_refused(meter: &Meter) -> Option<SandboxError> {
-    let limit = meter.limits.memory_bytes;
-    if meter.memory_refused.load(Relaxed) {
+fn memory_refused(meters: &CallMeters) -> Option<SandboxError> {
+    let limit = meters.memory.limit;
+    if meters.memory.is_refused() {
         return Some(SandboxError::OutOfMemory { limit });
     }
-    if meter.pool_refused.load(Relaxed) {
+    if meters.memory.is_refused_by_all() {
         return Some(SandboxError::MemoryExhausted);
     }
-    let is_last = meter.was_memory_refused_last();
+    let is_last = meters.attempts.was_memory_refused_last();
     is_last.then_some(SandboxError::OutOfMemory { limit })
 }
 
 /// Classifies the end of a guest's process. Go ends it after a panic, and where memory is refused.
-fn classify_exit(status: i32, meter: &Meter) -> SandboxError {
+fn classify_exit(status: i32, meters: &CallMeters) -> SandboxError {
     if status == 0 {
         return SandboxError::Exit {
             status,
             printed: None,
         };
     }
-    if let Some(refused) = memory_refused(meter) {
+    if let Some(refused) = memory_refused(meters) {
         return refused;
     }
-    let stderr = lock(&meter.stderr).text();
+    let stderr = meters.output.printed(Stream::Stderr);
     match go_words(&stderr) {
         Some(reason) => SandboxError::Trap { reason },
         None => SandboxError::Exit {
@@ -108,9 +107,11 @@ fn classify_exit(status: i32, meter: &Meter) -> SandboxError {
 
 /// Returns why memory was refused to a guest whose handler then returned an error, if that is the cause: it got no
 /// other memory afterwards, and did nothing more.
-pub(crate) fn out_of_memory(meter: &Meter) -> Option<SandboxError> {
-    if meter.was_just_refused_memory() {
-        memory_refused(meter)
+pub(crate) fn out_of_memory(meters: &CallMeters) -> Option<SandboxError> {
+    let memory = &meters.memory;
+    let is_refused = memory.is_refused() || memory.is_refused_by_all();
+    if is_refused && meters.attempts.was_memory_refused_last() {
+        memory_refused(meters)
     } else {
         None
     }
@@ -124,11 +125,11 @@ const HOSTCALL_FUEL: &str = "too much data is being copied between the host and 
 const STORE_LIMIT: &str = "resource limit exceeded";
 
 /// Classifies errors other than traps: a guest passed too much, or malformed values.
-fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
+fn classify_other(error: wasmtime::Error, meters: &CallMeters) -> SandboxError {
     let cause = error.root_cause().to_string();
     if cause.starts_with(HOSTCALL_FUEL) {
         return SandboxError::HostcallTooLarge {
-            limit: meter.limits.hostcall_bytes,
+            limit: meters.limits.hostcall_bytes,
         };
     }
     if let Some(reason) = not_unicode(&error) {
@@ -140,7 +141,7 @@ fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
             SandboxError::InvalidOutput { reason }
         };
     }
-    let of_a_limit = cause.starts_with(STORE_LIMIT) || meter.table_refused.load(Relaxed);
+    let of_a_limit = cause.starts_with(STORE_LIMIT) || meters.table_refused.load(Relaxed);
     // Within an export, the other errors are invalid pointers and texts that the guest passed.
     let by_guest = of_a_limit
         || error.is::<GuestCallContext>()
@@ -169,14 +170,14 @@ fn not_unicode(error: &wasmtime::Error) -> Option<String> {
 }
 
 /// Describes a trap by what the guest's panic printed, or else by its kind.
-fn reason(trap: Trap, meter: &Meter) -> String {
+fn reason(trap: Trap, meters: &CallMeters) -> String {
     if trap == Trap::StackOverflow {
         return "the call stack is exhausted (endless recursion?)".to_owned();
     }
     if trap != Trap::UnreachableCodeReached {
         return trap.to_string();
     }
-    let printed = crash_words(&lock(&meter.stderr).text());
+    let printed = crash_words(&meters.output.printed(Stream::Stderr));
     printed.unwrap_or_else(|| "it reached an `unreachable` instruction".to_owned())
 }
 
@@ -184,35 +185,34 @@ fn reason(trap: Trap, meter: &Meter) -> String {
 mod tests {
     use std::io;
     use std::sync::Arc;
+    use toolhost_runtime::{ComponentId, Quota};
 
     use super::*;
     use crate::Limits;
-    use toolhost_runtime::ComponentId;
-    use toolhost_runtime::Quota;
 
-    fn meter() -> Meter {
-        let files = Arc::new(Quota::new(1, 3));
-        Meter::new(Limits::default(), ComponentId(1), files)
+    fn meters() -> CallMeters {
+        let all = Arc::new(Quota::new(1, 3));
+        CallMeters::new(ComponentId(1), Limits::default(), &all, &all, None)
     }
 
     #[test]
     fn words_of_the_engine_within_other_errors_decide_nothing() {
         for words in [HOSTCALL_FUEL, STORE_LIMIT, "table exceeds table limits"] {
             let quoted = || wasmtime::Error::from(io::Error::other(format!("no file '{words}'")));
-            let error = classify_trap(quoted(), &meter());
+            let error = classify_trap(quoted(), &meters());
             assert!(matches!(error, SandboxError::Host(_)), "{error:?}");
             // Above the cause, they are of the host or of the guest.
             let error = quoted().context(words);
-            let error = classify_trap(error.context(GuestCallContext), &meter());
+            let error = classify_trap(error.context(GuestCallContext), &meters());
             assert!(matches!(error, SandboxError::Trap { .. }), "{error:?}");
         }
     }
 
     #[test]
     fn a_table_that_was_refused_is_a_limit_whatever_the_engine_says_of_it() {
-        let meter = meter();
-        meter.table_refused.store(true, Relaxed);
-        let error = classify_trap(wasmtime::Error::msg("no"), &meter);
+        let meters = meters();
+        meters.table_refused.store(true, Relaxed);
+        let error = classify_trap(wasmtime::Error::msg("no"), &meters);
         assert!(matches!(error, SandboxError::Trap { .. }), "{error:?}");
     }
 
@@ -225,60 +225,60 @@ mod tests {
                     .utf8_error(),
             )
         };
-        let error = classify_trap(invalid().context(GuestCallContext), &meter());
+        let error = classify_trap(invalid().context(GuestCallContext), &meters());
         let SandboxError::InvalidOutput { reason } = &error else {
             panic!("{error:?}");
         };
         assert_eq!(reason, "is not UTF-8 text: the byte at offset 2 is invalid");
     }
 
-    fn exit(stderr: &str, status: i32, meter: &Meter) -> String {
-        lock(&meter.stderr).write(stderr.as_bytes());
-        classify_trap(I32Exit(status).into(), meter).to_string()
+    fn exit(stderr: &str, status: i32, meters: &CallMeters) -> String {
+        meters.output.print(Stream::Stderr, stderr.as_bytes());
+        classify_trap(I32Exit(status).into(), meters).to_string()
     }
 
     #[test]
     fn the_end_of_a_process_has_the_cause_that_was_printed() {
         let panic = "panic: no table\n\ngoroutine 1 [running]:\nmain.main()\n";
-        assert_eq!(exit(panic, 1, &meter()), "it crashed: panic: no table");
+        assert_eq!(exit(panic, 1, &meters()), "it crashed: panic: no table");
         let ended = "it ended its process instead of answering, reporting";
         assert_eq!(
-            exit("no table\n", 1, &meter()),
+            exit("no table\n", 1, &meters()),
             format!("{ended} failure: no table")
         );
-        assert_eq!(exit("", 1, &meter()), format!("{ended} failure"));
-        assert_eq!(exit("done\n", 0, &meter()), format!("{ended} success"));
+        assert_eq!(exit("", 1, &meters()), format!("{ended} failure"));
+        assert_eq!(exit("done\n", 0, &meters()), format!("{ended} success"));
     }
 
     #[test]
     fn facts_of_the_host_alone_make_a_call_out_of_memory() {
         let words = "fatal error: out of memory: MemoryError: cannot allocate memory";
-        let crashes = |meter: &Meter| {
-            lock(&meter.stderr).write(words.as_bytes());
-            let exit = classify_trap(I32Exit(1).into(), meter);
-            let trap = classify_trap(Trap::UnreachableCodeReached.into(), meter);
+        let crashes = |meters: &CallMeters| {
+            meters.output.print(Stream::Stderr, words.as_bytes());
+            let exit = classify_trap(I32Exit(1).into(), meters);
+            let trap = classify_trap(Trap::UnreachableCodeReached.into(), meters);
             let of_memory = [exit, trap].map(|it| matches!(it, SandboxError::OutOfMemory { .. }));
             assert_eq!(of_memory[0], of_memory[1]);
             of_memory[0]
         };
-        let fails = |meter: &Meter| out_of_memory(meter).is_some();
-        let check = |meter: &Meter, fails_of: bool, crashes_of: bool| {
-            assert_eq!((fails(meter), crashes(meter)), (fails_of, crashes_of));
+        let fails = |meters: &CallMeters| out_of_memory(meters).is_some();
+        let check = |meters: &CallMeters, fails_of: bool, crashes_of: bool| {
+            assert_eq!((fails(meters), crashes(meters)), (fails_of, crashes_of));
         };
-        check(&meter(), false, false);
-        let refused = meter();
-        refused.refuse_memory();
+        check(&meters(), false, false);
+        let refused = meters();
+        refused.memory.refuse();
         check(&refused, true, true);
         // It used its files: an error after that is one of its own.
-        refused.goes_on();
+        refused.attempts.count_step();
         check(&refused, false, true);
         // It got less memory, with which it made its error, or printed that it crashes.
-        let less = meter();
-        less.refuse_memory();
-        less.memory_refused.store(false, Relaxed);
+        let less = meters();
+        less.memory.refuse();
+        less.memory.got_less();
         check(&less, false, true);
         // It got less memory and worked on with it, whatever it prints at its end.
-        less.goes_on();
+        less.attempts.count_step();
         check(&less, false, false);
     }
 }

@@ -14,8 +14,7 @@ use toolhost_contract::{
 };
 use wasmtime::component::HasData;
 
-use crate::SandboxError;
-use crate::accounting::meter::Meter;
+use crate::accounting::attempts::Attempts;
 use crate::host::agents::port::{
     AgentEntry, AgentRequest, AgentResponse, AgentSend, AgentSpawn, AgentsFuture, AgentsPort,
 };
@@ -23,6 +22,7 @@ use crate::host::bindings::agents::{
     self, Agent, Instance, Receipt, RequestOptions, Response, SendOptions, ToolError,
 };
 use crate::scheduler::call_slot::CallSlot;
+use crate::{Limits, SandboxError};
 
 /// Default timeout of a request.
 const TIMEOUT_MS: u32 = 60_000;
@@ -40,7 +40,8 @@ const ERROR_BYTES: usize = 4 << 10;
 pub(crate) struct Agents {
     /// None where they are not granted.
     pub(crate) granted: Option<GrantedAgents>,
-    pub(crate) meter: Arc<Meter>,
+    pub(crate) attempts: Arc<Attempts>,
+    pub(crate) limits: Limits,
     /// When the call is stopped. None where that is beyond the range of the clock.
     pub(crate) ends: Option<Instant>,
 }
@@ -121,7 +122,7 @@ impl Agents {
         method: fn(&dyn AgentsPort, Q) -> AgentsFuture<T>,
     ) -> GuestResult<T> {
         let Some(GrantedAgents { port, slot, caller }) = &self.granted else {
-            self.meter.deny(what);
+            self.attempts.deny(what);
             let message = "The operator's policy does not allow this tool to call other agents.";
             return Ok(Err(host_error(ToolErrorCode::Denied, message)));
         };
@@ -194,7 +195,7 @@ impl Agents {
     }
 
     fn value_of(&self, what: &str, json: &str) -> Result<Value, ToolError> {
-        let limits = JsonLimits::of_input(&self.meter.limits);
+        let limits = JsonLimits::of_input(&self.limits);
         limits
             .parse(json)
             .map_err(|error| invalid(format!("`{what}` {error}.")))
@@ -221,7 +222,7 @@ impl Agents {
 
     /// Writes a value, within the limits of an input.
     fn json_of(&self, value: &Value) -> Result<String, ToolError> {
-        let limits = &self.meter.limits;
+        let limits = &self.limits;
         let json = value.to_string();
         let depth = json_depth(&json);
         if depth > limits.json_depth {
@@ -246,7 +247,7 @@ impl Agents {
     }
 
     fn fits(&self, bytes: usize) -> Result<(), ToolError> {
-        let most = self.meter.limits.input_bytes;
+        let most = self.limits.input_bytes;
         if bytes as u64 <= most {
             return Ok(());
         }

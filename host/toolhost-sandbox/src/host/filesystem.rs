@@ -22,6 +22,7 @@ mod error;
 mod file;
 mod found;
 mod listing;
+mod meter;
 mod open;
 mod stream;
 #[cfg(test)]
@@ -33,6 +34,7 @@ mod view;
 pub(crate) use context::Filesystem;
 pub(crate) use digest::digest_changes;
 pub(crate) use error::FsError;
+pub(crate) use meter::FileMeter;
 pub(crate) use view::{FilesystemView, HasFilesystem};
 #[expect(unreachable_pub, reason = "the generated bindings re-export them")]
 pub use {descriptor::Descriptor, listing::Listing};

@@ -1,12 +1,8 @@
 //! `wasi:logging`: a guest's log records, kept within the limits of its call.
 
-use std::sync::Arc;
-
-use toolhost_runtime::lock;
 use wasmtime::component::HasData;
 
-use crate::accounting::meter::Meter;
-use crate::accounting::output::LogLevel;
+use crate::accounting::output::{LogLevel, OutputMeter};
 use crate::host::bindings::logging;
 
 /// Selects the log in a store.
@@ -17,7 +13,7 @@ impl HasData for HasLog {
 }
 
 /// The log of one call.
-pub(crate) struct LogView<'a>(pub(crate) &'a Arc<Meter>);
+pub(crate) struct LogView<'a>(pub(crate) &'a OutputMeter);
 
 impl logging::Host for LogView<'_> {
     fn log(
@@ -34,10 +30,7 @@ impl logging::Host for LogView<'_> {
             logging::Level::Error => LogLevel::Error,
             logging::Level::Critical => LogLevel::Critical,
         };
-        lock(&self.0.log).write(level, &context, &message);
-        if let Some(live) = &self.0.live_log {
-            live.log(level, &context, &message);
-        }
+        self.0.log(level, &context, &message);
         Ok(())
     }
 }

@@ -1,14 +1,13 @@
 //! `wasi:sockets`: no tool is granted sockets or name lookups.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use toolhost_contract::Denial;
 use wasmtime::component::{HasData, Resource};
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily};
 use wasmtime_wasi::p2::{DynPollable, Network, TcpSocket, UdpSocket};
 
-use crate::accounting::meter::Meter;
+use crate::accounting::attempts::Attempts;
 use crate::host::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
 };
@@ -21,7 +20,7 @@ impl HasData for HasDeniedSockets {
 }
 
 /// Refuses and records each attempt to create a socket or to look up a name.
-pub(crate) struct DeniedSockets<'a>(pub(crate) &'a Arc<Meter>);
+pub(crate) struct DeniedSockets<'a>(pub(crate) &'a Attempts);
 
 impl DeniedSockets<'_> {
     fn refuse<T>(&self, what: Denial) -> wasmtime::Result<Result<T, ErrorCode>> {

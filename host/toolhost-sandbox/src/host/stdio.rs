@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use toolhost_runtime::lock;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use crate::accounting::meter::Meter;
-use crate::accounting::output::Stream;
+use crate::accounting::output::{OutputMeter, Stream};
 
 /// Accepts any number of bytes, of which it keeps the head and the tail.
 #[derive(Clone)]
 pub(crate) struct Captured {
-    meter: Arc<Meter>,
+    output: Arc<OutputMeter>,
     stream: Stream,
 }
 
@@ -21,9 +19,9 @@ pub(crate) struct Captured {
 const CHUNK: usize = 64 << 10;
 
 impl Captured {
-    pub(crate) fn new(meter: &Arc<Meter>, stream: Stream) -> Self {
+    pub(crate) fn new(output: &Arc<OutputMeter>, stream: Stream) -> Self {
         Self {
-            meter: Arc::clone(meter),
+            output: Arc::clone(output),
             stream,
         }
     }
@@ -49,15 +47,7 @@ impl StdoutStream for Captured {
 #[async_trait]
 impl OutputStream for Captured {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        let meter = &self.meter;
-        let kept = match self.stream {
-            Stream::Stdout => &meter.stdout,
-            Stream::Stderr => &meter.stderr,
-        };
-        lock(kept).write(&bytes);
-        if let Some(live) = &meter.live_log {
-            live.print(self.stream, &bytes);
-        }
+        self.output.print(self.stream, &bytes);
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use toolhost_contract::{ExportName, HandlerSpec};
 use toolhost_runtime::ComponentId;
 
 use crate::accounting::output::printable;
+use crate::call::instantiated::Request;
 use crate::call::response::Response;
-use crate::call::run::Request;
 use crate::call::task::CallTask;
 use crate::call::trap::ExportDiffers;
 use crate::component::code::ComponentCode;

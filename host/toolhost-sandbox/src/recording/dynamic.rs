@@ -7,22 +7,16 @@ use wasmtime::component::{Component, InstancePre, Linker, ResourceAny, ResourceT
 use wasmtime::{Engine, StoreContextMut};
 
 use crate::call::store_data::CallState;
+use crate::call::store_state::StoreState;
 use crate::engine::memory::IdleMemory;
-use crate::recording::forward::{Forward, ForwarderCode};
+use crate::recording::forward::ForwarderCode;
+use crate::recording::guest::{Answers, GuestState};
 use crate::recording::imports::{ImportedFunction, Imports};
-use crate::recording::player::Player;
 use crate::recording::values::{passed_bytes, replace_handles};
-
-/// What answers the host calls of a guest.
-pub(super) enum Answers {
-    /// The host, and the answers are recorded.
-    Host(Box<Forward>),
-    Recording(Player),
-}
 
 /// A component whose imports are answered by [`Answers`].
 pub(crate) struct DynamicCode {
-    pub(super) pre: InstancePre<CallState>,
+    pub(super) pre: InstancePre<GuestState>,
     imports: Arc<Imports>,
     forwarder: OnceLock<Result<Arc<ForwarderCode>, String>>,
 }
@@ -63,8 +57,8 @@ fn link(
     engine: &Engine,
     component: &Component,
     imports: &Arc<Imports>,
-) -> wasmtime::Result<InstancePre<CallState>> {
-    let mut linker = Linker::<CallState>::new(engine);
+) -> wasmtime::Result<InstancePre<GuestState>> {
+    let mut linker = Linker::<GuestState>::new(engine);
     for instance in &imports.instances {
         let mut linked = linker.instance(&instance.name)?;
         for (name, at) in &instance.resources {
@@ -91,14 +85,14 @@ fn link(
 const HOSTCALL_FUEL: &str = "too much data is being copied between the host and the guest";
 
 async fn call(
-    mut store: StoreContextMut<'_, CallState>,
+    mut store: StoreContextMut<'_, GuestState>,
     imports: &Imports,
     function: &ImportedFunction,
     params: &[Val],
     results: &mut [Val],
 ) -> wasmtime::Result<()> {
     let passed: usize = params.iter().map(passed_bytes).sum();
-    if passed > store.data().meter.limits.hostcall_bytes {
+    if passed > store.data().limits().hostcall_bytes {
         return Err(wasmtime::Error::msg(HOSTCALL_FUEL));
     }
     let mut answers = take_answers(&mut store)?;
@@ -112,7 +106,7 @@ async fn call(
             Ok(handle)
         })?;
     }
-    let called = match &mut *answers {
+    let called = match &mut answers {
         Answers::Host(forward) => {
             let store = wasmtime::AsContextMut::as_context_mut(&mut store);
             forward
@@ -130,7 +124,7 @@ async fn call(
 }
 
 async fn drop_handle(
-    mut store: StoreContextMut<'_, CallState>,
+    mut store: StoreContextMut<'_, GuestState>,
     imports: &Imports,
     resource: usize,
     number: u32,
@@ -140,7 +134,7 @@ async fn drop_handle(
         .resources
         .get(resource)
         .map_or("", |resource| &resource.drop);
-    let dropped = match &mut *answers {
+    let dropped = match &mut answers {
         Answers::Host(forward) => forward.drop_handle(function, number).await,
         Answers::Recording(player) => player.drop_handle(function, number),
     };
@@ -148,8 +142,7 @@ async fn drop_handle(
     dropped
 }
 
-fn take_answers(store: &mut StoreContextMut<'_, CallState>) -> wasmtime::Result<Box<Answers>> {
+fn take_answers(store: &mut StoreContextMut<'_, GuestState>) -> wasmtime::Result<Answers> {
     let answers = store.data_mut().answers.take();
-    let answers = answers.and_then(|answers| answers.downcast().ok());
     answers.ok_or_else(|| wasmtime::Error::msg("nothing answers the host calls of this call"))
 }

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolhost_runtime::{ComponentId, Quota};
+use toolhost_runtime::ComponentId;
 use wasmtime::component::{
     Component, ComponentExportIndex, Instance, InstancePre, Linker, ResourceAny, ResourceDynamic,
     ResourceType, Val,
 };
-use wasmtime::{Engine, ResourceLimiter, Store, StoreContextMut};
+use wasmtime::{Engine, Store, StoreContextMut};
 
 use crate::call::store_data::CallState;
+use crate::call::store_state::StoreState;
 use crate::engine::memory::IdleMemory;
 use crate::engine::memory::creator::with_memories;
 use crate::engine::memory::source::MemorySource;
@@ -18,9 +19,6 @@ use crate::recording::forwarder::{encode, export_name};
 use crate::recording::imports::{ImportedFunction, Imports};
 use crate::recording::tape::Tape;
 use crate::recording::values::{handle_types, replace_handles};
-
-/// Most bytes of memory for the values of one host call: more than one host call may return.
-const MEMORY_MAX: u64 = 1 << 30;
 
 /// A compiled forwarder.
 pub(crate) struct ForwarderCode {
@@ -59,39 +57,6 @@ impl ForwarderCode {
     }
 }
 
-/// Bounds the memory of a forwarder, and counts it as memory of all calls.
-pub(super) struct ForwarderMemory {
-    pub(super) all_calls: Arc<Quota>,
-    pub(super) component: ComponentId,
-    pub(super) held: u64,
-}
-
-impl ResourceLimiter for ForwarderMemory {
-    fn memory_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        _: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        let more = desired.saturating_sub(current) as u64;
-        let fits = self.held + more <= MEMORY_MAX && self.all_calls.take(self.component, more);
-        if fits {
-            self.held += more;
-        }
-        Ok(fits)
-    }
-
-    fn table_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(true)
-    }
-}
-
-impl Drop for ForwarderMemory {
-    fn drop(&mut self) {
-        self.all_calls.give_back(self.component, self.held);
-    }
-}
-
 /// The host's side of one recorded call.
 pub(crate) struct Forward {
     store: Store<CallState>,
@@ -122,9 +87,9 @@ impl Forward {
     }
 
     /// Calls a function of the host.
-    pub(super) async fn call(
+    pub(super) async fn call<T: StoreState>(
         &mut self,
-        mut guest: StoreContextMut<'_, CallState>,
+        mut guest: StoreContextMut<'_, T>,
         imports: &Imports,
         function: &ImportedFunction,
         params: (Vec<Val>, Vec<(u32, bool)>),
@@ -157,7 +122,7 @@ impl Forward {
         done.inspect_err(|error| self.tape.ended(error))?;
         // The handles of the host count where the guest's memory counts.
         let held = self.store.data().memory.handle_bytes();
-        if !guest.data_mut().memory.set_handle_bytes(held) {
+        if !guest.data_mut().limiter().set_handle_bytes(held) {
             let error = wasmtime::Error::msg("the guest's HTTP handles hold too much memory");
             self.tape.ended(&error);
             return Err(error);

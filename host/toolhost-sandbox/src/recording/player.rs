@@ -7,10 +7,9 @@ use toolhost_contract::{
     Answer, Divergence, HostCall, RecordedOutcome, Recording, RecordingEnd, Redactor, ReplayEvent,
 };
 use toolhost_runtime::lock;
-use wasmtime::StoreContextMut;
+use wasmtime::AsContextMut;
 use wasmtime::component::{ResourceDynamic, Val};
 
-use crate::call::store_data::CallState;
 use crate::recording::imports::{ImportedFunction, Imports};
 use crate::recording::options::{ReplayObserver, ReplayStep};
 use crate::recording::outcome::was_stopped_from_outside;
@@ -66,7 +65,7 @@ impl Player {
     /// Answers a call of a function.
     pub(super) fn call(
         &mut self,
-        mut store: StoreContextMut<'_, CallState>,
+        mut store: impl AsContextMut,
         imports: &Imports,
         function: &ImportedFunction,
         params: (&[Val], Vec<u32>),

@@ -43,7 +43,7 @@ impl Replay {
             }
         }
         let invocation = Invocation {
-            operation: outcome::operation(&recording.operation),
+            operation: Arc::new(outcome::operation(&recording.operation)),
             context: outcome::context(&recording.context)?,
             workdir: None,
             protected: WriteProtected::default(),

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use toolhost_contract::Limits;
+
 use crate::call::instantiated::Instantiated;
+use crate::call::meters::CallMeters;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::store::{RunTime, new_store};
 use crate::call::task::CallTask;
 use crate::host::agents::GrantedAgents;
 use crate::recording::call_imports::CallImports;
-use crate::recording::dynamic::Answers;
-use crate::recording::forward::{Forward, ForwarderMemory};
-use crate::recording::player::Player;
+use crate::recording::forward::Forward;
+use crate::recording::guest::{Answers, GuestState};
 
 /// How many bytes of the host a byte of the guest takes while it is a value of its own.
 const VALUE_BYTES: usize = 64;
@@ -22,6 +24,9 @@ const VALUES_MAX: usize = 256 << 20;
 /// Handles that the host holds of its own for each handle of the guest.
 const HANDLES_PER_HANDLE: usize = 4;
 
+/// Most bytes of memory for the values of one host call: more than one host call may return.
+const FORWARDER_MEMORY: u64 = 1 << 30;
+
 /// Makes the instance.
 ///
 /// # Errors
@@ -31,45 +36,50 @@ pub(crate) async fn instantiate(
     memory: MemoryLimiter,
     agents: Option<GrantedAgents>,
     time: RunTime,
-) -> wasmtime::Result<Instantiated> {
+) -> wasmtime::Result<Instantiated<GuestState>> {
     let code = Arc::clone(&task.code);
-    let (sandbox, component) = (Arc::clone(&task.sandbox), task.component);
-    let meter = Arc::clone(&task.meter);
-    let limits = meter.limits.clone();
-    let imports = std::mem::replace(&mut task.imports, CallImports::Host);
-    let mut guest = CallTask::without_grants(Arc::clone(&sandbox), component, &code, limits);
-    guest.meter = Arc::clone(&meter);
+    let meters = Arc::clone(&task.meters);
     let engine = code.pre.engine();
+    let imports = std::mem::replace(&mut task.imports, CallImports::Host);
     let (answers, dynamic) = match imports {
         CallImports::Host => return Err(wasmtime::Error::msg("the call is not recorded")),
-        CallImports::Replayed { player, dynamic } => {
-            let player: Player = *player;
-            (Answers::Recording(player), dynamic)
-        }
+        CallImports::Replayed { player, dynamic } => (Answers::Recording(player), dynamic),
         CallImports::Recorded {
             tape,
             dynamic,
             forwarder,
         } => {
-            let handles = MemoryLimiter::new(Arc::clone(&sandbox.memory), Arc::clone(&meter));
-            let mut state = task.into_state(handles, agents, time);
-            state.limiter = Some(Box::new(ForwarderMemory {
-                all_calls: Arc::clone(&sandbox.memory),
-                component,
-                held: 0,
-            }));
+            let forwarder_memory = forwarder_memory(&task);
+            let mut state = task.into_state(MemoryLimiter::new(&meters), agents, time);
+            state.forwarder_memory = Some(Box::new(forwarder_memory));
             let mut store = new_store(engine, state, time);
             store.set_hostcall_fuel(usize::MAX);
-            let handles = meter.limits.handles.saturating_mul(HANDLES_PER_HANDLE);
+            let handles = meters.limits.handles.saturating_mul(HANDLES_PER_HANDLE);
             store.set_max_component_handles(handles);
             let forward = Forward::new(store, &forwarder, &tape).await?;
             (Answers::Host(Box::new(forward)), dynamic)
         }
     };
-    let mut state = guest.into_state(memory, None, time);
-    state.answers = Some(Box::new(answers));
+    let values = meters.limits.hostcall_bytes.saturating_mul(VALUE_BYTES);
+    let state = GuestState {
+        meters,
+        memory,
+        answers: Some(answers),
+    };
     let mut store = new_store(engine, state, time);
-    let values = meter.limits.hostcall_bytes.saturating_mul(VALUE_BYTES);
     store.set_hostcall_fuel(values.min(VALUES_MAX));
     Instantiated::new(store, &dynamic.pre, &code.memory).await
+}
+
+/// Returns what bounds the memory of a forwarder. It counts as memory of all calls, and not of this one.
+fn forwarder_memory(task: &CallTask) -> MemoryLimiter {
+    let limits = Limits {
+        memory_bytes: FORWARDER_MEMORY,
+        table_elements: u64::MAX,
+        instances: usize::MAX,
+        ..Limits::default()
+    };
+    let (memory, open_files) = (&task.sandbox.memory, &task.sandbox.open_files);
+    let meters = CallMeters::new(task.component, limits, memory, open_files, None);
+    MemoryLimiter::new(&Arc::new(meters))
 }

@@ -2,8 +2,8 @@
 
 use toolhost_contract::{AssistantMessage, ToolError, ToolErrorCode};
 
-use super::component::{self, ComponentResult, EndedRun};
-use super::outcome::Answer;
+use super::component::{self, EndedRun};
+use super::run::{Answer, RunEnd};
 use super::scope::CallScope;
 use crate::registry::RegisteredTool;
 
@@ -18,8 +18,8 @@ pub(super) async fn finish(
     tool: &RegisteredTool,
     message: &AssistantMessage,
     mut ended: EndedRun<'_>,
-) -> ComponentResult {
-    let guest_handle = match &ended.answer {
+) -> RunEnd {
+    let guest_handle = match &ended.end.answer {
         Ok(Answer::Pending(handle)) => handle.clone(),
         Ok(Answer::Output(_)) | Err(_) => return ended.finish().await,
     };
@@ -29,7 +29,7 @@ pub(super) async fn finish(
             "Tool '{name}' failed: it returned pending but does not export goondan:tool/polling."
         );
         let code = ToolErrorCode::InvalidOutput;
-        ended.answer = Err(ToolError::host(code, message, turn.locale()));
+        ended.end.answer = Err(ToolError::host(code, message, turn.locale()));
         return ended.finish().await;
     }
     let (pending, owner) = (turn.pending(), turn.instance.owner());
@@ -44,14 +44,14 @@ pub(super) async fn finish(
     let accepted = match accepted.await {
         Ok(handle) => Some(handle),
         Err(error) => {
-            ended.answer = Err(error);
+            ended.end.answer = Err(error);
             None
         }
     };
-    let mut ran = ended.finish().await;
-    match (&ran.answer, accepted) {
+    let mut end = ended.finish().await;
+    match (&end.answer, accepted) {
         (Ok(_), Some(handle)) => {
-            ran.answer = Ok(Answer::Pending(handle.as_str().to_owned()));
+            end.answer = Ok(Answer::Pending(handle.as_str().to_owned()));
         }
         (Ok(_) | Err(_), accepted) => {
             // The record of a call in the background ends with its result.
@@ -62,5 +62,5 @@ pub(super) async fn finish(
             Box::pin(component::cancel(turn, &call, guest_handle)).await;
         }
     }
-    ran
+    end
 }

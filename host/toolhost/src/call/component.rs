@@ -1,48 +1,22 @@
 //! Runs a component: a handler, a poll for a pending result, or a cancellation.
 
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use toolhost_contract::{AssistantMessage, FileChanges, HeldSecret, Recording, ToolError, Usage};
-use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
+use toolhost_contract::{FileChanges, HeldSecret, Recording, ToolError};
+use toolhost_sandbox::{Invocation, Operation};
 
 use super::access_tokens::SentToken;
-use super::failure::answer_of;
-use super::outcome::Answer;
-use super::recorded::{Ended, RunRecord};
+use super::failure::end_of;
+use super::recorded::record;
+use super::run::{Answer, ComponentRun, RunEnd};
 use super::scope::TurnScope;
 use super::transaction::{CallTransaction, TransactionCall};
 use super::workdir::{CallWorkdir, WorkdirTransaction};
 use super::{access_tokens, output_schema, telemetry, workdir};
-use crate::agent::Permit;
 use crate::agents_port;
 use crate::pending::record::PendingCall;
 use crate::registry::{RegisteredTool, Runs};
-
-/// One run of a component.
-pub(crate) struct ComponentRun<'a> {
-    pub(crate) turn: &'a TurnScope,
-    /// Empty for a poll or a cancellation.
-    pub(crate) step_id: &'a str,
-    pub(crate) call_id: &'a str,
-    pub(crate) message: &'a AssistantMessage,
-    pub(crate) tool: &'a RegisteredTool,
-    pub(crate) component: &'a PreparedTool,
-    pub(crate) permit: Permit,
-    pub(crate) protected: WriteProtected,
-}
-
-/// What a run of a component returned.
-pub(crate) struct ComponentResult {
-    pub(crate) answer: Result<Answer, ToolError>,
-    pub(crate) usage: Usage,
-    /// Whether the answer is the component's own; if not, the host did not start it, stopped it, or did not
-    /// commit its changes.
-    pub(crate) has_answered: bool,
-    /// The file in which the host recorded the failed run.
-    pub(crate) recording: Option<Arc<Path>>,
-}
 
 /// What a run needs before its component starts.
 struct Prepared<'a> {
@@ -56,25 +30,18 @@ struct Prepared<'a> {
 
 /// A component that has answered or was stopped. Its changes are not committed yet.
 pub(crate) struct EndedRun<'a> {
-    pub(crate) answer: Result<Answer, ToolError>,
-    turn: &'a TurnScope,
-    tool: &'a RegisteredTool,
-    component: &'a PreparedTool,
-    call_id: &'a str,
-    message: &'a AssistantMessage,
-    usage: Usage,
-    has_answered: bool,
-    /// Whether it was a cancellation, which has no output.
-    is_cancellation: bool,
+    pub(crate) end: RunEnd,
+    run: ComponentRun<'a>,
+    operation: Arc<Operation>,
     own: Option<CallTransaction<'a>>,
     of_provider: Option<Box<dyn WorkdirTransaction>>,
-    record: Option<RunRecord>,
-    recorded: Option<Box<Recording>>,
+    /// The whole recording, for the recorder.
+    recording: Option<Box<Recording>>,
 }
 
 impl<'a> ComponentRun<'a> {
     /// Runs the component in a fresh sandbox, and commits its changes if it succeeds.
-    pub(crate) async fn run(self, operation: Operation) -> ComponentResult {
+    pub(crate) async fn run(self, operation: Operation) -> RunEnd {
         let answered = pin!(self.answer(operation)).await;
         match answered {
             Ok(ended) => ended.finish().await,
@@ -85,64 +52,47 @@ impl<'a> ComponentRun<'a> {
     /// Runs the component in a fresh sandbox.
     ///
     /// # Errors
-    /// The result of a run that could not begin.
-    pub(crate) async fn answer(
-        mut self,
-        operation: Operation,
-    ) -> Result<EndedRun<'a>, ComponentResult> {
+    /// The end of a run that could not begin.
+    pub(crate) async fn answer(mut self, operation: Operation) -> Result<EndedRun<'a>, RunEnd> {
         let (turn, tool) = (self.turn, self.tool);
-        let is_cancellation = matches!(operation, Operation::Cancel { .. });
         let prepared = self.prepare().await;
         let Prepared {
             directory,
             own,
             tokens,
             redacted: _redacted,
-        } = prepared.map_err(|error| ComponentResult {
-            answer: Err(error),
-            usage: Usage::default(),
-            has_answered: false,
-            recording: None,
-        })?;
+        } = prepared.map_err(RunEnd::refused)?;
         let redactor = &turn.agent().host.redactor;
-        let record = RunRecord::begin(turn, &operation, &self.permit);
-        let agents = self.permit.agents;
-        let agents = agents.then(|| agents_port::port(turn.agents.as_ref(), redactor));
+        let operation = Arc::new(operation);
+        let (permit, recorder) = (&self.permit, turn.recorder());
+        let agents = permit.agents;
         let invocation = Invocation {
-            operation,
+            operation: Arc::clone(&operation),
             context: turn.tool_context(self.call_id, self.message),
             workdir: Some(directory.workdir),
-            protected: self.protected,
-            grants: self.permit.grants,
-            agents,
+            protected: std::mem::take(&mut self.protected),
+            grants: permit.grants.clone(),
+            agents: agents.then(|| agents_port::port(turn.agents.as_ref(), redactor)),
             log: turn.log_sink(self.call_id, tool),
-            limits: self.permit.limits,
-            record: record.as_ref().and_then(|record| record.options(redactor)),
+            limits: permit.limits.clone(),
+            record: recorder.map(|recorder| recorder.options(redactor)),
         };
         let mut report = pin!(self.component.call(invocation)).await;
         telemetry::record_run(turn, tool, &report);
-        let has_answered = report.outcome.is_ok();
-        let recorded = report.recording.take();
+        let recording = report.recording.take();
         if !report.unauthorized.is_empty() {
             Box::pin(access_tokens::reject(tokens, &report.unauthorized, turn)).await;
         }
-        let (answer, usage) = answer_of(report, tool, redactor, turn.locale());
+        let mut end = end_of(report, tool, redactor, turn.locale());
         // Before the transaction ends: an output that does not fit is a failed call.
-        let answer = output_schema::checked(turn, tool, answer).await;
+        end.answer = output_schema::checked(turn, tool, end.answer).await;
         Ok(EndedRun {
-            answer,
-            turn,
-            tool,
-            component: self.component,
-            call_id: self.call_id,
-            message: self.message,
-            usage,
-            has_answered,
-            is_cancellation,
+            end,
+            run: self,
+            operation,
             own,
             of_provider: directory.transaction,
-            record,
-            recorded,
+            recording,
         })
     }
 
@@ -150,13 +100,15 @@ impl<'a> ComponentRun<'a> {
     async fn prepare(&mut self) -> Result<Prepared<'a>, ToolError> {
         let (turn, tool) = (self.turn, self.tool);
         let (credentials, redacted) = turn.credentials(tool.item.name.resource()).await?;
-        credentials.add_to(&mut self.permit.grants);
+        if !credentials.is_empty() {
+            credentials.add_to(&mut Arc::make_mut(&mut self.permit).grants);
+        }
         let uses = Arc::clone(&self.permit.oauth);
         let mut tokens = Vec::new();
         if !uses.is_empty() {
             let name = tool.item.name.resource();
-            let added = access_tokens::add_to(&mut self.permit.grants, &uses, name, turn);
-            tokens = Box::pin(added).await?;
+            let grants = &mut Arc::make_mut(&mut self.permit).grants;
+            tokens = Box::pin(access_tokens::add_to(grants, &uses, name, turn)).await?;
         }
         let directory = turn.open_workdir(self.step_id, self.call_id, tool);
         let mut directory = directory.await?;
@@ -186,23 +138,29 @@ impl<'a> ComponentRun<'a> {
 
 impl EndedRun<'_> {
     /// Commits the changes of a run that succeeded, drops those of another, and records the run.
-    pub(crate) async fn finish(self) -> ComponentResult {
-        let (turn, mut usage) = (self.turn, self.usage);
-        let (is_ok, is_changed_in_place) = (self.answer.is_ok(), self.of_provider.is_none());
-        let is_kept = |answer: &Answer| self.is_cancellation || is_kept(turn, self.tool, answer);
-        let mut of_provider = self.of_provider;
-        let answer = match self.own {
-            Some(own) => {
-                let host = &turn.agent().host;
-                // In a box, so that the futures of calls without a transaction are smaller.
-                let ended = own.end(self.answer, &mut usage, &host.sandbox, is_kept);
-                let ended = Box::pin(ended).await;
-                host.redactor.changes(&mut usage.changes);
-                ended
-            }
-            None => self.answer,
-        };
-        if let Ok(answer) = &answer
+    pub(crate) async fn finish(self) -> RunEnd {
+        let Self {
+            mut end,
+            run,
+            operation,
+            own,
+            mut of_provider,
+            recording,
+        } = self;
+        let turn = run.turn;
+        let (was_ok, is_changed_in_place) = (end.answer.is_ok(), of_provider.is_none());
+        let is_cancellation = matches!(*operation, Operation::Cancel { .. });
+        // A cancellation has no output.
+        let is_kept = |answer: &Answer| is_cancellation || is_kept(turn, run.tool, answer);
+        if let Some(own) = own {
+            let host = &turn.agent().host;
+            // In a box, so that the futures of calls without a transaction are smaller.
+            let ending = own.end(end.answer, &mut end.usage, &host.sandbox, is_kept);
+            end.answer = Box::pin(ending).await;
+            host.redactor.changes(&mut end.usage.changes);
+        }
+        let usage = &mut end.usage;
+        if let Ok(answer) = &end.answer
             && of_provider.is_some()
             && !is_kept(answer)
         {
@@ -211,33 +169,17 @@ impl EndedRun<'_> {
             usage.changes_dropped |= !usage.changes.is_empty();
             usage.changes = FileChanges::default();
         }
-        let answer = workdir::end_call(answer, of_provider, turn.locale()).await;
-        if answer.is_err() && !is_changed_in_place {
+        end.answer = workdir::end_call(end.answer, of_provider, turn.locale()).await;
+        if end.answer.is_err() && !is_changed_in_place {
             // The provider has dropped them.
             usage.changes = FileChanges::default();
         }
-        let is_uncommitted = is_ok && answer.is_err();
-        let recording = match self.record {
-            Some(record) if answer.is_err() || self.recorded.is_some() => {
-                let ended = Ended {
-                    turn,
-                    tool: self.tool,
-                    facts: self.component.facts(),
-                    context: turn.tool_context(self.call_id, self.message),
-                    answer: &answer,
-                    usage: &usage,
-                    recording: self.recorded,
-                };
-                Box::pin(record.end(ended)).await
-            }
-            Some(_) | None => None,
-        };
-        ComponentResult {
-            answer,
-            usage,
-            has_answered: self.has_answered && !is_uncommitted,
-            recording,
+        end.has_answered &= !was_ok || end.answer.is_ok();
+        if end.answer.is_err() || recording.is_some() {
+            let recorded = Box::pin(record(&run, &operation, &end, recording)).await;
+            end.recording = recorded;
         }
+        end
     }
 }
 

@@ -14,8 +14,8 @@ use toolhost_contract::{
 use toolhost_sandbox::Operation;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
-use super::component::ComponentRun;
-use super::outcome::{Answer, CallLabel, Ran, exit};
+use super::outcome::{CallLabel, exit};
+use super::run::{ComponentRun, RunEnd};
 use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
 use super::{acceptance, native};
@@ -129,15 +129,7 @@ async fn run_admitted(
     let (id, name) = (label.id.as_str(), label.tool_name.as_str());
     let attempt = pin!(attempt(scope, registry, call, message, progress));
     match catch_unwind(attempt).await {
-        Ok(ran) => {
-            let result = match ran.answer {
-                Ok(Answer::Output(output)) => ToolResult::ok(id, name, output),
-                Ok(Answer::Pending(handle)) => ToolResult::pending(id, name, handle),
-                Err(error) => ToolResult::error(id, name, error),
-            };
-            let result = result.with_usage(ran.usage);
-            result.with_recording(ran.recording)
-        }
+        Ok(end) => end.into_result(id, name),
         Err(Panicked) => {
             let message = format!("Tool '{name}' failed: the host panicked.");
             let error = ToolError::host(ToolErrorCode::Host, message, scope.turn.locale());
@@ -153,7 +145,7 @@ async fn attempt(
     call: ToolCall,
     message: &AssistantMessage,
     progress: Option<&Progress>,
-) -> Ran {
+) -> RunEnd {
     let valid = match admit(scope, registry, call) {
         Ok(admitted) => validate(scope, admitted, message).await,
         Err(refusal) => Err(refusal),
@@ -163,23 +155,17 @@ async fn attempt(
             progress.inspect(|progress| progress.set_running());
             pin!(run(scope, valid, message)).await
         }
-        Err(refusal) => Ran::refused(refusal),
+        Err(refusal) => RunEnd::refused(refusal),
     }
 }
 
 /// Runs a valid call: in the sandbox, or in this process if an extension handles it.
-async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage) -> Ran {
+async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage) -> RunEnd {
     let (turn, tool) = (&scope.turn, valid.tool);
     let component = match &tool.runs {
         Runs::Native { owner, handler } => {
             let context = turn.tool_context(&valid.call_id, message);
-            let ran = native::run(scope, valid, context, owner, &**handler);
-            let (answer, usage) = ran.await;
-            return Ran {
-                answer,
-                usage,
-                recording: None,
-            };
+            return native::run(scope, valid, context, owner, &**handler).await;
         }
         Runs::Component(component) => component,
     };
@@ -199,7 +185,7 @@ async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage
     };
     // Dropped before the next future begins, so that they share their memory.
     let answered = pin!(run.answer(operation)).await;
-    let ran = match answered {
+    match answered {
         Ok(ended) => {
             pin!(acceptance::finish(
                 scope,
@@ -211,10 +197,5 @@ async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage
             .await
         }
         Err(refused) => refused,
-    };
-    Ran {
-        answer: ran.answer,
-        usage: ran.usage,
-        recording: ran.recording,
     }
 }

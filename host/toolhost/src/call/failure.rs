@@ -2,30 +2,37 @@
 //! to error codes.
 
 use toolhost_contract::{
-    ErrorCode, HandlerError, Locale, ToolError, ToolErrorCode, ToolName, Usage, dropped_values,
+    ErrorCode, HandlerError, Locale, ToolError, ToolErrorCode, ToolName, dropped_values,
     normalise_error,
 };
 use toolhost_sandbox::{CallReport, FailedOperation, Outcome, PrepareError, SandboxError};
 
 use super::failed_operation::{name_operation, path_of_crash};
 use super::hints::{FailureContext, explain, suggest_raising};
-use super::outcome::Answer;
+use super::run::{Answer, RunEnd};
 use crate::registry::RegisteredTool;
 use toolhost_contract::Redactor;
 
-/// Returns the answer of a component, and what the call used.
-pub(super) fn answer_of(
+/// Returns how the run of a component ended.
+pub(super) fn end_of(
     mut report: CallReport,
     tool: &RegisteredTool,
     redactor: &Redactor,
     locale: Locale,
-) -> (Result<Answer, ToolError>, Usage) {
+) -> RunEnd {
+    let has_answered = report.outcome.is_ok();
+    let end = |answer, usage| RunEnd {
+        answer,
+        usage,
+        has_answered,
+        recording: None,
+    };
     let name = &tool.item.name;
     redactor.denials(&mut report.usage.denials);
     redactor.changes(&mut report.usage.changes);
     let error = match report.outcome {
-        Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
-        Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
+        Ok(Outcome::Output(output)) => return end(Ok(Answer::Output(output)), report.usage),
+        Ok(Outcome::Pending(handle)) => return end(Ok(Answer::Pending(handle)), report.usage),
         Ok(Outcome::Failed(mut error)) => {
             let is_denied_request = |failed: &FailedOperation| {
                 report.just_denied && matches!(failed, FailedOperation::Http { .. })
@@ -60,7 +67,7 @@ pub(super) fn answer_of(
         denials: &report.usage.denials,
     };
     let error = explain(error, &context, name.resource(), locale);
-    (Err(error), report.usage)
+    end(Err(error), report.usage)
 }
 
 /// Converts the error of a component's or an extension's handler. Values that the model does not get are

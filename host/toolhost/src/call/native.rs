@@ -9,7 +9,7 @@ use toolhost_sandbox::{Limits, LiveLog, SandboxError};
 
 use super::cancellation::with_own_commits;
 use super::failure::{failure, normalised};
-use super::outcome::Answer;
+use super::run::{Answer, RunEnd};
 use super::scope::CallScope;
 use super::validate::ValidCall;
 use super::{output_schema, workdir};
@@ -24,14 +24,14 @@ pub(super) async fn run(
     context: ToolContext,
     owner: &Arc<str>,
     handler: &dyn ToolHandler,
-) -> (Result<Answer, ToolError>, Usage) {
+) -> RunEnd {
     let mut usage = Usage::default();
     let opened = scope
         .turn
         .open_workdir(&scope.step_id, &context.tool_call_id, valid.tool);
     let directory = match opened.await {
         Ok(directory) => directory,
-        Err(error) => return (Err(error), usage),
+        Err(error) => return RunEnd::refused(error),
     };
     // Dropped with this future: a logger that the handler keeps no longer reaches the turn's listener.
     let live_log = scope
@@ -55,7 +55,12 @@ pub(super) async fn run(
     let answer = output_schema::checked(&scope.turn, tool, answer).await;
     let locale = scope.turn.locale();
     let answer = workdir::end_call(answer, directory.transaction, locale).await;
-    (answer, usage)
+    RunEnd {
+        has_answered: answer.is_ok(),
+        answer,
+        usage,
+        recording: None,
+    }
 }
 
 async fn call(

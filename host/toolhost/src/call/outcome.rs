@@ -1,14 +1,6 @@
-//! The outcome of a call, and the result that the host returns.
+//! How results and events name a call, and how its result leaves the host.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use toolhost_contract::{
-    ErrorMessageLimit, ToolCall, ToolError, ToolResult, Usage, limit_error, text,
-};
-
-use toolhost_contract::Redactor;
+use toolhost_contract::{ErrorMessageLimit, Redactor, ToolCall, ToolResult, limit_error, text};
 
 /// Longest tool name or call id in a result, in characters.
 pub(crate) const NAME_SHOWN: usize = 128;
@@ -34,33 +26,6 @@ impl CallLabel {
             tool_name: display_name(&call.name),
         }
     }
-}
-
-/// What a run of a tool returned.
-pub(crate) struct Ran {
-    pub(crate) answer: Result<Answer, ToolError>,
-    pub(crate) usage: Usage,
-    /// The file in which the host recorded the failed run.
-    pub(crate) recording: Option<Arc<Path>>,
-}
-
-impl Ran {
-    /// A run that was refused before it used anything.
-    pub(crate) fn refused(error: ToolError) -> Self {
-        Self {
-            answer: Err(error),
-            usage: Usage::default(),
-            recording: None,
-        }
-    }
-}
-
-/// The outcome of a call that did not fail.
-pub(crate) enum Answer {
-    /// The tool's output.
-    Output(Value),
-    /// The handle of a call whose result comes later.
-    Pending(String),
 }
 
 /// Prepares a result to leave the host: removes the policy's secrets, and cuts the error to its limit.

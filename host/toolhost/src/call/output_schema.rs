@@ -7,7 +7,7 @@ use toolhost_contract::ToolError;
 use toolhost_manifest::schema::json;
 
 use super::failure::failure;
-use super::outcome::Answer;
+use super::run::Answer;
 use super::scope::TurnScope;
 use crate::registry::RegisteredTool;
 

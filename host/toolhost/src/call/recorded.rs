@@ -1,122 +1,62 @@
-//! Records the run of a component: as a whole for a recorder, and in short if it failed.
+//! Records the run of a component: as a whole for a recorder, and as a summary if it failed.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde_json::Value;
 use toolhost_contract::{
-    HttpCredential, Limits, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedLimits,
-    RecordedOperation, RecordedOutcome, Recording, RecordingEnd, Redactor, Timestamp, ToolContext,
-    ToolError, ToolResult, Usage, WorkdirAccess,
+    HttpCredential, RecordedOutcome, Recording, Timestamp, ToolResult, WorkdirAccess,
 };
-use toolhost_sandbox::{ComponentFacts, Operation, RecordOptions};
+use toolhost_sandbox::Operation;
 
-use super::outcome::{Answer, exit};
+use super::outcome::exit;
+use super::run::{ComponentRun, RunEnd, result_of};
 use super::scope::TurnScope;
 use crate::agent::Permit;
 use crate::recording::call_recording::{CallRecording, Detail, RecordedGrants};
 use crate::recording::kept;
-use crate::recording::recorder::CallRecorder;
-use crate::registry::RegisteredTool;
 
-/// What is known of a run before it begins, for its recording.
-pub(super) struct RunRecord {
-    recorder: Option<CallRecorder>,
-    operation: Operation,
-    permit: Permit,
-}
-
-/// What a run returned, for its recording.
-pub(super) struct Ended<'a> {
-    pub(super) turn: &'a TurnScope,
-    pub(super) tool: &'a RegisteredTool,
-    pub(super) facts: &'a ComponentFacts,
-    pub(super) context: ToolContext,
-    pub(super) answer: &'a Result<Answer, ToolError>,
-    pub(super) usage: &'a Usage,
-    pub(super) recording: Option<Box<Recording>>,
-}
-
-impl RunRecord {
-    /// Returns what the recording of a run needs; none if nothing can be recorded. `permit` has the
-    /// credentials of the run.
-    pub(super) fn begin(turn: &TurnScope, operation: &Operation, permit: &Permit) -> Option<Self> {
-        let recorder = turn.recorder();
-        let is_recorded = recorder.is_some() || turn.instance.directory.is_some();
-        is_recorded.then(|| Self {
-            recorder,
-            operation: operation.clone(),
-            permit: permit.clone(),
-        })
+/// Gives the recording of a run to the recorder. Keeps a summary of a failed run in the directory of the instance,
+/// also where a recorder received the whole, and returns its path.
+pub(super) async fn record(
+    run: &ComponentRun<'_>,
+    operation: &Operation,
+    end: &RunEnd,
+    whole: Option<Box<Recording>>,
+) -> Option<Arc<Path>> {
+    let turn = run.turn;
+    let receiver = turn.recorder().zip(whole);
+    let is_kept = end.answer.is_err() && turn.instance.directory.is_some();
+    if receiver.is_none() && !is_kept {
+        return None;
     }
-
-    /// Returns how the sandbox records the run; none if it does not.
-    pub(super) fn options(&self, redactor: &Redactor) -> Option<RecordOptions> {
-        let recorder = self.recorder.as_ref()?;
-        Some(recorder.options(redactor))
+    let redactor = &turn.agent().host.redactor;
+    let result = result_of(end.answer.clone(), run.call_id, run.tool.item.name.as_str());
+    let result = exit(redactor, result, run.tool.error_message_limit);
+    let recorded = |recording, detail| CallRecording {
+        tool: run.tool.item.name.clone(),
+        recorded_at: Timestamp(SystemTime::now()).to_string(),
+        grants: grants_of(&run.permit),
+        result: serde_json::to_value(&result).unwrap_or_default(),
+        recording,
+        detail,
+    };
+    if let Some((recorder, whole)) = receiver {
+        recorder.receive(recorded(*whole, Detail::Full));
     }
-
-    /// Gives the recording to the recorder. Keeps that of a failed run in the directory of the instance,
-    /// and returns its path.
-    pub(super) async fn end(self, mut ended: Ended<'_>) -> Option<Arc<Path>> {
-        let turn = ended.turn;
-        let has_failed = ended.answer.is_err();
-        let whole = ended.recording.take();
-        let recorder = self.recorder.clone();
-        let receiver = recorder.zip(whole);
-        if !has_failed && receiver.is_none() {
-            return None;
-        }
-        // Of a failed call that is recorded as a whole, the short form is kept too.
-        let short = self.short(ended);
-        if let Some((recorder, whole)) = receiver {
-            recorder.receive(CallRecording {
-                recording: *whole,
-                detail: Detail::Full,
-                ..short.clone()
-            });
-        }
-        if has_failed {
-            keep(turn, short).await
-        } else {
-            None
-        }
+    if !is_kept {
+        return None;
     }
-
-    /// Returns the recording without the host calls.
-    fn short(self, ended: Ended<'_>) -> CallRecording {
-        let redactor = &ended.turn.agent().host.redactor;
-        let result = result_of(&ended);
-        CallRecording {
-            tool: ended.tool.item.name.clone(),
-            recorded_at: Timestamp(SystemTime::now()).to_string(),
-            grants: grants_of(&self.permit),
-            result: serde_json::to_value(&result).unwrap_or_default(),
-            detail: Detail::Summary,
-            recording: Recording {
-                version: RECORDING_VERSION,
-                component: RecordedComponent {
-                    sha256: ended.facts.sha256.clone(),
-                    imports: ended.facts.imports.clone(),
-                },
-                engine: RecordedEngine {
-                    toolhost: env!("CARGO_PKG_VERSION").to_owned(),
-                    architecture: std::env::consts::ARCH.to_owned(),
-                },
-                operation: operation_of(self.operation, redactor),
-                context: redacted(&ended.context, redactor),
-                limits: limits_of(&self.permit.limits),
-                policy_sha256: String::new(),
-                calls: Vec::new(),
-                blobs: BTreeMap::new(),
-                outcome: outcome_of(&result),
-                usage: serde_json::to_value(ended.usage).unwrap_or_default(),
-                end: RecordingEnd::Complete,
-            },
-        }
-    }
+    let mut recording = run.component.recording_without_calls(
+        operation,
+        &turn.tool_context(run.call_id, run.message),
+        &run.permit.limits,
+        &run.permit.grants,
+        redactor,
+    );
+    recording.outcome = outcome_of(&result);
+    recording.usage = serde_json::to_value(&end.usage).unwrap_or_default();
+    keep(turn, recorded(recording, Detail::Summary)).await
 }
 
 /// Writes the recording of a failed run into the directory of its instance.
@@ -139,51 +79,6 @@ async fn keep(turn: &TurnScope, recording: CallRecording) -> Option<Arc<Path>> {
             None
         }
     }
-}
-
-/// Returns the result of a run, before middleware.
-fn result_of(ended: &Ended<'_>) -> ToolResult {
-    let (id, name) = (&*ended.context.tool_call_id, ended.tool.item.name.as_str());
-    let result = match ended.answer {
-        Ok(Answer::Output(output)) => ToolResult::ok(id, name, output.clone()),
-        Ok(Answer::Pending(handle)) => ToolResult::pending(id, name, handle.clone()),
-        Err(error) => ToolResult::error(id, name, error.clone()),
-    };
-    let redactor = &ended.turn.agent().host.redactor;
-    exit(redactor, result, ended.tool.error_message_limit)
-}
-
-fn redacted(context: &ToolContext, redactor: &Redactor) -> Value {
-    let mut context = serde_json::to_value(context).unwrap_or_default();
-    redactor.value(&mut context);
-    context
-}
-
-fn operation_of(operation: Operation, redactor: &Redactor) -> RecordedOperation {
-    match operation {
-        Operation::Handler { name, input } => RecordedOperation::Handler {
-            name,
-            input: redacted_json(&input, redactor),
-        },
-        Operation::Poll { handle } => RecordedOperation::Poll {
-            handle: redactor.text(&handle).into_owned(),
-        },
-        Operation::Cancel { handle } => RecordedOperation::Cancel {
-            handle: redactor.text(&handle).into_owned(),
-        },
-    }
-}
-
-/// Redacts the texts of a JSON text, whatever escapes it is written with.
-fn redacted_json(json: &str, redactor: &Redactor) -> String {
-    if redactor.is_empty() {
-        return json.to_owned();
-    }
-    let Ok(mut value) = serde_json::from_str::<Value>(json) else {
-        return redactor.text(json).into_owned();
-    };
-    redactor.value(&mut value);
-    value.to_string()
 }
 
 fn outcome_of(result: &ToolResult) -> RecordedOutcome {
@@ -217,19 +112,5 @@ fn grants_of(permit: &Permit) -> RecordedGrants {
             http.credentials.iter().map(credential).collect()
         }),
         agents: permit.agents,
-    }
-}
-
-fn limits_of(limits: &Limits) -> RecordedLimits {
-    RecordedLimits {
-        deadline_ms: u64::try_from(limits.deadline.as_millis()).unwrap_or(u64::MAX),
-        memory_bytes: limits.memory_bytes,
-        table_elements: limits.table_elements,
-        instances: limits.instances as u64,
-        handles: limits.handles as u64,
-        hostcall_bytes: limits.hostcall_bytes as u64,
-        output_bytes: limits.output_bytes,
-        json_depth: limits.json_depth as u64,
-        json_values: limits.json_values,
     }
 }

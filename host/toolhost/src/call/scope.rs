@@ -267,9 +267,9 @@ impl TurnScope {
     }
 
     /// Returns what receives the recordings of the calls: that of the turn, or else that of the host.
-    pub(crate) fn recorder(&self) -> Option<CallRecorder> {
-        let of_host = &self.agent().host.recorder;
-        self.recorder.as_ref().or(of_host.as_ref()).cloned()
+    pub(crate) fn recorder(&self) -> Option<&CallRecorder> {
+        let of_host = self.agent().host.recorder.as_ref();
+        self.recorder.as_ref().or(of_host)
     }
 
     /// Returns the record of a call that is to be stored.
@@ -485,7 +485,7 @@ impl CallScope {
         &self.overlay.added.tool_call
     }
 
-    pub(crate) fn permit(&self, tool: &RegisteredTool) -> Permit {
+    pub(crate) fn permit(&self, tool: &RegisteredTool) -> Arc<Permit> {
         self.turn.agent().permit(tool.item.name.resource())
     }
 }

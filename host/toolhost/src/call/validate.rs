@@ -19,14 +19,14 @@ use toolhost_manifest::schema::json;
 /// A call of a tool that this step may call.
 pub(super) struct AdmittedCall<'a> {
     tool: &'a RegisteredTool,
-    permit: Permit,
+    permit: Arc<Permit>,
     call: ToolCall,
 }
 
 /// A call with valid arguments.
 pub(super) struct ValidCall<'a> {
     pub(super) tool: &'a RegisteredTool,
-    pub(super) permit: Permit,
+    pub(super) permit: Arc<Permit>,
     pub(super) call_id: String,
     pub(super) args: Value,
     /// The arguments as JSON text.
@@ -170,7 +170,7 @@ pub(crate) fn check_submitted(
     let locale = scope.turn.locale();
     check_message_of(message, &call.id, locale)?;
     let tool = scope.registered(registry, &call.name);
-    let limits = tool.map_or_else(Limits::default, |tool| scope.permit(tool).limits);
+    let limits = tool.map_or_else(Limits::default, |tool| scope.permit(tool).limits.clone());
     check_message_limits(message, &limits, locale)
 }
 

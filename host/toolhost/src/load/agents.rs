@@ -56,7 +56,7 @@ impl Shared<'_> {
                 oauth: granted::uses(policy, self.oauth_apps, name, tool),
                 ..Permit::of(policy, name, tool)
             };
-            (tool.clone(), permit)
+            (tool.clone(), Arc::new(permit))
         };
         Agent(Arc::new(AgentInner {
             name: name.to_owned(),

@@ -8,7 +8,7 @@ use toolhost_sandbox::Operation;
 
 use super::record::PendingCall;
 use crate::call::component::stored_run;
-use crate::call::outcome::Answer;
+use crate::call::run::Answer;
 use crate::call::scope::TurnScope;
 use crate::middleware::{CallKind, Progress, StepOfCall, ToolCallContext};
 use crate::registry::RegisteredTool;
@@ -85,19 +85,15 @@ async fn run(
     let operation = Operation::Poll {
         handle: guest_handle,
     };
-    let ran = run.run(operation).await;
-    let (result, ended) = match ran.answer {
-        Ok(Answer::Output(output)) => (ToolResult::ok(id, name, output), PollOutcome::Ended),
-        Ok(Answer::Pending(renewed)) => {
-            let result = ToolResult::pending(id, name, String::new());
-            (result, PollOutcome::Pending(renewed))
-        }
-        Err(error) => (ToolResult::error(id, name, error), PollOutcome::Ended),
+    let mut end = run.run(operation).await;
+    let polled = match &mut end.answer {
+        // The host's handle takes the place of the component's.
+        Ok(Answer::Pending(renewed)) => PollOutcome::Pending(std::mem::take(renewed)),
+        Ok(Answer::Output(_)) | Err(_) => PollOutcome::Ended,
     };
     // If the host stopped the component, the next poll may succeed.
-    if ran.has_answered {
-        let _is_first = outcome.set(ended).is_ok();
+    if end.has_answered {
+        let _is_first = outcome.set(polled).is_ok();
     }
-    let result = result.with_usage(ran.usage);
-    result.with_recording(ran.recording)
+    end.into_result(id, name)
 }

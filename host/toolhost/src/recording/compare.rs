@@ -77,10 +77,8 @@ impl CallRecording {
         found.members("context", &context(&left.context), &context(&right.context));
         found.members("grants", &self.grants, &other.grants);
         found.members("limits", &left.limits, &right.limits);
-        if ![&left.policy_sha256, &right.policy_sha256].contains(&&String::new()) {
-            let (left, right) = (json!(left.policy_sha256), json!(right.policy_sha256));
-            found.values("policySha256", &left, &right);
-        }
+        let policies = (json!(left.policy_sha256), json!(right.policy_sha256));
+        found.values("policySha256", &policies.0, &policies.1);
         found.members("end", &left.end, &right.end);
         found.members("result", &outcome(&self.result), &outcome(&other.result));
         let are_recorded = self.detail == Detail::Full && other.detail == Detail::Full;

@@ -27,7 +27,7 @@ pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
             Option<Resource<RequestOptions>>,
         )| {
             let state = store.data_mut();
-            state.meter.goes_on();
+            state.meters.attempts.count_step();
             let Some(network) = state.http.hooks.runtime() else {
                 let reason = "the host could not start a thread for HTTP".to_owned();
                 return Ok((Err(ErrorCode::InternalError(Some(reason))),));
@@ -58,16 +58,15 @@ mod tests {
 
     use toolhost_contract::HttpRule;
     use toolhost_contract::http::HttpGrant;
+    use toolhost_runtime::{ComponentId, Quota, Threads};
     use wasmtime::component::ResourceTable;
     use wasmtime_wasi_http::FieldMap;
     use wasmtime_wasi_http::p2::bindings::http::types::{HostOutgoingRequest, Scheme};
 
     use super::*;
-    use crate::accounting::meter::Meter;
-    use crate::host::http::{Http, HttpConfig, HttpResolveFuture, HttpResolver, Network};
-    use toolhost_runtime::ComponentId;
-    use toolhost_runtime::Quota;
-    use toolhost_runtime::Threads;
+    use crate::host::http::{
+        Http, HttpConfig, HttpMeter, HttpResolveFuture, HttpResolver, Network,
+    };
 
     /// Resolves no name.
     #[derive(Debug)]
@@ -105,7 +104,8 @@ mod tests {
         };
         let network = Arc::new(Network::new(&config, 3).unwrap());
         let files = Arc::new(Quota::new(100, 3));
-        let meter = Meter::new(crate::Limits::default(), ComponentId(1), files);
+        let limits = crate::Limits::default();
+        let meter = HttpMeter::new(ComponentId(1), limits, files, Arc::default());
         let grant = HttpGrant {
             allow: [HttpRule::parse("http://allowed.example").unwrap()].into(),
             ..HttpGrant::default()

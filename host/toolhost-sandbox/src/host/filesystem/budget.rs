@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use toolhost_contract::DiskLimit;
 use toolhost_runtime::QuotaGuard;
 
-use crate::accounting::meter::Meter;
+use super::meter::FileMeter;
 use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirUsage};
 
 /// Bytes charged for a name: one block, of its directory or of its own.
@@ -17,7 +17,7 @@ const NAME_BYTES: u64 = 4 << 10;
 /// Counts changes against the limits of the call and of the workdir.
 #[derive(Clone)]
 pub(super) struct Budget {
-    pub(super) meter: Arc<Meter>,
+    pub(super) meter: Arc<FileMeter>,
     pub(super) usage: WorkdirUsage,
     /// The deadline of the call. None where that is beyond the range of the clock.
     pub(super) ends: Option<Instant>,
@@ -26,7 +26,7 @@ pub(super) struct Budget {
 /// One of the call's open descriptors. Dropping it frees the slot.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenSlot {
-    meter: Arc<Meter>,
+    meter: Arc<FileMeter>,
     _share: QuotaGuard,
 }
 
@@ -54,7 +54,7 @@ impl Budget {
     /// `ENOMEM`: WASI has no code for too many open files.
     pub(super) fn open_slot(&self) -> Result<OpenSlot, Errno> {
         let meter = &self.meter;
-        let share = meter.host_files.hold(meter.component, 1);
+        let share = meter.all_open_files.hold(meter.component, 1);
         let share = share.ok_or(Errno::NOMEM)?;
         let open = meter.open_files.fetch_add(1, Relaxed);
         let slot = OpenSlot {
@@ -73,7 +73,7 @@ impl Budget {
     /// `ENOSPC` if the budget is spent; the error of `create`.
     pub(super) fn create<T>(&self, create: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
         if self.meter.files_made.load(Relaxed) >= self.meter.limits.files {
-            self.meter.meet(DiskLimit::Files);
+            self.meter.note_disk_limit(DiskLimit::Files);
             return Err(Errno::NOSPC);
         }
         self.charge(NAME_BYTES, NAME_BYTES)?;
@@ -115,11 +115,11 @@ impl Budget {
         let limits = &self.meter.limits;
         let charged = self.meter.disk_charged.load(Relaxed).saturating_add(bytes);
         if charged > limits.disk_bytes {
-            self.meter.meet(DiskLimit::CallBytes);
+            self.meter.note_disk_limit(DiskLimit::CallBytes);
             return Err(Errno::NOSPC);
         }
         if !of_workdir(bytes, limits.workdir_bytes) {
-            self.meter.meet(DiskLimit::WorkdirBytes);
+            self.meter.note_disk_limit(DiskLimit::WorkdirBytes);
             return Err(Errno::NOSPC);
         }
         self.meter.disk_charged.fetch_add(bytes, Relaxed);
@@ -129,7 +129,7 @@ impl Budget {
     /// Counts a failed operation: a full disk is a limit that the call met.
     pub(super) fn failed(&self, errno: Errno) {
         if matches!(errno, Errno::NOSPC | Errno::DQUOT) {
-            self.meter.meet(DiskLimit::Disk);
+            self.meter.note_disk_limit(DiskLimit::Disk);
         }
     }
 

@@ -10,16 +10,16 @@ use cap_std::fs::{Dir, Metadata};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use toolhost_contract::{Denial, FileId, NameChange, WorkdirAccess};
-use toolhost_runtime::{BlockingPool, Quota};
+use toolhost_runtime::BlockingPool;
 
 use super::beneath::{open_path, path_beneath};
 use super::budget::Budget;
 use super::dir_entry::{DirEntryRef, OpenEntry, last_name};
 use super::error::{FsError, FsResult};
 use super::found::{Found, find};
+use super::meter::FileMeter;
 use crate::accounting::call_memory::CallMemory;
 use crate::accounting::file_changes::FileChangeBook;
-use crate::accounting::meter::Meter;
 use crate::workdir::{Overlay, Workdir, WriteProtected, file_id};
 
 /// The filesystem of one call.
@@ -33,20 +33,20 @@ pub(crate) struct Filesystem {
 
 impl Filesystem {
     /// The filesystem whose `/` is `root`; without one, a guest gets no directory. What a transaction holds counts
-    /// against `memory`, that of all calls. `ends` is the deadline of the call; none where that is beyond the range
+    /// as `memory` of the call. `ends` is the deadline of the call; none where that is beyond the range
     /// of the clock.
     pub(crate) fn new(
         root: Option<Workdir>,
         access: WorkdirAccess,
         protected: WriteProtected,
-        meter: Arc<Meter>,
-        memory: &Arc<Quota>,
+        meter: Arc<FileMeter>,
+        memory: &Arc<CallMemory>,
         blocking: BlockingPool,
         ends: Option<Instant>,
     ) -> Self {
         let root = root.map(|root| root.until(ends));
         if let Some(overlay) = root.as_ref().and_then(|root| root.overlay.as_ref()) {
-            overlay.charge_to(CallMemory::new(Arc::clone(&meter), Arc::clone(memory)));
+            overlay.charge_to(Arc::clone(memory));
         }
         let usage = root.as_ref().map(|root| root.usage.clone());
         let usage = usage.unwrap_or_default();
@@ -160,7 +160,7 @@ impl Filesystem {
         let Some(denial) = self.read_only() else {
             return Ok(());
         };
-        self.budget.meter.deny(denial);
+        self.budget.meter.attempts.deny(denial);
         Err(Errno::ROFS.into())
     }
 
@@ -227,7 +227,7 @@ impl Filesystem {
     /// Where changes in place are recorded, and the workdir. None for a transaction, whose commit lists them.
     fn changes_in_place(&self) -> Option<(&FileChangeBook, &Dir)> {
         let root = self.root.as_ref()?;
-        let changes = &self.budget.meter.file_changes;
+        let changes = &self.budget.meter.changes;
         root.overlay.is_none().then_some((changes, &*root.dir))
     }
 
@@ -266,7 +266,7 @@ impl Filesystem {
 
     fn deny_if(&self, is_protected: bool) -> FsResult<()> {
         if is_protected {
-            self.budget.meter.deny(Denial::WriteProtected);
+            self.budget.meter.attempts.deny(Denial::WriteProtected);
             return Err(FsError::Errno(Errno::PERM));
         }
         Ok(())

@@ -454,7 +454,7 @@ impl HostDescriptor for FilesystemView<'_> {
     }
 
     fn drop(&mut self, handle: Handle) -> wasmtime::Result<()> {
-        self.fs.budget.meter.only_dropped();
+        self.fs.budget.meter.attempts.uncount_step();
         self.table.delete(handle)?;
         Ok(())
     }

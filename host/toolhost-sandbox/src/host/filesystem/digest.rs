@@ -10,17 +10,17 @@ use toolhost_contract::FileDigest;
 
 use super::beneath::open_beneath;
 use super::found::find;
+use super::meter::FileMeter;
 use crate::accounting::file_changes::DIGESTED_MAX;
-use crate::accounting::meter::Meter;
 use crate::workdir::file_id;
 
 /// Bytes that are read before other tasks of the thread run.
 const CHUNK: usize = 256 << 10;
 
 /// Adds the digests of the files that a call changed in place. Reads nothing if it changed none.
-pub(crate) async fn digest_changes(root: &Dir, meter: &Meter) {
+pub(crate) async fn digest_changes(root: &Dir, meter: &FileMeter) {
     let mut left = DIGESTED_MAX;
-    for path in meter.file_changes.to_digest() {
+    for path in meter.changes.to_digest() {
         let Some((mut file, bytes)) = open_file(root, &path) else {
             continue;
         };
@@ -28,7 +28,7 @@ pub(crate) async fn digest_changes(root: &Dir, meter: &Meter) {
             continue;
         }
         if let Some(digest) = digest(&mut file, bytes, &mut left).await {
-            meter.file_changes.set_digest(&path, digest);
+            meter.changes.set_digest(&path, digest);
         }
     }
 }

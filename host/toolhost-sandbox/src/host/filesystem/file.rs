@@ -230,17 +230,16 @@ mod tests {
     use std::sync::{Arc, mpsc};
     use std::thread;
     use std::time::Duration;
+    use toolhost_runtime::{ComponentId, Quota};
 
+    use super::super::meter::FileMeter;
     use super::*;
     use crate::Limits;
-    use crate::accounting::meter::Meter;
     use crate::workdir::{WorkdirUsage, file_id};
-    use toolhost_runtime::ComponentId;
-    use toolhost_runtime::Quota;
 
     fn budget() -> Budget {
         let files = Arc::new(Quota::new(100, 3));
-        let meter = Meter::new(Limits::default(), ComponentId(1), files);
+        let meter = FileMeter::new(ComponentId(1), Limits::default(), files, Arc::default());
         Budget {
             meter: Arc::new(meter),
             usage: WorkdirUsage::default(),

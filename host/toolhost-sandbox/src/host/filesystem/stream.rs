@@ -25,7 +25,7 @@ impl InputStream for FileReader {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        self.file.budget.meter.goes_on();
+        self.file.budget.meter.attempts.count_step();
         let bytes = self.file.read_at(size, self.position).map_err(failed)?;
         if bytes.is_empty() {
             return Err(StreamError::Closed);
@@ -57,7 +57,7 @@ pub(super) struct FileWriter {
 #[async_trait]
 impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.file.budget.meter.goes_on();
+        self.file.budget.meter.attempts.count_step();
         match &mut self.from {
             WriteFrom::End => self.file.append(&bytes).map_err(failed),
             WriteFrom::Offset(at) => {

@@ -14,8 +14,9 @@ use super::context::Filesystem;
 use super::descriptor::Descriptor;
 use super::error::FsResult;
 use super::listing::Listing;
+use super::meter::FileMeter;
 use crate::Limits;
-use crate::accounting::meter::Meter;
+use crate::accounting::call_memory::CallMemory;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
 use crate::workdir::staging::StagingRoot;
 use crate::workdir::{CommitOptions, Workdir, WorkdirUsages, WriteProtected};
@@ -51,12 +52,20 @@ impl Site {
 
     fn call(&self, limits: Limits) -> Filesystem {
         let files = Arc::new(Quota::new(10_000, 3));
+        let (all, attempts) = (Arc::clone(&self.memory), Arc::default());
+        let memory = CallMemory::new(
+            ComponentId(1),
+            limits.memory_bytes,
+            all,
+            Arc::clone(&attempts),
+        );
+        let meter = FileMeter::new(ComponentId(1), limits, files, attempts);
         Filesystem::new(
             Some(self.direct.transactional(&self.staging).unwrap()),
             WorkdirAccess::ReadWrite,
             WriteProtected::default(),
-            Arc::new(Meter::new(limits, ComponentId(1), files)),
-            &self.memory,
+            Arc::new(meter),
+            &Arc::new(memory),
             BlockingPool::new(self.threads.handle().clone()),
             None,
         )
@@ -147,7 +156,7 @@ fn what_a_transaction_holds_counts_as_memory_of_its_call() {
     assert_eq!(remove(&call, 999), Err(Errno::NOMEM));
     let held = site.memory.held();
     assert!((MEMORY / 2..=MEMORY).contains(&held), "{held}");
-    assert!(call.budget.meter.was_just_refused_memory());
+    assert!(call.budget.meter.attempts.was_memory_refused_last());
     // What fits is committed, and then nothing is held.
     let root = call.root.as_ref().unwrap();
     root.commit(&CommitOptions::default()).unwrap();

@@ -22,8 +22,9 @@ use super::context::Filesystem;
 use super::descriptor::Descriptor;
 use super::error::FsError;
 use super::listing::{ListedType, Listing};
+use super::meter::FileMeter;
 use crate::Limits;
-use crate::accounting::meter::Meter;
+use crate::accounting::call_memory::CallMemory;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
 use crate::workdir::staging::{ChangeSet, CommitClock, RenameOp, StagingRoot};
 use crate::workdir::{
@@ -97,13 +98,20 @@ fn filesystem(
         ..Limits::default()
     };
     let files = Arc::new(Quota::new(10_000, 3));
-    let meter = Arc::new(Meter::new(limits, ComponentId(1), files));
+    let (all, attempts) = (Arc::new(Quota::new(1 << 30, 3)), Arc::default());
+    let memory = CallMemory::new(
+        ComponentId(1),
+        limits.memory_bytes,
+        all,
+        Arc::clone(&attempts),
+    );
+    let meter = Arc::new(FileMeter::new(ComponentId(1), limits, files, attempts));
     Filesystem::new(
         Some(workdir),
         WorkdirAccess::ReadWrite,
         protected,
         meter,
-        &Arc::new(Quota::new(1 << 30, 3)),
+        &Arc::new(memory),
         BlockingPool::new(threads.handle().clone()),
         None,
     )

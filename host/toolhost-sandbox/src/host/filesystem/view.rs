@@ -54,7 +54,7 @@ impl types::HostDirectoryEntryStream for FilesystemView<'_> {
     }
 
     fn drop(&mut self, stream: Resource<Listing>) -> wasmtime::Result<()> {
-        self.fs.budget.meter.only_dropped();
+        self.fs.budget.meter.attempts.uncount_step();
         self.table.delete(stream)?;
         Ok(())
     }
@@ -68,14 +68,14 @@ impl types::Host for FilesystemView<'_> {
                 Ok(error_code(errno))
             }
             FsError::Outside => {
-                self.fs.budget.meter.deny(Denial::OutsideWorkdir);
+                self.fs.budget.meter.attempts.deny(Denial::OutsideWorkdir);
                 Ok(ErrorCode::NotPermitted)
             }
             FsError::OfPath(error, path) => {
                 if let Some(errno) = error.errno() {
                     let kind = io::Error::from(errno).kind();
                     let failed = FailedOperation::file(&path, kind);
-                    self.fs.budget.meter.failed(failed);
+                    self.fs.budget.meter.attempts.fail(failed);
                 }
                 self.convert_error_code(*error)
             }

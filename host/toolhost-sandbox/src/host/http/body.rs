@@ -16,8 +16,8 @@ use wasmtime_wasi_http::Error;
 
 use super::body_drain::SharedBody;
 use super::error::from_hyper;
+use super::meter::HttpMeter;
 use super::redactor::SecretRedactor;
-use crate::accounting::meter::Meter;
 
 type BodyFrame = Result<Frame<Bytes>, Error>;
 
@@ -30,7 +30,7 @@ fn count(sum: &AtomicU64, bytes: usize, limit: u64) -> bool {
 /// The body that a guest sends.
 pub(super) struct RequestBody {
     pub(super) body: SharedBody,
-    pub(super) meter: Arc<Meter>,
+    pub(super) meter: Arc<HttpMeter>,
 }
 
 impl Body for RequestBody {
@@ -44,7 +44,7 @@ impl Body for RequestBody {
         };
         let bytes = frame.data_ref().map_or(0, Bytes::len);
         let limit = self.meter.limits.http_request_bytes;
-        if count(&self.meter.http_sent, bytes, limit) {
+        if count(&self.meter.sent, bytes, limit) {
             return polled;
         }
         Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(limit)))))
@@ -63,7 +63,7 @@ impl Body for RequestBody {
 /// one buffer, and never decompressed.
 pub(super) struct ResponseBody {
     incoming: Incoming,
-    meter: Arc<Meter>,
+    meter: Arc<HttpMeter>,
     redactor: SecretRedactor,
     /// Maximum time between two frames while the guest waits.
     between_bytes: Duration,
@@ -78,7 +78,7 @@ pub(super) struct ResponseBody {
 impl ResponseBody {
     pub(super) fn new(
         incoming: Incoming,
-        meter: Arc<Meter>,
+        meter: Arc<HttpMeter>,
         redactor: SecretRedactor,
         between_bytes: Duration,
     ) -> Self {
@@ -108,7 +108,7 @@ impl ResponseBody {
             None => return Some(self.end()),
         };
         let limit = self.meter.limits.http_response_bytes;
-        if !count(&self.meter.http_received, data.len(), limit) {
+        if !count(&self.meter.received, data.len(), limit) {
             self.ended = true;
             return Some(Some(Err(Error::HttpResponseBodySize(Some(limit)))));
         }

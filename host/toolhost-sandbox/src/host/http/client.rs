@@ -17,8 +17,9 @@ use toolhost_runtime::{ComponentId, Quota};
 use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks};
 
 use super::hooks::Http;
+use super::meter::HttpMeter;
 use super::network::Network;
-use crate::accounting::meter::Meter;
+use crate::accounting::attempts::Attempts;
 
 /// Sends HTTP requests of the host to the servers that a grant allows. Cheap to clone.
 ///
@@ -118,20 +119,21 @@ impl HttpClient {
         request: Request<Bytes>,
     ) -> Result<Response<HttpClientBody>, HttpClientError> {
         let inner = &self.0;
-        let meter = Meter::new(
-            inner.limits.clone(),
+        let attempts = Arc::default();
+        let meter = HttpMeter::new(
             inner.owner,
+            inner.limits.clone(),
             Arc::clone(&inner.open_files),
+            Arc::clone(&attempts),
         );
-        let meter = Arc::new(meter);
         let (grant, network) = (Arc::clone(&inner.grant), Arc::clone(&inner.network));
         let sent = {
-            let mut http = Http::new(Some(grant), network, Arc::clone(&meter), None);
+            let mut http = Http::new(Some(grant), network, Arc::new(meter), None);
             let body = |bytes| Full::new(bytes).map_err(Error::from).boxed_unsync();
             let processed = Box::new(std::future::ready(Ok(())));
             Box::into_pin(http.hooks.send_request(request.map(body), None, processed))
         };
-        let (response, connection) = sent.await.map_err(|error| failed(&error, &meter))?;
+        let (response, connection) = sent.await.map_err(|error| failed(&error, &attempts))?;
         let connection = Box::into_pin(connection);
         Ok(response.map(|body| HttpClientBody {
             body,
@@ -140,8 +142,8 @@ impl HttpClient {
     }
 }
 
-fn failed(error: &Error, meter: &Meter) -> HttpClientError {
-    match meter.denials().into_iter().next() {
+fn failed(error: &Error, attempts: &Attempts) -> HttpClientError {
+    match attempts.denials().into_iter().next() {
         Some(denial) => HttpClientError::Denied(denial),
         None => HttpClientError::Failed(error.to_string()),
     }

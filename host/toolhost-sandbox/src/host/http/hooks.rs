@@ -15,10 +15,10 @@ use wasmtime_wasi_http::{
 };
 
 use super::body_drain::{BodyDrain, SharedBody};
+use super::meter::HttpMeter;
 use super::network::Network;
 use super::outbound_request::{OutboundRequest, SendResult, Timeouts};
 use super::route::Route;
-use crate::accounting::meter::Meter;
 
 /// Maximum bytes of a body that a guest passes at once.
 pub(super) const BODY_CHUNK: usize = 16 << 10;
@@ -41,7 +41,7 @@ pub(crate) struct Http {
 pub(crate) struct HttpHooks {
     grant: Option<Arc<HttpGrant>>,
     network: Arc<Network>,
-    meter: Arc<Meter>,
+    meter: Arc<HttpMeter>,
     /// The deadline of the call; none if it is beyond the clock's range.
     deadline: Option<Instant>,
     /// Requests that the guest tried to send, denied ones included.
@@ -55,7 +55,7 @@ impl Http {
     pub(crate) fn new(
         grant: Option<Arc<HttpGrant>>,
         network: Arc<Network>,
-        meter: Arc<Meter>,
+        meter: Arc<HttpMeter>,
         deadline: Option<Instant>,
     ) -> Self {
         let mut ctx = WasiHttpCtx::new();
@@ -150,12 +150,12 @@ impl HttpHooks {
         });
         let Some(grant) = grant else {
             let denial = Denial::of_request(method, &origin, uri.path());
-            self.meter.deny(denial);
+            self.meter.attempts.deny(denial);
             return Err(Error::HttpRequestDenied);
         };
         let limit = limits.http_requests;
         let one_more = |sent: u64| (sent < limit).then_some(sent + 1);
-        let sent = &self.meter.http_requests;
+        let sent = &self.meter.requests;
         if sent.fetch_update(Relaxed, Relaxed, one_more).is_err() {
             let reason = format!("a call may make {limit} HTTP requests (limits.httpRequests)");
             return Err(Error::InternalError(Some(reason)));

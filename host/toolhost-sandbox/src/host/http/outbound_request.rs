@@ -90,7 +90,7 @@ impl OutboundRequest {
         let slot = slot.map_err(|_| Error::ConnectionLimitReached)?;
         // The socket counts as an open file of the component.
         let meter = Arc::clone(&route.meter);
-        let file = meter.host_files.hold(meter.component, 1);
+        let file = meter.open_files.hold(meter.component, 1);
         let file = file.ok_or(Error::ConnectionLimitReached)?;
         let stream = route.connect(connect_by).await?;
 

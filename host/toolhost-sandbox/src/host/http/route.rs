@@ -14,9 +14,9 @@ use toolhost_contract::http::{Host, HttpGrant, Origin, Scheme, non_public_block}
 use wasmtime_wasi_http::Error;
 
 use super::error::{cause, fault_of_certificate, from_tls};
+use super::meter::HttpMeter;
 use super::network::Network;
 use crate::accounting::failed_operation::FailedOperation;
-use crate::accounting::meter::Meter;
 
 /// Maximum addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;
@@ -26,7 +26,7 @@ pub(super) struct Route {
     pub(super) origin: Origin,
     pub(super) grant: Arc<HttpGrant>,
     pub(super) network: Arc<Network>,
-    pub(super) meter: Arc<Meter>,
+    pub(super) meter: Arc<HttpMeter>,
     /// What is wrong with the certificate of the server.
     pub(super) certificate_fault: OnceLock<&'static str>,
 }
@@ -73,7 +73,7 @@ impl Route {
             cause = format!("{cause}: {fault}");
         }
         let failed = FailedOperation::http(&self.origin.to_string(), cause);
-        self.meter.failed(failed);
+        self.meter.attempts.fail(failed);
     }
 
     /// Returns the addresses that may be connected to. A name is resolved once, so that the addresses
@@ -113,7 +113,9 @@ impl Route {
         allowed.truncate(ADDRESSES_MAX);
         if let (true, Some(block)) = (allowed.is_empty(), denied) {
             let (host, network) = (name.clone(), block.to_string());
-            self.meter.deny(Denial::HttpNetwork { host, network });
+            self.meter
+                .attempts
+                .deny(Denial::HttpNetwork { host, network });
             return Err(Error::DestinationIpProhibited);
         }
         Ok(allowed)

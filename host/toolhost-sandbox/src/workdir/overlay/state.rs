@@ -142,7 +142,7 @@ pub(super) struct State {
     held: Vec<HeldMemory>,
     held_bytes: u64,
     /// The memory of the call that began last.
-    memory: Option<CallMemory>,
+    memory: Option<Arc<CallMemory>>,
 }
 
 /// Bytes of memory for a changed name, beside its own: here, in the list of renames, in the check of the list and
@@ -187,7 +187,7 @@ fn of_dir(node: &DirNode) -> u64 {
 
 impl State {
     /// Counts what the transaction holds from now on for a call.
-    pub(super) fn charge_to(&mut self, memory: CallMemory) {
+    pub(super) fn charge_to(&mut self, memory: Arc<CallMemory>) {
         self.memory = Some(memory);
     }
 

@@ -94,7 +94,7 @@ impl Overlay {
     }
 
     /// Counts the memory of what the transaction holds from now on for a call.
-    pub(crate) fn charge_to(&self, memory: CallMemory) {
+    pub(crate) fn charge_to(&self, memory: Arc<CallMemory>) {
         // Where another call keeps it locked until the deadline, this one can change nothing.
         if let Ok(mut state) = self.lock() {
             state.charge_to(memory);

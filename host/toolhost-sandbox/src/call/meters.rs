@@ -1,0 +1,75 @@
+//! The counters of one call. They live outside the store, so that the usage is known after a trap, a
+//! timeout or a dropped future.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use toolhost_contract::Usage;
+use toolhost_runtime::{ComponentId, Quota};
+
+use crate::Limits;
+use crate::accounting::attempts::Attempts;
+use crate::accounting::call_memory::CallMemory;
+use crate::accounting::output::{LogSink, OutputMeter};
+use crate::host::filesystem::FileMeter;
+use crate::host::http::HttpMeter;
+
+/// Counts what one call uses, against its limits.
+#[derive(Debug)]
+pub(crate) struct CallMeters {
+    pub(crate) limits: Limits,
+    pub(crate) attempts: Arc<Attempts>,
+    pub(crate) memory: Arc<CallMemory>,
+    pub(crate) files: Arc<FileMeter>,
+    pub(crate) http: Arc<HttpMeter>,
+    pub(crate) output: Arc<OutputMeter>,
+    /// Whether a table of the guest could not grow.
+    pub(crate) table_refused: AtomicBool,
+}
+
+impl CallMeters {
+    /// Counts for a call of a component. `memory` and `open_files` are those of all calls.
+    pub(crate) fn new(
+        component: ComponentId,
+        limits: Limits,
+        memory: &Arc<Quota>,
+        open_files: &Arc<Quota>,
+        log: Option<LogSink>,
+    ) -> Self {
+        let attempts = Arc::new(Attempts::default());
+        let of_all = || (Arc::clone(open_files), Arc::clone(&attempts));
+        let call_memory = CallMemory::new(
+            component,
+            limits.memory_bytes,
+            Arc::clone(memory),
+            Arc::clone(&attempts),
+        );
+        let (files, tried) = of_all();
+        let files = FileMeter::new(component, limits.clone(), files, tried);
+        let (connections, tried) = of_all();
+        let http = HttpMeter::new(component, limits.clone(), connections, tried);
+        Self {
+            memory: Arc::new(call_memory),
+            files: Arc::new(files),
+            http: Arc::new(http),
+            output: Arc::new(OutputMeter::new(&limits, log)),
+            attempts,
+            table_refused: AtomicBool::new(false),
+            limits,
+        }
+    }
+
+    /// The usage so far.
+    pub(crate) fn usage(&self, queued: Duration, wall: Duration) -> Usage {
+        let mut usage = Usage::default();
+        usage.wall = wall;
+        usage.queued = queued;
+        usage.memory_peak = self.memory.peak();
+        self.files.add_to(&mut usage);
+        self.http.add_to(&mut usage);
+        self.output.add_to(&mut usage);
+        usage.denials = self.attempts.denials();
+        usage
+    }
+}

@@ -1,0 +1,40 @@
+//! The store of a guest whose call is recorded or replayed.
+
+use std::sync::Arc;
+
+use toolhost_contract::Limits;
+
+use crate::call::meters::CallMeters;
+use crate::call::resource_limiter::MemoryLimiter;
+use crate::call::store_state::StoreState;
+use crate::recording::forward::Forward;
+use crate::recording::player::Player;
+
+/// What answers the host calls of a guest.
+pub(super) enum Answers {
+    /// The host, and the answers are recorded.
+    Host(Box<Forward>),
+    Recording(Box<Player>),
+}
+
+/// The data of the store.
+pub(crate) struct GuestState {
+    pub(super) meters: Arc<CallMeters>,
+    pub(super) memory: MemoryLimiter,
+    /// None while a host call is answered.
+    pub(super) answers: Option<Answers>,
+}
+
+impl StoreState for GuestState {
+    fn limits(&self) -> &Limits {
+        &self.meters.limits
+    }
+
+    fn limiter(&mut self) -> &mut MemoryLimiter {
+        &mut self.memory
+    }
+
+    fn after_host_call(&mut self) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}
