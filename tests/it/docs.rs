@@ -66,10 +66,14 @@ fn field_names(debug: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The limits of calls, of the sandbox and of compiling, as tables.
+/// The page with the limits of calls, of the sandbox and of compiling.
 fn limits() -> String {
     let mut page = String::from(
-        "### Of a call\n\nKeys of a policy's `limits`. Sizes are written `64MiB`.\n\n\
+        "# Limits\n\n\
+         Every limit, its default, and what happens beyond it. [SECURITY.md](../SECURITY.md) says what \
+         they protect.\n\n\
+         Generated from the code: `UPDATE_DOCS=1 cargo xtask test -- docs`.\n\n\
+         ## Of a call\n\nKeys of a policy's `limits`. Sizes are written `64MiB`.\n\n\
          | key | default | a policy may set | what it counts | beyond it |\n|---|---|---|---|---|\n",
     );
     for limit in Policy::limits() {
@@ -120,7 +124,7 @@ fn limits() -> String {
     let table = |page: &mut String, title: &str, rows: &[(&str, String, &str)]| {
         write!(
             page,
-            "\n### {title}\n\n| field | default | beyond it |\n|---|---|---|\n"
+            "\n## {title}\n\n| field | default | beyond it |\n|---|---|---|\n"
         )
         .unwrap();
         for (field, default, beyond) in rows {
@@ -191,15 +195,7 @@ fn limits() -> String {
 
 #[test]
 fn the_tables_of_limits_match_the_code() {
-    let path = root("SECURITY.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once("<!-- limits -->\n").unwrap();
-    let (_, after) = rest.split_once("<!-- /limits -->").unwrap();
-    let generated = format!(
-        "{before}<!-- limits -->\n{}<!-- /limits -->{after}",
-        limits()
-    );
-    check("../SECURITY.md", &generated);
+    check("limits.md", &limits());
 }
 
 #[test]
@@ -214,7 +210,10 @@ fn the_files_in_which_to_add_something_exist() {
     for path in paths {
         let is_known = |part: &&str| !part.contains("LANGUAGE") && !part.contains("NAME");
         let known: Vec<_> = path.split('/').take_while(is_known).collect();
-        assert!(root(&known.join("/")).exists(), "ARCHITECTURE.md: {path}");
+        let known = known.join("/");
+        // Paths in crates of the host leave out their folder.
+        let exists = root(&known).exists() || root(&format!("host/{known}")).exists();
+        assert!(exists, "ARCHITECTURE.md: {path}");
     }
 }
 
