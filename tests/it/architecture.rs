@@ -19,7 +19,11 @@ const ORDER: [(&str, &[&str]); 17] = [
         &["toolhost-contract", "toolhost-runtime"],
     ),
     ("toolhost-store", &[]),
-    ("toolhost-manifest", &["toolhost-contract"]),
+    ("toolhost-schema", &["toolhost-contract"]),
+    (
+        "toolhost-manifest",
+        &["toolhost-contract", "toolhost-schema"],
+    ),
     (
         "toolhost-agents",
         &["toolhost-contract", "toolhost-runtime", "toolhost-store"],
@@ -40,6 +44,7 @@ const ORDER: [(&str, &[&str]); 17] = [
             "toolhost-manifest",
             "toolhost-oauth",
             "toolhost-sandbox",
+            "toolhost-schema",
             "toolhost-store",
         ],
     ),
@@ -58,6 +63,7 @@ const ORDER: [(&str, &[&str]); 17] = [
             "toolhost-contract",
             "toolhost-features",
             "toolhost-manifest",
+            "toolhost-schema",
         ],
     ),
     (
@@ -87,7 +93,7 @@ const OWNERS: [(&str, &[&str]); 20] = [
     ("wasi-preview1-component-adapter", &["toolhost-cli"]),
     ("cap-fs-ext", &["toolhost-sandbox"]),
     ("rustls", &["toolhost-sandbox"]),
-    ("jsonschema", &["toolhost-manifest"]),
+    ("jsonschema", &["toolhost-schema"]),
     ("serde-saphyr", &["toolhost-manifest"]),
     ("rusqlite", &["toolhost-store"]),
     ("oauth2", &["toolhost-oauth"]),

@@ -12,6 +12,7 @@ pub(crate) const HOST: [Published; 13] = [
     published("toolhost-contract", "host/toolhost-contract"),
     published("toolhost-runtime", "host/toolhost-runtime"),
     published("toolhost-store", "host/toolhost-store"),
+    published("toolhost-schema", "host/toolhost-schema"),
     published("toolhost-manifest", "host/toolhost-manifest"),
     published("toolhost-sandbox", "host/toolhost-sandbox"),
     published("toolhost-agents", "host/toolhost-agents"),

@@ -97,13 +97,21 @@ pub fn shorten(text: &str, max: usize) -> String {
     short
 }
 
-/// Lists up to `most` names in one line, each truncated to 80 characters, and `…` if there are more.
+/// Maximum length of a text that a message quotes, in characters.
+pub const QUOTED_MAX: usize = 80;
+
+/// Shortens a text that a message quotes, as [`shorten`] does to 80 characters.
+#[must_use]
+pub fn short(quoted: &str) -> String {
+    shorten(quoted, QUOTED_MAX)
+}
+
+/// Lists up to `most` names in one line, each as [`short`] writes it, and `…` if there are more.
 #[must_use]
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> String {
-    const NAME_MAX: usize = 80;
     let mut names = names.into_iter();
     let listed = names.by_ref().take(most);
-    let mut listed: Vec<String> = listed.map(|name| shorten(name, NAME_MAX)).collect();
+    let mut listed: Vec<String> = listed.map(short).collect();
     if names.next().is_some() {
         listed.push("…".to_owned());
     }

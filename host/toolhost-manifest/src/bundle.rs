@@ -10,6 +10,7 @@ pub mod component_source;
 mod document;
 mod guarded;
 pub mod host_files;
+mod kind;
 mod manifests;
 mod mcp_server;
 mod oauth_app;

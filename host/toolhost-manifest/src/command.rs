@@ -1,7 +1,7 @@
 //! Reads commands of processes, and their environment.
 
-use crate::quote::short;
 use crate::reader::{Cursor, Findings};
+use toolhost_contract::text::short;
 
 /// Maximum number of items of a list.
 const ENTRIES_MAX: usize = 500;
@@ -21,11 +21,7 @@ pub(crate) fn read_command(at: &Cursor<'_>, findings: &mut Findings) -> Option<V
 
 /// Reads a list of strings without NUL characters.
 pub(crate) fn read_texts(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
-    let items = at.items(findings)?;
-    if items.len() > ENTRIES_MAX {
-        let message = format!("at most {ENTRIES_MAX} are allowed, not {}", items.len());
-        return at.refused(message, findings);
-    }
+    let items = at.items_up_to(ENTRIES_MAX, findings)?;
     let mut texts = Vec::new();
     for item in &items {
         match item.text(findings) {
@@ -46,7 +42,7 @@ pub(crate) fn read_variables(
 ) -> Option<Vec<(String, String)>> {
     let mut variables = Vec::new();
     let mut is_valid = true;
-    for (name, at_key, value) in at.fields(findings)?.entries() {
+    for (name, at_key, value) in at.entries(findings)? {
         if !is_variable_name(name) {
             let message = format!(
                 "'{}' cannot be the name of an environment variable",

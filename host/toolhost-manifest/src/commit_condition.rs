@@ -6,17 +6,21 @@ use crate::reader::{Cursor, Findings};
 
 /// Reads `{pointer: /exitCode, equals: 0}`.
 pub(crate) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitCondition> {
-    let fields = at.known_fields(&["pointer", "equals"], findings)?;
-    let pointer = fields.required("pointer", findings);
-    let equals = fields.required("equals", findings);
-    let (pointer, equals) = (pointer?, equals?);
-    let text = pointer.text(findings)?;
-    match CommitCondition::new(text, &equals.node.to_json()) {
-        Ok(condition) => Some(condition),
-        Err(error) => match error {
-            CommitConditionError::Equals => equals.refused(error.to_string(), findings),
-            // The enum may grow.
-            CommitConditionError::Pointer | _ => pointer.refused(error.to_string(), findings),
-        },
-    }
+    at.mapping(findings, |fields| {
+        let pointer = fields.required("pointer", |at, findings| {
+            Some((at.text(findings)?, at.clone()))
+        });
+        let equals = fields.required("equals", |at, _| Some(at.clone()));
+        let ((text, pointer), equals) = (pointer?, equals?);
+        match CommitCondition::new(text, &equals.node.to_json()) {
+            Ok(condition) => Some(condition),
+            Err(error) => match error {
+                CommitConditionError::Equals => equals.refused(error.to_string(), fields.findings),
+                // The enum may grow.
+                CommitConditionError::Pointer | _ => {
+                    pointer.refused(error.to_string(), fields.findings)
+                }
+            },
+        }
+    })
 }

@@ -1,4 +1,4 @@
-//! Reads the YAML files of toolhost: bundles, policies, and the JSON Schemas in them.
+//! Reads the YAML files of toolhost: bundles and policies.
 //!
 //! - [`Bundle`]: the resources of a manifest, and the directory that contains the files it names
 //! - [`Policy`]: what the operator grants to each tool
@@ -11,14 +11,10 @@ mod command;
 mod commit_condition;
 mod diagnostic;
 mod draft;
-pub mod json_pointer;
 pub mod lock;
 mod oauth_values;
 pub mod policy;
-mod quote;
 pub mod reader;
-pub mod schema;
-mod suggest;
 pub mod yaml;
 
 pub use bundle::{Bundle, LoadError};
@@ -29,5 +25,4 @@ pub use policy::{
     CredentialResponse, Credentials, LimitInfo, McpGrant, McpOAuth, McpOAuthGrant, McpReach,
     OAuthAppGrant, Policy, PolicyError, SecretSource, ToolOAuthGrant,
 };
-pub use suggest::{closest, did_you_mean};
 pub use yaml::YamlSource;

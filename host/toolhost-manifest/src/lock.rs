@@ -2,7 +2,6 @@
 
 mod canonical;
 mod compare;
-mod schema_change;
 mod server;
 
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@ use toolhost_contract::OAuthEndpoints;
 use toolhost_contract::http::{Host, Origin, Scheme};
 
 use crate::command::read_texts;
-use crate::quote::short;
-use crate::reader::{Cursor, Findings};
+use crate::reader::{Cursor, Findings, all};
+use toolhost_contract::text::short;
 
 /// Maximum number of scopes.
 const SCOPES_MAX: usize = 100;
@@ -18,26 +18,14 @@ const URL_MAX: usize = 2048;
 
 /// Reads the URLs of an authorization server.
 pub(crate) fn read_urls(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAuthEndpoints> {
-    let known = [
-        "authorizationUrl",
-        "tokenUrl",
-        "deviceAuthorizationUrl",
-        "revocationUrl",
-        "issuer",
-    ];
-    let fields = at.known_fields(&known, findings)?;
-    let authorization_url = fields.optional("authorizationUrl", findings, read_endpoint);
-    let device = fields.optional("deviceAuthorizationUrl", findings, read_endpoint);
-    let revocation_url = fields.optional("revocationUrl", findings, read_endpoint);
-    let issuer = fields.optional("issuer", findings, read_endpoint);
-    let token_url = fields.required("tokenUrl", findings);
-    let token_url = token_url.and_then(|at| read_endpoint(&at, findings));
-    Some(OAuthEndpoints {
-        authorization_url: authorization_url?,
-        token_url: token_url?,
-        device_authorization_url: device?,
-        revocation_url: revocation_url?,
-        issuer: issuer?,
+    at.mapping(findings, |fields| {
+        all!(OAuthEndpoints {
+            authorization_url: fields.optional("authorizationUrl", read_endpoint),
+            token_url: fields.required("tokenUrl", read_endpoint),
+            device_authorization_url: fields.optional("deviceAuthorizationUrl", read_endpoint),
+            revocation_url: fields.optional("revocationUrl", read_endpoint),
+            issuer: fields.optional("issuer", read_endpoint),
+        })
     })
 }
 

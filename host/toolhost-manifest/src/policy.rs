@@ -2,6 +2,7 @@
 
 mod changesets;
 mod credentials;
+mod grants;
 mod http;
 mod limits;
 mod lock;
@@ -31,6 +32,7 @@ pub use changesets::ChangesetGrant;
 pub use credentials::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
 };
+pub use grants::GrantInfo;
 pub use limits::{LimitInfo, parse_bytes};
 pub use lock::LockRule;
 pub use mcp_oauth::{McpOAuth, McpOAuthGrant};
@@ -155,6 +157,12 @@ impl Policy {
         &limits::KEYS
     }
 
+    /// Returns the keys of a tool that grant what its component imports.
+    #[must_use]
+    pub fn grants() -> &'static [GrantInfo] {
+        &grants::GRANTS
+    }
+
     /// Returns whether calls outside the step's catalog are allowed. Default: no.
     ///
     /// Spec: tool-spec-v2 §2.3(3), §9.1.
@@ -192,24 +200,15 @@ impl Policy {
     /// grants have no secrets: see [`Self::resolve_credentials`].
     #[must_use]
     pub fn resolve(&self, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
-        let mut limits = Limits::default();
+        let (mut grants, mut limits) = (Grants::none(), Limits::default());
         self.defaults.limits.apply(&mut limits);
         for rule in self.rules(agent, tool) {
             rule.limits.apply(&mut limits);
+            rule.add_to(&mut grants, self.answered_by);
         }
         if let Some(operators) = &self.operators {
             let (_, most) = operators.resolve(agent, tool);
             limits::lower(&mut limits, &most);
-        }
-        let mut grants = Grants::none();
-        if let Some(env) = self.last(agent, tool, |rule| rule.env.as_ref()) {
-            grants.env = env.plain.clone();
-        }
-        if let Some(http) = self.last(agent, tool, |rule| rule.http.as_ref()) {
-            grants.http = http.grant(self.answered_by);
-        }
-        if let Some(access) = self.last(agent, tool, |rule| rule.access) {
-            grants.workdir = access;
         }
         (grants, limits)
     }

@@ -2,15 +2,16 @@
 //!
 //! A function that finds an error records it and returns `None`, so that its callers continue.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use toolhost_contract::{ToolErrorCode, text};
 
 use crate::diagnostic::{Diagnostic, DiagnosticList, Place};
-use crate::quote::{QUOTED_MAX, short};
-use crate::schema::PatternBudget;
-use crate::suggest::did_you_mean;
 use crate::yaml::{self, Key, Mark, Node, Value, YamlSource};
+use toolhost_contract::suggest::did_you_mean;
+use toolhost_contract::text::{QUOTED_MAX, short};
+use toolhost_schema::PatternBudget;
 
 /// The findings about a file, or about several that are read as one.
 #[derive(Debug)]
@@ -191,22 +192,54 @@ impl<'n> Cursor<'n> {
         }
     }
 
-    /// Reads a mapping.
-    pub fn fields(&self, findings: &mut Findings) -> Option<Fields<'n>> {
-        if let Value::Map(entries) = &self.node.value {
-            return Some(Fields {
-                entries,
-                at: self.clone(),
-            });
-        }
-        self.expected("a mapping", findings)
+    /// Reads a mapping with the keys that `read` asks for. Each other key is an error, so `read` asks for all of
+    /// them before it returns.
+    pub fn mapping<T>(
+        &self,
+        findings: &mut Findings,
+        read: impl FnOnce(&mut Fields<'n, '_>) -> Option<T>,
+    ) -> Option<T> {
+        let Value::Map(entries) = &self.node.value else {
+            return self.expected("a mapping", findings);
+        };
+        let mut fields = Fields {
+            entries,
+            at: self.clone(),
+            keys: Vec::new(),
+            allows_others: false,
+            findings,
+        };
+        let value = read(&mut fields);
+        fields.refuse_others();
+        value
     }
 
-    /// Reads a mapping, and records an error for each key that is not one of these.
-    pub fn known_fields(&self, known: &[&str], findings: &mut Findings) -> Option<Fields<'n>> {
-        let fields = self.fields(findings)?;
-        fields.refuse_unknown(known, findings);
-        Some(fields)
+    /// Reads a mapping with any keys: the names in order, each with a cursor at the key, and the value.
+    pub fn entries(
+        &self,
+        findings: &mut Findings,
+    ) -> Option<Vec<(&'n str, Cursor<'n>, Cursor<'n>)>> {
+        let Value::Map(entries) = &self.node.value else {
+            return self.expected("a mapping", findings);
+        };
+        let entry = |(key, node): &'n (Key, Node)| {
+            let value = self.member(&key.name, node);
+            let mark = key.mark;
+            let at_key = Cursor {
+                mark,
+                ..value.clone()
+            };
+            (key.name.as_str(), at_key, value)
+        };
+        Some(entries.iter().map(entry).collect())
+    }
+
+    fn member(&self, name: &str, node: &'n Node) -> Self {
+        let path = match self.path.as_str() {
+            "" => short(name),
+            above => format!("{above}.{}", short(name)),
+        };
+        Self::new(node, path)
     }
 
     /// Reads a list.
@@ -218,12 +251,31 @@ impl<'n> Cursor<'n> {
         self.expected("a list", findings)
     }
 
+    /// Reads a list of at most `most` items.
+    pub(crate) fn items_up_to(
+        &self,
+        most: usize,
+        findings: &mut Findings,
+    ) -> Option<Vec<Cursor<'n>>> {
+        let items = self.items(findings)?;
+        if items.len() > most {
+            let message = format!("at most {most} are allowed, not {}", items.len());
+            return self.refused(message, findings);
+        }
+        Some(items)
+    }
+
     /// Reads a string.
     pub fn text(&self, findings: &mut Findings) -> Option<&'n str> {
         if let Value::Text(text) = &self.node.value {
             return Some(text);
         }
         self.expected("a string", findings)
+    }
+
+    /// Reads a string.
+    pub fn string(&self, findings: &mut Findings) -> Option<String> {
+        self.text(findings).map(str::to_owned)
     }
 
     /// Reads `true` or `false`.
@@ -251,84 +303,175 @@ impl<'n> Cursor<'n> {
     }
 
     /// Records that the value is invalid.
-    pub(crate) fn refused<T>(
-        &self,
-        message: impl Into<String>,
-        findings: &mut Findings,
-    ) -> Option<T> {
+    pub fn refused<T>(&self, message: impl Into<String>, findings: &mut Findings) -> Option<T> {
         findings.invalid(self, message);
         None
     }
 }
 
-/// A mapping.
+/// A mapping that is being read. It remembers the keys that were asked for.
 #[derive(Debug)]
-pub struct Fields<'n> {
+pub struct Fields<'n, 'f> {
     entries: &'n [(Key, Node)],
+    keys: Vec<Cow<'static, str>>,
+    allows_others: bool,
     /// The mapping itself.
     pub at: Cursor<'n>,
+    /// The findings about the file.
+    pub findings: &'f mut Findings,
 }
 
-impl<'n> Fields<'n> {
+impl<'n> Fields<'n, '_> {
     /// Returns the value of a key; `None` if the key is missing.
-    pub fn get(&self, name: &str) -> Option<Cursor<'n>> {
-        let (_, node) = self.entries.iter().find(|(key, _)| key.name == name)?;
-        Some(Cursor::new(node, self.path_of(name)))
+    pub fn get(&mut self, key: impl Into<Cow<'static, str>>) -> Option<Cursor<'n>> {
+        let key = key.into();
+        let mut entries = self.entries.iter();
+        let entry = entries.find(|(known, _)| known.name == key);
+        self.keys.push(key);
+        let (key, node) = entry?;
+        Some(self.at.member(&key.name, node))
     }
 
-    /// Returns the value of a key, or records that the key is missing.
-    pub fn required(&self, name: &str, findings: &mut Findings) -> Option<Cursor<'n>> {
-        let found = self.get(name);
-        if found.is_none() {
-            findings.invalid(&self.at, format!("'{name}' is missing"));
-        }
-        found
+    /// Reads the value of a key; `None` if the key is missing or its value is invalid.
+    pub fn read<T>(
+        &mut self,
+        key: impl Into<Cow<'static, str>>,
+        read: impl FnOnce(&Cursor<'n>, &mut Findings) -> Option<T>,
+    ) -> Option<T> {
+        let at = self.get(key)?;
+        read(&at, self.findings)
     }
 
     /// Reads the value of a key: `Some(None)` if the key is missing, `None` if its value is invalid.
     pub(crate) fn optional<T>(
-        &self,
-        name: &str,
-        findings: &mut Findings,
+        &mut self,
+        key: &'static str,
         read: impl FnOnce(&Cursor<'n>, &mut Findings) -> Option<T>,
     ) -> Option<Option<T>> {
-        match self.get(name) {
-            Some(at) => read(&at, findings).map(Some),
+        match self.get(key) {
+            Some(at) => read(&at, self.findings).map(Some),
             None => Some(None),
         }
     }
 
-    /// Returns the entries in order: the name, a cursor with the place of the key, and the value.
-    pub fn entries(&self) -> impl Iterator<Item = (&'n str, Cursor<'n>, Cursor<'n>)> {
-        self.entries.iter().map(|(key, node)| {
-            let value = Cursor::new(node, self.path_of(&key.name));
-            let at_key = Cursor {
-                mark: key.mark,
-                ..value.clone()
-            };
-            (key.name.as_str(), at_key, value)
-        })
+    /// Reads the value of a key, or returns the default; `None` if the value is invalid.
+    pub(crate) fn or_default<T: Default>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Cursor<'n>, &mut Findings) -> Option<T>,
+    ) -> Option<T> {
+        self.optional(key, read).map(Option::unwrap_or_default)
     }
 
-    /// Records an error for each key that is not one of these, with the most similar known key.
-    pub fn refuse_unknown(&self, known: &[&str], findings: &mut Findings) {
-        for (name, key, _) in self.entries() {
-            if known.contains(&name) {
+    /// Reads the value of a key; `None` if the key is missing, which is recorded, or its value is invalid.
+    pub fn required<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Cursor<'n>, &mut Findings) -> Option<T>,
+    ) -> Option<T> {
+        let Some(at) = self.get(key) else {
+            return self.refused(format!("'{key}' is missing"));
+        };
+        read(&at, self.findings)
+    }
+
+    /// Returns the only key of these that is present, with its value, or records that there is none or several.
+    pub fn one_of(
+        &mut self,
+        keys: &[&'static str],
+        message: &str,
+    ) -> Option<(&'static str, Cursor<'n>)> {
+        let present = keys.iter().map(|key| Some((*key, self.get(*key)?)));
+        let present: Vec<_> = present.collect();
+        let mut present = present.into_iter().flatten();
+        match (present.next(), present.next()) {
+            (Some(only), None) => Some(only),
+            _ => self.refused(message),
+        }
+    }
+
+    /// Records that the mapping is invalid.
+    pub fn refused<T>(&mut self, message: impl Into<String>) -> Option<T> {
+        self.at.refused(message, self.findings)
+    }
+
+    /// Allows keys that are read elsewhere.
+    pub(crate) fn allow_others(&mut self) {
+        self.allows_others = true;
+    }
+
+    /// Records an error for each key that was not asked for, with the most similar one of those that were.
+    fn refuse_others(&mut self) {
+        let known: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
+        for (key, node) in self.entries {
+            let name = key.name.as_str();
+            if self.allows_others || known.contains(&name) {
                 continue;
             }
-            let place = findings.place(&key);
+            let mut at_key = self.at.member(name, node);
+            at_key.mark = key.mark;
             let message = format!("unknown key '{}'", short(name));
+            let place = self.findings.place(&at_key);
             let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place, message);
-            let help = did_you_mean(name, known);
+            let help = did_you_mean(name, &known);
             let help = help.unwrap_or_else(|| format!("Known keys: {}.", known.join(", ")));
-            findings.add(error.with_help(help));
+            self.findings.add(error.with_help(help));
         }
     }
+}
 
-    fn path_of(&self, name: &str) -> String {
-        match self.at.path.as_str() {
-            "" => short(name),
-            above => format!("{above}.{}", short(name)),
-        }
+/// Reads all fields of a struct, and then returns `None` if one of them is `None`.
+macro_rules! all {
+    ($($name:ident)::+ { $($field:ident: $value:expr),* $(,)? }) => {{
+        $(let $field = $value;)*
+        Some($($name)::+ { $($field: $field?),* })
+    }};
+}
+pub(crate) use all;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<T>(
+        text: &str,
+        read: impl FnOnce(&mut Fields<'_, '_>) -> Option<T>,
+    ) -> (Option<T>, Vec<String>) {
+        let mut findings = Findings::new(&YamlSource::new("a.yaml", text));
+        let Ok(Some(node)) = findings.only_document(1000, "one document", None) else {
+            panic!("{text}");
+        };
+        let value = Cursor::new(&node, "a").mapping(&mut findings, read);
+        let lines = findings.into_list().into_iter();
+        let lines = lines.map(|it| format!("{it} ({})", it.help));
+        (value, lines.collect())
+    }
+
+    #[test]
+    fn a_key_that_nobody_asked_for_is_an_error_also_if_others_are_invalid() {
+        let number = |fields: &mut Fields<'_, '_>| {
+            let name = fields.required("name", Cursor::string);
+            let size = fields.or_default("size", Cursor::boolean);
+            Some((name?, size?))
+        };
+        let (value, lines) = read("{name: x}", number);
+        assert_eq!((value, lines.len()), (Some(("x".to_owned(), false)), 0));
+        let (value, lines) = read("{nam: x, other: 1, size: 2}", number);
+        assert_eq!(value, None);
+        let code = "error[E_CONFIG_SCHEMA_INVALID]";
+        assert_eq!(
+            lines
+                .iter()
+                .map(|line| line.split(" (").next().unwrap_or_default())
+                .collect::<Vec<_>>(),
+            [
+                format!("a.yaml:1:1: {code} a: 'name' is missing"),
+                format!("a.yaml:1:2: {code} a.nam: unknown key 'nam'"),
+                format!("a.yaml:1:10: {code} a.other: unknown key 'other'"),
+                format!("a.yaml:1:26: {code} a.size: expected true or false but got an integer"),
+            ]
+        );
+        assert!(lines[1].ends_with("(Did you mean 'name'?)"), "{lines:?}");
+        assert!(lines[2].ends_with("(Known keys: name, size.)"), "{lines:?}");
     }
 }

@@ -12,7 +12,7 @@ use std::thread::{self, ScopedJoinHandle};
 use serde_saphyr::{Error, Options};
 use toolhost_contract::text;
 
-use crate::quote::short;
+use toolhost_contract::text::short;
 
 pub use node::{Key, Mark, Node, Value};
 pub use source::YamlSource;

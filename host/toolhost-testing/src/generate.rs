@@ -20,7 +20,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 use toolhost_contract::{JsonObject, JsonSchemaObject, ToolCatalogItem, ToolName};
-use toolhost_manifest::schema::{ArgsSchema, PatternBudget, json};
+use toolhost_schema::{ArgsSchema, PatternBudget, json};
 
 use crate::generated_case::{GeneratedCase, GeneratedKind};
 use budget::{Allowance, Budget, Size};
@@ -100,7 +100,9 @@ fn generate_for(
     };
     let values = SchemaValues::new(&root, valid);
     let objects = values.alternatives();
-    if let Some(base) = cases.add_valid(&values, &objects, seed, valid) {
+    let base = cases.add_valid(&values, &objects, seed, valid);
+    let is_empty = base.is_none();
+    if let Some(base) = base {
         cases.most = memory - memory / 4;
         let values = SchemaValues::new(&root, invalid);
         let changes = invalid::changes(&values, &objects, &base, invalid);
@@ -113,7 +115,7 @@ fn generate_for(
     all.cases.extend(cases.all);
     let left_out = budgets.iter().map(Budget::left_out);
     let count = left_out.fold(0, u32::saturating_add);
-    if count > 0 {
+    if count > 0 || is_empty {
         all.left_out.push(LeftOut {
             tool: tool.name.clone(),
             count,

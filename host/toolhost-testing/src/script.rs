@@ -42,7 +42,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 use toolhost_contract::JsonObject;
-use toolhost_manifest::closest;
+use toolhost_contract::suggest::closest;
 
 pub use agent::ScriptedAgent;
 pub use reference::ReferenceError;

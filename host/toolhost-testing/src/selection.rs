@@ -5,8 +5,8 @@ mod shard;
 use std::path::{Path, PathBuf};
 
 use toolhost::manifest::Diagnostic;
+use toolhost_contract::suggest::closest;
 use toolhost_contract::text;
-use toolhost_manifest::closest;
 
 use crate::case_files::CaseFiles;
 use crate::planned_case::{PlannedCase, TestCase};

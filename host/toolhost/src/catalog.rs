@@ -7,8 +7,8 @@ pub(crate) mod provider;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use toolhost_contract::suggest::closest;
 use toolhost_contract::{Locale, ToolCatalogItem, ToolError, ToolErrorCode, text};
-use toolhost_manifest::closest;
 
 /// Longest name quoted from a call, in characters: the limit of a tool name.
 const QUOTED_NAME_MAX: usize = 64;

@@ -18,7 +18,7 @@ use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::registry::additions::Additions;
 use crate::registry::overlay::{CurrentOverlay, Overlay, Removed};
 use crate::registry::{RegisteredTool, Runs};
-use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget, SchemaError};
+use toolhost_schema::{ArgsSchema, OutputSchema, PatternBudget, SchemaError};
 
 /// An extension, or one of its tools, that cannot be registered.
 #[derive(Debug, thiserror::Error)]

@@ -15,8 +15,8 @@ use crate::oauth::{CallbackError, Granted, OAuthApp};
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::workspace::BundleKey;
+use toolhost_contract::suggest::closest;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
-use toolhost_manifest::closest;
 use toolhost_manifest::lock::{Lock, ServerLock};
 use toolhost_manifest::policy::McpGrant;
 

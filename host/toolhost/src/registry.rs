@@ -12,7 +12,7 @@ use toolhost_contract::{CommitCondition, ErrorMessageLimit, ToolCatalogItem, Too
 use toolhost_sandbox::PreparedTool;
 
 use crate::handler::ToolHandler;
-use toolhost_manifest::schema::{ArgsSchema, OutputSchema};
+use toolhost_schema::{ArgsSchema, OutputSchema};
 
 /// One tool that can run.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use toolhost_contract::{
 use super::cost::within;
 use super::{BETWEEN, display};
 use toolhost_contract::limit_error;
-use toolhost_manifest::schema::{ArgsSchema, PatternBudget, json};
+use toolhost_schema::{ArgsSchema, PatternBudget, json};
 
 /// Longest time to compile a schema: a hundred patterns of 10 ms, in an unoptimised build.
 const COMPILING_MAX: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@ use toolhost_contract::{ResourceName, ToolName};
 use super::cost::within;
 use super::findings;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
-use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
+use toolhost_schema::{ArgsSchema, PatternBudget};
 
 /// Longest time to read a bundle of the fuzzed size.
 const READING_MAX: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use toolhost_contract::{ExportName, HandlerCode, ResourceName, ToolErrorCode, ToolName};
 
 use crate::toolhost::workspace::BundleKey;
-use toolhost_manifest::closest;
+use toolhost_contract::suggest::closest;
 
 /// Longest name, in characters.
 const NAME_MAX: usize = 64;

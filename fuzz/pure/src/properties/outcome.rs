@@ -17,7 +17,7 @@ use crate::toolhost::call::hints::{FailureContext, explain};
 use crate::{DiskLimit, Limits};
 use toolhost_contract::Redactor;
 use toolhost_contract::{limit_error, normalise_error};
-use toolhost_manifest::schema::json;
+use toolhost_schema::json;
 
 /// Makes a result of a guest's output and checks the properties.
 pub fn hold(text: &str) {

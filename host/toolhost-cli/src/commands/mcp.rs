@@ -9,7 +9,7 @@ use toolhost::{
     http::HttpGrant,
     mcp::{McpOAuth, McpOAuthGrant, McpReach},
 };
-use toolhost_manifest::did_you_mean;
+use toolhost_contract::suggest::did_you_mean;
 use toolhost_mcp_client::{
     HttpServer, McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles,
     McpCredentialKey, McpCredentialStore, McpLimits,

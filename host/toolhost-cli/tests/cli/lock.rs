@@ -119,20 +119,10 @@ fn each_drift_has_its_grade_and_refuses_the_load() {
     setup.write("Writes bytes", &poisoned);
     assert_eq!(setup.differs(), ["words"]);
 
-    // Schemas.
-    let mut wider = schema();
-    wider["properties"]["path"]["type"] = json!(["string", "null"]);
-    setup.write("Writes bytes", &wider);
-    assert_eq!(setup.differs(), ["schema-wider"]);
-    let mut narrower = schema();
-    narrower["properties"]["path"]["maxLength"] = json!(10);
-    setup.write("Writes bytes", &narrower);
-    assert_eq!(setup.differs(), ["schema-narrower"]);
-    setup.write(
-        "Writes bytes",
-        &json!({"type": "object", "required": ["url"]}),
-    );
-    assert_eq!(setup.differs(), ["schema-changed"]);
+    let mut other = schema();
+    other["properties"]["path"]["maxLength"] = json!(10);
+    setup.write("Writes bytes", &other);
+    assert_eq!(setup.differs(), ["schema"]);
     setup.write("Writes bytes", &schema());
     assert_eq!(setup.differs(), Vec::<String>::new());
 

@@ -7,37 +7,14 @@ use toolhost_contract::{
     AgentSpec, McpServerResource, ResourceName, ToolErrorCode, ToolName, ToolResource, text,
 };
 
+use super::kind::Kind;
 use super::reference;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings};
-use crate::suggest::{closest, did_you_mean};
+use toolhost_contract::suggest::{closest, did_you_mean};
 
 /// Maximum number of exports in a help text. A Tool may have thousands.
 const EXPORTS_SHOWN: usize = 20;
-
-/// A kind of resource that has tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    Tool,
-    McpServer,
-}
-
-impl Kind {
-    fn parse(kind: &str) -> Option<Self> {
-        match kind {
-            "Tool" => Some(Self::Tool),
-            "McpServer" => Some(Self::McpServer),
-            _ => None,
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Tool => "Tool",
-            Self::McpServer => "McpServer",
-        }
-    }
-}
 
 /// The tools that an Agent names, with their places.
 #[derive(Debug, Default)]
@@ -47,15 +24,14 @@ pub(super) struct References {
 }
 
 /// Reads `spec.tools` and `spec.requiredTools`. Other parts of the runtime read the other keys.
-pub(super) fn read_spec(resource: &Fields<'_>, findings: &mut Findings) -> References {
-    let spec = resource.required("spec", findings);
-    let Some(spec) = spec.and_then(|spec| spec.fields(findings)) else {
-        return References::default();
-    };
-    References {
-        tools: read_tools(&spec, findings),
-        required: read_required(&spec, findings),
-    }
+pub(super) fn read_spec(fields: &mut Fields<'_, '_>) -> Option<References> {
+    fields.allow_others();
+    Some(References {
+        tools: fields.read("tools", read_tools).unwrap_or_default(),
+        required: fields
+            .read("requiredTools", read_required)
+            .unwrap_or_default(),
+    })
 }
 
 /// The resources of a bundle to which an Agent may refer.
@@ -70,12 +46,19 @@ pub(super) struct Declared<'a> {
     pub(super) readable_servers: &'a [&'a McpServerResource],
 }
 
-fn read_tools(spec: &Fields<'_>, findings: &mut Findings) -> Vec<(Kind, ResourceName, Place)> {
-    let items = spec.optional("tools", findings, Cursor::items).flatten();
-    let mut references = Vec::new();
+fn read_tools(
+    at: &Cursor<'_>,
+    findings: &mut Findings,
+) -> Option<Vec<(Kind, ResourceName, Place)>> {
+    let parse = |kind: &str| {
+        let mut kinds = [Kind::Tool, Kind::McpServer].into_iter();
+        kinds.find(|known| known.as_str() == kind)
+    };
+    let expected = "an Agent's tools are of kind Tool or McpServer";
+    let mut references: Vec<(Kind, ResourceName, Place)> = Vec::new();
     let mut first_places: HashMap<(Kind, ResourceName), Place> = HashMap::new();
-    for item in items.unwrap_or_default() {
-        let Some((kind, tool, place)) = read_reference(&item, findings) else {
+    for item in at.items(findings)? {
+        let Some((kind, tool, place)) = reference::read(&item, parse, expected, findings) else {
             continue;
         };
         if let Some(first) = first_places.get(&(kind, tool.clone())) {
@@ -88,23 +71,17 @@ fn read_tools(spec: &Fields<'_>, findings: &mut Findings) -> Vec<(Kind, Resource
         first_places.insert((kind, tool.clone()), place.clone());
         references.push((kind, tool, place));
     }
-    references
+    Some(references)
 }
 
 /// Reads the names of tools as a model calls them, such as `bash__exec`.
-fn read_required(spec: &Fields<'_>, findings: &mut Findings) -> Vec<(ToolName, Place)> {
-    let names = spec.optional("requiredTools", findings, Cursor::items);
-    let names = names.flatten().unwrap_or_default().into_iter();
+fn read_required(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(ToolName, Place)>> {
+    let items = at.items(findings)?.into_iter();
     let read = |at: Cursor<'_>| {
         let name = at.name(ToolName::parse, findings)?;
         Some((name, findings.place(&at)))
     };
-    names.filter_map(read).collect()
-}
-
-fn read_reference(at: &Cursor<'_>, findings: &mut Findings) -> Option<(Kind, ResourceName, Place)> {
-    let expected = "an Agent's tools are of kind Tool or McpServer";
-    reference::read(at, Kind::parse, expected, findings)
+    Some(items.filter_map(read).collect())
 }
 
 /// Resolves the tools that an Agent names.
@@ -117,8 +94,9 @@ pub(super) fn resolve(
     let code = ToolErrorCode::ConfigRefNotFound;
     for (kind, name, place) in references.tools {
         let (names, resolved) = match kind {
-            Kind::Tool => (declared.tools, &mut spec.tools),
             Kind::McpServer => (declared.mcp_servers, &mut spec.mcp_servers),
+            // Others are not read.
+            Kind::Tool | Kind::Agent | Kind::OAuthApp => (declared.tools, &mut spec.tools),
         };
         if names.contains_key(&name) {
             resolved.push(name);

@@ -1,13 +1,19 @@
-//! Reads the keys that every resource has: `apiVersion`, `kind` and `metadata`.
+//! Reads a resource: `apiVersion`, `kind` and `metadata`, which every one has, and `spec`.
 
 use std::collections::BTreeMap;
 
-use toolhost_contract::{ResourceMetadata, ResourceName, ToolErrorCode};
+use toolhost_contract::{
+    McpServerSpec, OAuthAppSpec, ResourceMetadata, ResourceName, ToolErrorCode, ToolSpec,
+};
 
-use crate::diagnostic::{Diagnostic, Place};
-use crate::quote::short;
+use super::agent::{self, References};
+use super::kind::{Kind, Named};
+use super::tool::{self, ToolPlaces};
+use super::{mcp_server, oauth_app};
+use crate::diagnostic::Diagnostic;
 use crate::reader::{Cursor, Fields, Findings};
-use crate::suggest::closest;
+use toolhost_contract::suggest::closest;
+use toolhost_contract::text::short;
 
 const API_VERSION: &str = "goondan.ai/v1";
 
@@ -25,45 +31,52 @@ const OTHER_KINDS: [&str; 10] = [
     "ExtensionHandler",
 ];
 
-/// A kind of resource that is read here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Tool,
-    Agent,
-    McpServer,
-    OAuthApp,
-}
-
-impl Kind {
-    const NAMES: [&str; 4] = ["Tool", "Agent", "McpServer", "OAuthApp"];
-}
-
-/// The metadata of a resource, and the place of its name.
+/// The `spec` of a resource; `None` if anything in it is invalid.
 #[derive(Debug)]
-pub(super) struct Named {
-    pub(super) metadata: ResourceMetadata,
-    pub(super) place: Place,
+pub(super) enum Spec {
+    Tool(Option<(ToolSpec, ToolPlaces)>),
+    Agent(References),
+    McpServer(Option<McpServerSpec>),
+    OAuthApp(Option<OAuthAppSpec>),
 }
 
-/// Reads the kind of a document, and its keys; `None` if it is of another kind.
-pub(super) fn read<'n>(
-    document: &Cursor<'n>,
-    findings: &mut Findings,
-) -> Option<(Kind, Fields<'n>)> {
-    let fields = document.fields(findings)?;
-    check_api_version(&fields, findings);
-    let kind = read_kind(&fields, findings)?;
-    fields.refuse_unknown(&["apiVersion", "kind", "metadata", "spec"], findings);
-    Some((kind, fields))
+/// Reads a resource; `None` if it is of another kind. Its metadata is `None` without a valid name.
+pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<(Kind, Option<Named>, Spec)> {
+    check_api_version(fields);
+    let Some(kind) = fields.required("kind", read_kind) else {
+        fields.allow_others();
+        return None;
+    };
+    let named = fields.required("metadata", read_metadata);
+    let name = named.as_ref();
+    let spec = match kind {
+        Kind::Tool => Spec::Tool(fields.required("spec", |at, findings| {
+            at.mapping(findings, |spec| tool::read_spec(spec, name))
+        })),
+        Kind::Agent => {
+            let spec = fields.required("spec", |at, findings| {
+                at.mapping(findings, agent::read_spec)
+            });
+            Spec::Agent(spec.unwrap_or_default())
+        }
+        Kind::McpServer => Spec::McpServer(fields.required("spec", |at, findings| {
+            at.mapping(findings, |spec| mcp_server::read_spec(spec, name))
+        })),
+        Kind::OAuthApp => Spec::OAuthApp(fields.required("spec", |at, findings| {
+            at.mapping(findings, oauth_app::read_spec)
+        })),
+    };
+    Some((kind, named, spec))
 }
 
-fn check_api_version(fields: &Fields<'_>, findings: &mut Findings) {
+fn check_api_version(fields: &mut Fields<'_, '_>) {
     let code = ToolErrorCode::ConfigApiVersion;
     let Some(at) = fields.get("apiVersion") else {
-        findings.error(code, &fields.at, "'apiVersion' is missing");
-        return;
+        let message = "'apiVersion' is missing";
+        return fields.findings.error(code, &fields.at, message);
     };
-    let Some(version) = at.text(findings).filter(|version| *version != API_VERSION) else {
+    let version = at.text(fields.findings);
+    let Some(version) = version.filter(|version| *version != API_VERSION) else {
         return;
     };
     let message = if version.ends_with("/v1alpha1") {
@@ -71,33 +84,28 @@ fn check_api_version(fields: &Fields<'_>, findings: &mut Findings) {
     } else {
         format!("unknown apiVersion '{}'", short(version))
     };
-    findings.error(code, &at, message);
+    fields.findings.error(code, &at, message);
 }
 
-fn read_kind(fields: &Fields<'_>, findings: &mut Findings) -> Option<Kind> {
-    let at = fields.required("kind", findings)?;
-    let kind = at.text(findings)?;
-    match kind {
-        "Tool" => return Some(Kind::Tool),
-        "Agent" => return Some(Kind::Agent),
-        "McpServer" => return Some(Kind::McpServer),
-        "OAuthApp" => return Some(Kind::OAuthApp),
-        _ => {}
+fn read_kind(at: &Cursor<'_>, findings: &mut Findings) -> Option<Kind> {
+    let name = at.text(findings)?;
+    if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.as_str() == name) {
+        return Some(kind);
     }
-    let (code, place) = (ToolErrorCode::ConfigSchema, findings.place(&at));
-    if OTHER_KINDS.contains(&kind) {
+    let (code, place) = (ToolErrorCode::ConfigSchema, findings.place(at));
+    if OTHER_KINDS.contains(&name) {
         let message =
-            format!("kind {kind} is ignored: toolhost reads Tool, Agent, McpServer and OAuthApp");
+            format!("kind {name} is ignored: toolhost reads Tool, Agent, McpServer and OAuthApp");
         let note = Diagnostic::note(code, place, message);
-        findings.add(note.with_help(match kind {
+        findings.add(note.with_help(match name {
             "MCPServer" => "Write kind: McpServer if toolhost is to use the tools of the server.",
             _ => "Nothing to do: other parts of the runtime read it.",
         }));
         return None;
     }
-    let message = format!("unknown kind '{}'", short(kind));
-    let close = closest(kind, &Kind::NAMES).or_else(|| closest(kind, &OTHER_KINDS));
-    let help = match close {
+    let message = format!("unknown kind '{}'", short(name));
+    let close = closest(name, &Kind::ALL.map(Kind::as_str));
+    let help = match close.or_else(|| closest(name, &OTHER_KINDS)) {
         Some(close) => format!("Did you mean {close}?"),
         None => "Write kind: Tool, kind: Agent, kind: McpServer or kind: OAuthApp.".to_owned(),
     };
@@ -105,26 +113,21 @@ fn read_kind(fields: &Fields<'_>, findings: &mut Findings) -> Option<Kind> {
     None
 }
 
-/// Reads `metadata`; `None` if it has no valid name.
-pub(super) fn read_metadata(fields: &Fields<'_>, findings: &mut Findings) -> Option<Named> {
-    let metadata = fields.required("metadata", findings)?;
-    let metadata = metadata.known_fields(&["name", "labels"], findings)?;
-    let labels = metadata.optional("labels", findings, read_labels);
-    let at = metadata.required("name", findings)?;
-    let name = at.name(ResourceName::parse, findings)?;
-    Some(Named {
-        metadata: ResourceMetadata {
-            name,
-            labels: labels.flatten().unwrap_or_default(),
-        },
-        place: findings.place(&at),
+fn read_metadata(at: &Cursor<'_>, findings: &mut Findings) -> Option<Named> {
+    at.mapping(findings, |fields| {
+        let labels = fields.read("labels", read_labels).unwrap_or_default();
+        let (name, place) = fields.required("name", |at, findings| {
+            let name = at.name(ResourceName::parse, findings)?;
+            Some((name, findings.place(at)))
+        })?;
+        let metadata = ResourceMetadata { name, labels };
+        Some(Named { metadata, place })
     })
 }
 
 fn read_labels(at: &Cursor<'_>, findings: &mut Findings) -> Option<BTreeMap<String, String>> {
-    let labels = at.fields(findings)?;
-    let label = |(key, _, value): (&str, _, Cursor<'_>)| {
-        Some((key.to_owned(), value.text(findings)?.to_owned()))
-    };
-    Some(labels.entries().filter_map(label).collect())
+    let labels = at.entries(findings)?.into_iter();
+    let label =
+        |(key, _, value): (&str, _, Cursor<'_>)| Some((key.to_owned(), value.string(findings)?));
+    Some(labels.filter_map(label).collect())
 }

@@ -11,10 +11,10 @@ use super::reference;
 use crate::command::is_variable_name;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::oauth_values::{read_client_id, read_endpoint, read_origins, read_scopes, read_urls};
-use crate::quote::short;
-use crate::reader::{Cursor, Fields, Findings};
-use crate::suggest::{closest, did_you_mean};
+use crate::reader::{Cursor, Fields, Findings, all};
 use crate::yaml::Value;
+use toolhost_contract::suggest::{closest, did_you_mean};
+use toolhost_contract::text::short;
 
 /// The path of the redirect of an app without `redirect`.
 const CALLBACK_PATH: &str = "/oauth/callback";
@@ -35,51 +35,33 @@ const OF_THE_FLOW: [&str; 9] = [
 /// How a secret is written.
 const VALUE_FROM: &str = "Write {valueFrom: {env: NAME}}, and give the app the variable NAME in the policy: `oauthApps: {APP: {env: {NAME: {fromEnv: NAME}}}}`.";
 
-/// Reads `spec`; `None` if anything in it is invalid.
-pub(super) fn read_spec(resource: &Fields<'_>, findings: &mut Findings) -> Option<OAuthAppSpec> {
-    let known = [
-        "provider",
-        "flow",
-        "subjectMode",
-        "client",
-        "endpoints",
-        "scopes",
-        "parameters",
-        "origins",
-        "redirect",
-    ];
-    let at = resource.required("spec", findings)?;
-    let spec = at.known_fields(&known, findings)?;
-    let provider = spec.optional("provider", findings, Cursor::text);
-    let flow = spec.required("flow", findings);
-    let flow = flow.and_then(|at| read_flow(&at, findings));
-    let subject_mode = spec.required("subjectMode", findings);
-    let subject_mode = subject_mode.and_then(|at| read_subject_mode(&at, findings));
-    let client = spec.required("client", findings);
-    let client = client.and_then(|at| read_client(&at, findings));
-    let endpoints = spec.required("endpoints", findings);
-    let endpoints = endpoints.and_then(|at| read_endpoints(&at, flow, findings));
-    let scopes = spec.optional("scopes", findings, read_scopes);
-    let redirect = spec.optional("redirect", findings, read_redirect);
-    let parameters = spec.optional("parameters", findings, read_parameters);
-    let origins = spec.required("origins", findings);
-    let origins = origins.and_then(|at| read_origins(&at, findings));
-    provider?;
-    let client = client?;
-    Some(OAuthAppSpec {
-        flow: flow?,
-        subject_mode: subject_mode?,
-        client_id: client.id,
-        client_secret: client.secret,
-        client_auth: client.auth,
-        endpoints: endpoints?,
-        scopes: scopes?.unwrap_or_default(),
-        parameters: parameters?.unwrap_or_default(),
-        origins: origins?,
-        redirect: redirect?.unwrap_or_else(|| OAuthRedirect::Loopback {
-            path: CALLBACK_PATH.to_owned(),
+pub(super) fn read_spec(fields: &mut Fields<'_, '_>) -> Option<OAuthAppSpec> {
+    let provider = fields.optional("provider", Cursor::text);
+    let flow = fields.required("flow", read_flow);
+    let client = fields.required("client", read_client);
+    let spec = all!(OAuthAppSpec {
+        flow: flow,
+        subject_mode: fields.required("subjectMode", read_subject_mode),
+        client_id: client.as_ref().map(|client| client.id.clone()),
+        client_secret: client.as_ref().map(|client| client.secret.clone()),
+        client_auth: client.map(|client| client.auth),
+        endpoints: fields.required("endpoints", |at, findings| {
+            read_endpoints(at, flow, findings)
         }),
-    })
+        scopes: fields.or_default("scopes", read_scopes),
+        parameters: fields.or_default("parameters", read_parameters),
+        origins: fields.required("origins", read_origins),
+        redirect: fields
+            .optional("redirect", read_redirect)
+            .map(|redirect| redirect.unwrap_or_else(default_redirect)),
+    });
+    provider.and(spec)
+}
+
+fn default_redirect() -> OAuthRedirect {
+    OAuthRedirect::Loopback {
+        path: CALLBACK_PATH.to_owned(),
+    }
 }
 
 /// Reads a word that is one of several.
@@ -127,32 +109,31 @@ struct Client {
 }
 
 fn read_client(at: &Cursor<'_>, findings: &mut Findings) -> Option<Client> {
-    let fields = at.known_fields(&["clientId", "clientSecret", "auth"], findings)?;
-    let secret = fields.optional("clientSecret", findings, read_secret);
-    let auth = fields.optional("auth", findings, |at, findings| {
-        let words = [
-            ("basic", OAuthClientAuth::Basic),
-            ("body", OAuthClientAuth::Body),
-        ];
-        read_word(at, words, findings)
-    });
-    let id = fields.required("clientId", findings)?;
-    let id = if matches!(id.node.value, Value::Map(_)) {
-        OAuthClientId::Env(read_value_from(&id, findings)?)
-    } else {
-        OAuthClientId::Text(read_client_id(&id, findings)?)
-    };
-    Some(Client {
-        id,
-        secret: secret?,
-        auth: auth?.unwrap_or_default(),
+    at.mapping(findings, |fields| {
+        all!(Client {
+            id: fields.required("clientId", |at, findings| {
+                Some(if let Value::Map(_) = at.node.value {
+                    OAuthClientId::Env(read_value_from(at, findings)?)
+                } else {
+                    OAuthClientId::Text(read_client_id(at, findings)?)
+                })
+            }),
+            secret: fields.optional("clientSecret", read_secret),
+            auth: fields.or_default("auth", |at, findings| {
+                let words = [
+                    ("basic", OAuthClientAuth::Basic),
+                    ("body", OAuthClientAuth::Body),
+                ];
+                read_word(at, words, findings)
+            }),
+        })
     })
 }
 
 /// Reads parameters of authorization requests. Those of the flow itself are the host's.
 fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, String)>> {
     let mut parameters = Vec::new();
-    for (name, at_key, value) in at.fields(findings)?.entries() {
+    for (name, at_key, value) in at.entries(findings)? {
         let value = value.text(findings)?;
         if name.is_empty() || OF_THE_FLOW.contains(&name) {
             let message = format!("the host sets the parameter '{}' itself", short(name));
@@ -178,16 +159,19 @@ fn read_secret(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
 
 /// Reads `{valueFrom: {env: NAME}}`.
 fn read_value_from(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
-    let from = at.known_fields(&["valueFrom"], findings)?;
-    let from = from.required("valueFrom", findings)?;
-    let from = from.known_fields(&["env"], findings)?;
-    let at = from.required("env", findings)?;
-    let name = at.text(findings)?;
-    if is_variable_name(name) {
-        return Some(name.to_owned());
-    }
-    let message = format!("'{}' cannot be the name of a variable", short(name));
-    at.refused(message, findings)
+    let env = |at: &Cursor<'_>, findings: &mut Findings| {
+        let name = at.text(findings)?;
+        if is_variable_name(name) {
+            return Some(name.to_owned());
+        }
+        let message = format!("'{}' cannot be the name of a variable", short(name));
+        at.refused(message, findings)
+    };
+    at.mapping(findings, |fields| {
+        fields.required("valueFrom", |at, findings| {
+            at.mapping(findings, |from| from.required("env", env))
+        })
+    })
 }
 
 fn read_endpoints(
@@ -213,22 +197,21 @@ fn read_endpoints(
 }
 
 fn read_redirect(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAuthRedirect> {
-    let fields = at.known_fields(&["url", "callbackPath"], findings)?;
-    match (fields.get("url"), fields.get("callbackPath")) {
-        (Some(url), None) => Some(OAuthRedirect::Url(read_endpoint(&url, findings)?)),
-        (None, Some(at)) => {
-            let path = at.text(findings)?;
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
-            if path.starts_with('/') && path.chars().all(is_plain) {
-                Some(OAuthRedirect::Loopback {
-                    path: path.to_owned(),
-                })
-            } else {
-                let message = format!("'{}' is not a path such as {CALLBACK_PATH}", short(path));
-                at.refused(message, findings)
-            }
-        }
-        _ => at.refused("a redirect has either 'url' or 'callbackPath'", findings),
+    let message = "a redirect has either 'url' or 'callbackPath'";
+    let (key, at) = at.mapping(findings, |fields| {
+        fields.one_of(&["url", "callbackPath"], message)
+    })?;
+    if key == "url" {
+        return read_endpoint(&at, findings).map(OAuthRedirect::Url);
+    }
+    let path = at.text(findings)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
+    if path.starts_with('/') && path.chars().all(is_plain) {
+        let path = path.to_owned();
+        Some(OAuthRedirect::Loopback { path })
+    } else {
+        let message = format!("'{}' is not a path such as {CALLBACK_PATH}", short(path));
+        at.refused(message, findings)
     }
 }
 

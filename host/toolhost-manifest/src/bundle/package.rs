@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::quote::short;
+use toolhost_contract::text::short;
 
 /// What an entry begins with that names a tool in a registry.
 pub const SCHEME: &str = "oci://";

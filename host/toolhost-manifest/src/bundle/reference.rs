@@ -3,9 +3,9 @@
 use toolhost_contract::{ResourceName, ToolErrorCode};
 
 use crate::diagnostic::Place;
-use crate::quote::short;
 use crate::reader::{Cursor, Findings};
 use crate::yaml::Value;
+use toolhost_contract::text::short;
 
 /// Reads `"Tool/bash"`, `{ref: "Tool/bash"}`, `{kind: Tool, name: bash}` or `{ref: {kind, name}}`. `expected`
 /// says which kinds `parse` knows.
@@ -16,7 +16,7 @@ pub(super) fn read<K>(
     findings: &mut Findings,
 ) -> Option<(K, ResourceName, Place)> {
     let at = match at.node.get("ref") {
-        Some(_) => &at.known_fields(&["ref"], findings)?.get("ref")?,
+        Some(_) => &at.mapping(findings, |fields| fields.get("ref"))?,
         None => at,
     };
     let code = ToolErrorCode::ConfigRef;
@@ -27,10 +27,11 @@ pub(super) fn read<K>(
         };
         parts
     } else if let Value::Map(_) = &at.node.value {
-        let fields = at.known_fields(&["kind", "name"], findings)?;
-        let mut part = |key: &str| fields.required(key, findings)?.text(findings);
-        let (kind, name) = (part("kind"), part("name"));
-        (kind?, name?)
+        at.mapping(findings, |fields| {
+            let kind = fields.required("kind", Cursor::text);
+            let name = fields.required("name", Cursor::text);
+            kind.zip(name)
+        })?
     } else {
         let found = at.node.value.kind();
         findings.error(code, at, format!("expected a reference but got {found}"));

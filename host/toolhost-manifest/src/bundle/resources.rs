@@ -9,13 +9,14 @@ use toolhost_contract::{
 };
 
 use super::agent::{self, Declared, References};
-use super::document::{self, Kind, Named};
+use super::document::{self, Spec};
+use super::kind::{Kind, Named};
 use super::manifests::{FILE_MAX, Manifest, ManifestError};
 use super::tool::{self, ToolPlaces};
-use super::{mcp_server, oauth_app, package};
+use super::{oauth_app, package};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::quote::short;
-use crate::reader::{Cursor, Fields, Findings};
+use crate::reader::{Cursor, Findings};
+use toolhost_contract::text::short;
 
 /// Maximum number of documents of all manifests together, without empty ones.
 const DOCUMENTS_MAX: usize = 100;
@@ -35,6 +36,8 @@ pub(super) struct Resources {
 /// Reads the manifest of a bundle at a path that is relative to the directory of the bundle that includes it.
 pub(super) type Include<'a> = dyn FnMut(&Path) -> Result<Manifest, ManifestError> + 'a;
 
+type Names = HashMap<ResourceName, Place>;
+
 /// Reads a manifest, and then those that it includes.
 pub(super) fn read(manifest: Manifest, include: &mut Include<'_>) -> Resources {
     let mut reading = Reading {
@@ -44,10 +47,7 @@ pub(super) fn read(manifest: Manifest, include: &mut Include<'_>) -> Resources {
         is_included: false,
         included: VecDeque::new(),
         count: 0,
-        tool_names: HashMap::new(),
-        agent_names: HashMap::new(),
-        mcp_server_names: HashMap::new(),
-        oauth_app_names: HashMap::new(),
+        names: HashMap::new(),
         tools: Vec::new(),
         agents: Vec::new(),
         mcp_servers: Vec::new(),
@@ -75,11 +75,8 @@ struct Reading<'a> {
     included: VecDeque<Manifest>,
     /// Number of documents.
     count: usize,
-    /// The names of all Tools, also of those with an invalid spec, with the place of the first.
-    tool_names: HashMap<ResourceName, Place>,
-    agent_names: HashMap<ResourceName, Place>,
-    mcp_server_names: HashMap<ResourceName, Place>,
-    oauth_app_names: HashMap<ResourceName, Place>,
+    /// The names of all resources, also of those with an invalid spec, with the place of the first.
+    names: HashMap<Kind, Names>,
     tools: Vec<(ToolResource, ToolPlaces)>,
     agents: Vec<(ResourceMetadata, References)>,
     mcp_servers: Vec<(McpServerResource, Place)>,
@@ -116,8 +113,9 @@ impl Reading<'_> {
 
     /// Reads the paths of other bundles.
     fn includes(&mut self, at: &Cursor<'_>) {
-        let fields = at.known_fields(&["include"], &mut self.findings);
-        let items = fields.and_then(|fields| fields.get("include")?.items(&mut self.findings));
+        let items = at.mapping(&mut self.findings, |fields| {
+            fields.read("include", Cursor::items)
+        });
         let Some(items) = items else {
             self.is_complete = false;
             return;
@@ -153,78 +151,43 @@ impl Reading<'_> {
         if at.node.get("include").is_some() && at.node.get("kind").is_none() {
             return self.includes(at);
         }
-        let Some((kind, fields)) = document::read(at, &mut self.findings) else {
+        let Some((kind, named, spec)) = at.mapping(&mut self.findings, document::read) else {
             return;
         };
-        let named = document::read_metadata(&fields, &mut self.findings);
-        match kind {
-            Kind::Tool => self.tool(&fields, named),
-            Kind::Agent => self.agent(&fields, named),
-            Kind::McpServer => self.mcp_server(&fields, named),
-            Kind::OAuthApp => self.oauth_app(&fields, named),
+        // Agents of included bundles are for those bundles alone.
+        let is_foreign = kind == Kind::Agent && self.is_included;
+        let Some(named) = named.filter(|_| !is_foreign) else {
+            self.is_complete &= kind == Kind::Agent;
+            return;
+        };
+        let names = self.names.entry(kind).or_default();
+        if !check_unique(kind, &named, names, &mut self.findings) {
+            return;
         }
-    }
-
-    fn tool(&mut self, fields: &Fields<'_>, named: Option<Named>) {
-        let spec = tool::read_spec(fields, named.as_ref(), &mut self.findings);
-        let Some(named) = named else {
-            self.is_complete = false;
-            return;
-        };
-        let is_first = check_unique("Tool", &named, &mut self.tool_names, &mut self.findings);
-        if let Some((mut spec, places)) = spec.filter(|_| is_first) {
-            let metadata = named.metadata;
-            if !package::is_package(&spec.entry) {
-                spec.entry = self.manifest.resolve(&spec.entry);
+        let Named { metadata, place } = named;
+        match spec {
+            Spec::Tool(Some((mut spec, places))) => {
+                if !package::is_package(&spec.entry) {
+                    spec.entry = self.manifest.resolve(&spec.entry);
+                }
+                self.tools.push((ToolResource { metadata, spec }, places));
             }
-            self.tools.push((ToolResource { metadata, spec }, places));
-        }
-    }
-
-    /// Reads an Agent. Those of included bundles are checked and left out: they are for the bundle alone.
-    fn agent(&mut self, fields: &Fields<'_>, named: Option<Named>) {
-        let references = agent::read_spec(fields, &mut self.findings);
-        let Some(named) = named.filter(|_| !self.is_included) else {
-            return;
-        };
-        if check_unique("Agent", &named, &mut self.agent_names, &mut self.findings) {
-            self.agents.push((named.metadata, references));
-        }
-    }
-
-    fn mcp_server(&mut self, fields: &Fields<'_>, named: Option<Named>) {
-        let spec = mcp_server::read_spec(fields, named.as_ref(), &mut self.findings);
-        let Some(named) = named else {
-            self.is_complete = false;
-            return;
-        };
-        let names = &mut self.mcp_server_names;
-        let is_first = check_unique("McpServer", &named, names, &mut self.findings);
-        if let Some(spec) = spec.filter(|_| is_first) {
-            let metadata = named.metadata;
-            let server = McpServerResource { metadata, spec };
-            self.mcp_servers.push((server, named.place));
-        }
-    }
-
-    fn oauth_app(&mut self, fields: &Fields<'_>, named: Option<Named>) {
-        let spec = oauth_app::read_spec(fields, &mut self.findings);
-        let Some(named) = named else {
-            self.is_complete = false;
-            return;
-        };
-        let names = &mut self.oauth_app_names;
-        let is_first = check_unique("OAuthApp", &named, names, &mut self.findings);
-        if let Some(spec) = spec.filter(|_| is_first) {
-            let metadata = named.metadata;
-            let app = OAuthAppResource { metadata, spec };
-            self.oauth_apps.push((app, named.place));
+            Spec::Agent(references) => self.agents.push((metadata, references)),
+            Spec::McpServer(Some(spec)) => {
+                let server = McpServerResource { metadata, spec };
+                self.mcp_servers.push((server, place));
+            }
+            Spec::OAuthApp(Some(spec)) => {
+                let app = OAuthAppResource { metadata, spec };
+                self.oauth_apps.push((app, place));
+            }
+            Spec::Tool(None) | Spec::McpServer(None) | Spec::OAuthApp(None) => {}
         }
     }
 
     /// Checks that no two resources give their tools the same first part of the name.
-    fn check_prefixes(&mut self) {
-        let mut first_places = self.tool_names.clone();
+    fn check_prefixes(&mut self, tools: &Names) {
+        let mut first_places = tools.clone();
         for (server, place) in &self.mcp_servers {
             let prefix = &server.spec.prefix;
             let Some(first) = first_places.get(prefix) else {
@@ -244,26 +207,26 @@ impl Reading<'_> {
 
     /// Resolves references, when all names are known.
     fn finish(mut self) -> Resources {
-        let is_empty = self.tool_names.is_empty() && self.mcp_server_names.is_empty();
-        if is_empty && self.is_complete {
+        let [tools, mcp_servers, apps] = [Kind::Tool, Kind::McpServer, Kind::OAuthApp]
+            .map(|kind| self.names.remove(&kind).unwrap_or_default());
+        if tools.is_empty() && mcp_servers.is_empty() && self.is_complete {
             let help = Some("Add a document with kind: Tool.");
             let (code, message) = (ToolErrorCode::ConfigSchema, "the bundle declares no Tool");
             self.findings.error_of_file(code, message, help);
         }
-        self.check_prefixes();
+        self.check_prefixes(&tools);
         if self.is_complete {
-            let apps = &self.oauth_app_names;
             for (tool, places) in &self.tools {
                 let references = (&*tool.spec.oauth_apps, &*places.oauth_apps);
-                oauth_app::check_references(references, apps, &mut self.findings);
+                oauth_app::check_references(references, &apps, &mut self.findings);
             }
         }
         let readable: Vec<&ToolResource> = self.tools.iter().map(|(tool, _)| tool).collect();
         let servers: Vec<&McpServerResource> =
             self.mcp_servers.iter().map(|(server, _)| server).collect();
         let declared = Declared {
-            tools: &self.tool_names,
-            mcp_servers: &self.mcp_server_names,
+            tools: &tools,
+            mcp_servers: &mcp_servers,
             readable_tools: &readable,
             readable_servers: &servers,
         };
@@ -287,12 +250,7 @@ impl Reading<'_> {
 }
 
 /// Adds the name of a resource, or records that another one has it. Returns whether it is unique.
-fn check_unique(
-    kind: &str,
-    named: &Named,
-    names: &mut HashMap<ResourceName, Place>,
-    findings: &mut Findings,
-) -> bool {
+fn check_unique(kind: Kind, named: &Named, names: &mut Names, findings: &mut Findings) -> bool {
     let name = &named.metadata.name;
     let Some(first) = names.get(name) else {
         names.insert(name.clone(), named.place.clone());
@@ -304,6 +262,7 @@ fn check_unique(
     } else {
         format!(" of {}", first.file)
     };
+    let kind = kind.as_str();
     let message = format!("duplicate {kind}/{name}: the first is in line {line}{file}");
     let code = ToolErrorCode::ConfigDuplicate;
     let duplicate = Diagnostic::error(code, named.place.clone(), message);

@@ -7,17 +7,17 @@ use toolhost_contract::{
     ToolSpec,
 };
 
-use super::document::Named;
+use super::kind::Named;
 use super::oauth_app;
 use super::package::{PackageReference, is_package};
 use crate::commit_condition;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::quote::short;
-use crate::reader::{Cursor, Fields, Findings};
-use crate::schema::{
+use crate::reader::{Cursor, Fields, Findings, all};
+use crate::yaml::Value;
+use toolhost_contract::text::short;
+use toolhost_schema::{
     ArgsSchema, OutputSchema, PatternBudget, SchemaError, SchemaPart, SchemaRemark, lint,
 };
-use crate::yaml::Value;
 
 /// The places of the parts of a Tool, for findings about its component.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,29 +36,18 @@ pub struct ToolPlaces {
 ///
 /// Spec: tool-spec-v2 §4.2, §4.3.
 pub(super) fn read_spec(
-    resource: &Fields<'_>,
+    fields: &mut Fields<'_, '_>,
     named: Option<&Named>,
-    findings: &mut Findings,
 ) -> Option<(ToolSpec, ToolPlaces)> {
-    let spec = resource.required("spec", findings)?.fields(findings)?;
-    refuse_removed(&spec, findings);
-    let known = [
-        "entry",
-        "errorMessageLimit",
-        "exports",
-        "oauthApps",
-        "runtime",
-        "auth",
-    ];
-    spec.refuse_unknown(&known, findings);
-    let limit = spec.optional("errorMessageLimit", findings, read_limit);
-    let entry_at = spec.required("entry", findings);
-    let entry = entry_at.as_ref().and_then(|at| read_entry(at, findings));
-    let exports = spec.required("exports", findings);
-    let exports = exports.and_then(|at| read_exports(&at, named, findings));
-    let apps = spec.optional("oauthApps", findings, oauth_app::read_references);
-    let (exports, places) = exports?;
-    let (oauth_apps, app_places) = apps?.unwrap_or_default().into_iter().unzip();
+    let entry = fields.required("entry", |at, findings| {
+        Some((read_entry(at, findings), findings.place(at)))
+    });
+    let limit = fields.optional("errorMessageLimit", read_limit);
+    let exports = fields.required("exports", |at, findings| read_exports(at, named, findings));
+    let apps = fields.or_default("oauthApps", oauth_app::read_references);
+    refuse_removed(fields);
+    let ((entry, entry_place), (exports, places)) = (entry?, exports?);
+    let (oauth_apps, app_places) = apps?.into_iter().unzip();
     let spec = ToolSpec {
         entry: entry?,
         error_message_limit: limit?.unwrap_or(ErrorMessageLimit::DEFAULT),
@@ -67,24 +56,29 @@ pub(super) fn read_spec(
     };
     let places = ToolPlaces {
         name: named?.place.clone(),
-        entry: findings.place(&entry_at?),
+        entry: entry_place,
         exports: places,
         oauth_apps: app_places,
     };
     Some((spec, places))
 }
 
-fn refuse_removed(spec: &Fields<'_>, findings: &mut Findings) {
-    for (name, key, _) in spec.entries() {
-        let help = match name {
-            "runtime" => "Remove it: every Tool is a WASI component.",
-            "auth" => "Remove it: write the references to OAuthApps in spec.oauthApps.",
-            _ => continue,
+fn refuse_removed(fields: &mut Fields<'_, '_>) {
+    for (key, help) in [
+        ("runtime", "Remove it: every Tool is a WASI component."),
+        (
+            "auth",
+            "Remove it: write the references to OAuthApps in spec.oauthApps.",
+        ),
+    ] {
+        let Some(mut at_key) = fields.get(key) else {
+            continue;
         };
-        let place = findings.place(&key);
-        let message = format!("'spec.{name}' was removed in v2");
+        at_key.mark = fields.at.node.key(&format!("/{key}"));
+        let place = fields.findings.place(&at_key);
+        let message = format!("'spec.{key}' was removed in v2");
         let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place, message);
-        findings.add(error.with_help(help));
+        fields.findings.add(error.with_help(help));
     }
 }
 
@@ -187,37 +181,27 @@ fn read_export(
     tool: Option<&Named>,
     findings: &mut Findings,
 ) -> Option<(ToolExportSpec, Place)> {
-    let fields = at.known_fields(
-        &[
-            "name",
-            "description",
-            "parameters",
-            "outputSchema",
-            "commitWhen",
-        ],
-        findings,
-    )?;
-    let commit_when = fields.optional("commitWhen", findings, commit_condition::read);
-    let description = fields.optional("description", findings, Cursor::text);
-    let parameters = fields.optional("parameters", findings, read_parameters);
-    let output_schema = fields.optional("outputSchema", findings, read_output_schema);
-    let at = fields.required("name", findings)?;
-    let name = at.name(ExportName::parse, findings)?;
-    if let Some(tool) = tool
-        && let Err(error) = ToolName::new(tool.metadata.name.clone(), name.clone())
-    {
-        let message = format!("the tool's name for the model is invalid: {error}");
-        findings.error(ToolErrorCode::ConfigName, &at, message);
-        return None;
-    }
-    let export = ToolExportSpec {
-        name,
-        description: description?.map(str::to_owned),
-        parameters: parameters?,
-        output_schema: output_schema?,
-        commit_when: commit_when?,
-    };
-    Some((export, findings.place(&at)))
+    at.mapping(findings, |fields| {
+        let name = fields.required("name", |at, findings| {
+            let name = at.name(ExportName::parse, findings)?;
+            let of_tool = tool.map(|tool| tool.metadata.name.clone());
+            if let Some(Err(error)) = of_tool.map(|tool| ToolName::new(tool, name.clone())) {
+                let message = format!("the tool's name for the model is invalid: {error}");
+                findings.error(ToolErrorCode::ConfigName, at, message);
+                return None;
+            }
+            Some((name, findings.place(at)))
+        });
+        let (name, place) = name.unzip();
+        let export = all!(ToolExportSpec {
+            name: name,
+            description: fields.optional("description", Cursor::string),
+            parameters: fields.optional("parameters", read_parameters),
+            output_schema: fields.optional("outputSchema", read_output_schema),
+            commit_when: fields.optional("commitWhen", commit_condition::read),
+        });
+        export.zip(place)
+    })
 }
 
 fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonSchemaObject> {

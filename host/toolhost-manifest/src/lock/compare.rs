@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolhost_contract::text;
 
-use super::schema_change::{self, SchemaChange};
-use super::{Lock, LockedTool, Words};
+use super::{Lock, LockedServer, LockedTool, Words};
+use toolhost_schema::without_annotations;
 
 /// What the name of an agent begins with in a difference: Tools and MCP servers have names without `/`.
 pub const AGENT: &str = "Agent/";
@@ -22,12 +22,8 @@ pub enum Grade {
     Less,
     /// A description, or a text within a schema.
     Words,
-    /// A schema accepts less.
-    SchemaNarrower,
-    /// A schema accepts more.
-    SchemaWider,
-    /// A schema accepts other values.
-    SchemaChanged,
+    /// A schema, other than its texts.
+    Schema,
     /// A tool that the lock does not have.
     NewTool,
     /// The component comes from elsewhere.
@@ -42,13 +38,11 @@ pub enum Grade {
 
 impl Grade {
     /// All grades.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 9] = [
         Self::Bytes,
         Self::Less,
         Self::Words,
-        Self::SchemaNarrower,
-        Self::SchemaWider,
-        Self::SchemaChanged,
+        Self::Schema,
         Self::NewTool,
         Self::Source,
         Self::NewGrant,
@@ -63,9 +57,7 @@ impl Grade {
             Self::Bytes => "bytes",
             Self::Less => "less",
             Self::Words => "words",
-            Self::SchemaNarrower => "schema-narrower",
-            Self::SchemaWider => "schema-wider",
-            Self::SchemaChanged => "schema-changed",
+            Self::Schema => "schema",
             Self::NewTool => "new-tool",
             Self::Source => "source",
             Self::NewGrant => "new-grant",
@@ -121,17 +113,17 @@ impl fmt::Display for Drift {
     }
 }
 
-/// Collects the differences of one Tool.
+/// Collects the differences of one Tool, agent or MCP server.
 struct Differences<'a> {
     name: &'a str,
-    found: Vec<Drift>,
+    drifts: Vec<Drift>,
 }
 
 impl<'a> Differences<'a> {
     fn of(name: &'a str) -> Self {
         Self {
             name,
-            found: Vec::new(),
+            drifts: Vec::new(),
         }
     }
 
@@ -142,7 +134,7 @@ impl<'a> Differences<'a> {
         before: Option<&str>,
         after: Option<&str>,
     ) {
-        self.found.push(Drift {
+        self.drifts.push(Drift {
             name: self.name.to_owned(),
             what: what.into(),
             grade,
@@ -151,272 +143,194 @@ impl<'a> Differences<'a> {
         });
     }
 
-    fn tool(&mut self, before: &LockedTool, after: &LockedTool) {
-        if before.signer != after.signer {
-            let (was, is) = (before.signer.as_deref(), after.signer.as_deref());
-            self.add(Grade::Signer, "the signer", was, is);
+    fn add_if_changed(
+        &mut self,
+        grade: Grade,
+        what: impl Into<String>,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) {
+        if before != after {
+            self.add(grade, what, before, after);
         }
+    }
+
+    /// Returns the differences, the gravest first.
+    fn sorted(mut self) -> Vec<Drift> {
+        self.drifts.sort_by(|one, other| {
+            let by_grade = other.grade.cmp(&one.grade);
+            by_grade.then_with(|| one.what.cmp(&other.what))
+        });
+        self.drifts
+    }
+
+    fn tool(&mut self, before: &LockedTool, after: &LockedTool) {
+        let (was, is) = (before.signer.as_deref(), after.signer.as_deref());
+        self.add_if_changed(Grade::Signer, "the signer", was, is);
         self.interfaces("imports", &before.imports, &after.imports);
         self.interfaces("exports", &before.exports, &after.exports);
-        self.grants(&before.grants, &after.grants);
+        for (agent, was, is) in pairs(&before.grants, &after.grants) {
+            let what = format!("grants of agent {agent}");
+            self.grants(&what, was.map(Vec::as_slice), is.map(Vec::as_slice));
+        }
         self.limits(before, after);
         self.annotations(before, after);
         self.words(&before.words, &after.words);
-        let (was, is) = (
-            without_digest(&before.source),
-            without_digest(&after.source),
-        );
-        if was != is {
-            self.add(
-                Grade::Source,
-                "the source",
-                Some(&before.source),
-                Some(&after.source),
-            );
+        let (was, is) = (Some(&*before.source), Some(&*after.source));
+        let is_moved = without_digest(&before.source) != without_digest(&after.source);
+        if is_moved {
+            self.add(Grade::Source, "the source", was, is);
         }
         if before.component != after.component {
-            self.add(
-                Grade::Bytes,
-                "the component",
-                Some(&before.component),
-                Some(&after.component),
-            );
-        } else if before.source != after.source && was == is {
-            self.add(
-                Grade::Bytes,
-                "the package",
-                Some(&before.source),
-                Some(&after.source),
-            );
+            let (was, is) = (Some(&*before.component), Some(&*after.component));
+            self.add(Grade::Bytes, "the component", was, is);
+        } else if !is_moved {
+            self.add_if_changed(Grade::Bytes, "the package", was, is);
         }
     }
 
     /// Compares interfaces: those that are new, those that are gone, and those that have another compatible version.
     fn interfaces(&mut self, what: &str, before: &[String], after: &[String]) {
-        let (was, is): (BTreeSet<_>, BTreeSet<_>) =
-            (before.iter().collect(), after.iter().collect());
-        let mut gone: Vec<&String> = was.difference(&is).copied().collect();
-        let (mut new, mut versions) = (Vec::new(), (BTreeSet::new(), BTreeSet::new()));
-        for interface in is.difference(&was) {
+        let mut gone: Vec<&String> = before.iter().filter(|it| !after.contains(it)).collect();
+        let (mut new, mut was, mut is) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for interface in after.iter().filter(|it| !before.contains(it)) {
             match gone.iter().position(|gone| is_compatible(gone, interface)) {
-                None => new.push(interface.as_str()),
+                None => {
+                    new.insert(interface.clone());
+                }
                 Some(at) => {
-                    versions.0.insert(package_of(gone.swap_remove(at)));
-                    versions.1.insert(package_of(interface));
+                    was.insert(package_of(gone.swap_remove(at)));
+                    is.insert(package_of(interface));
                 }
             }
         }
-        gone.sort_unstable();
-        let gone: Vec<&str> = gone.into_iter().map(String::as_str).collect();
-        if !new.is_empty() {
-            self.add(Grade::NewImport, what, None, Some(&new.join("\n")));
-        }
-        if !gone.is_empty() {
-            self.add(Grade::Less, what, Some(&gone.join("\n")), None);
-        }
-        if !versions.0.is_empty() {
-            let lines = |packages: BTreeSet<String>| Vec::from_iter(packages).join("\n");
-            let (was, is) = (lines(versions.0), lines(versions.1));
-            let what = format!("versions of {what}");
-            self.add(Grade::Bytes, what, Some(&was), Some(&is));
+        let gone: BTreeSet<String> = gone.into_iter().cloned().collect();
+        let lines = |names: BTreeSet<String>| {
+            let lines = Vec::from_iter(names).join("\n");
+            (!lines.is_empty()).then_some(lines)
+        };
+        let versions = format!("versions of {what}");
+        for (grade, what, was, is) in [
+            (Grade::NewImport, what, None, lines(new)),
+            (Grade::Less, what, lines(gone), None),
+            (Grade::Bytes, &versions, lines(was), lines(is)),
+        ] {
+            self.add_if_changed(grade, what, was.as_deref(), is.as_deref());
         }
     }
 
-    fn list(&mut self, what: &str, more: Grade, before: &[String], after: &[String]) {
-        let (was, is): (BTreeSet<_>, BTreeSet<_>) =
-            (before.iter().collect(), after.iter().collect());
+    fn grants(&mut self, what: &str, before: Option<&[String]>, after: Option<&[String]>) {
+        let [was, is] =
+            [before, after].map(|grants| BTreeSet::from_iter(grants.unwrap_or_default()));
         for new in is.difference(&was) {
-            self.add(more, what, None, Some(new));
+            self.add(Grade::NewGrant, what, None, Some(new));
         }
         for gone in was.difference(&is) {
             self.add(Grade::Less, what, Some(gone), None);
         }
     }
 
-    fn grants(
-        &mut self,
-        before: &BTreeMap<String, Vec<String>>,
-        after: &BTreeMap<String, Vec<String>>,
-    ) {
-        let agents: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        for agent in agents {
-            let of = |grants: &BTreeMap<String, Vec<String>>| {
-                grants.get(agent).cloned().unwrap_or_default()
-            };
-            self.list(
-                &format!("grants of agent {agent}"),
-                Grade::NewGrant,
-                &of(before),
-                &of(after),
-            );
-        }
-    }
-
     fn limits(&mut self, before: &LockedTool, after: &LockedTool) {
-        let flat = |tool: &LockedTool| -> BTreeMap<String, String> {
-            let of_agents = tool.limits.iter().flat_map(|(agent, limits)| {
-                limits.iter().map(move |(name, value)| {
-                    (format!("limit {name} of agent {agent}"), value.clone())
-                })
-            });
-            of_agents.collect()
-        };
-        let (was, is) = (flat(before), flat(after));
-        let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
-        for name in names {
-            let of = |limits: &BTreeMap<String, String>| limits.get(name).cloned();
-            let (was, is) = (of(&was), of(&is));
-            if was != is {
-                let text =
-                    |value: Option<String>| value.unwrap_or_else(|| "the default".to_owned());
-                self.add(Grade::NewGrant, name, Some(&text(was)), Some(&text(is)));
+        let none = BTreeMap::new();
+        for (agent, was, is) in pairs(&before.limits, &after.limits) {
+            for (limit, was, is) in pairs(was.unwrap_or(&none), is.unwrap_or(&none)) {
+                let what = format!("limit {limit} of agent {agent}");
+                let [was, is] = [was, is].map(|it| Some(it.map_or("the default", String::as_str)));
+                self.add_if_changed(Grade::NewGrant, what, was, is);
             }
         }
     }
 
     fn annotations(&mut self, before: &LockedTool, after: &LockedTool) {
-        for (agent, now) in &after.annotations {
+        for (agent, was, is) in pairs(&before.annotations, &after.annotations) {
             // Another agent is a difference of the grants.
-            let Some(was) = before.annotations.get(agent) else {
+            let (Some(was), Some(is)) = (was, is) else {
                 continue;
             };
-            for (hint, was, is, more) in [
+            for (hint, was, is, is_more) in [
                 (
                     "readOnlyHint",
                     was.read_only_hint,
-                    now.read_only_hint,
-                    false,
+                    is.read_only_hint,
+                    !is.read_only_hint,
                 ),
                 (
                     "openWorldHint",
                     was.open_world_hint,
-                    now.open_world_hint,
-                    true,
+                    is.open_world_hint,
+                    is.open_world_hint,
                 ),
             ] {
-                if was != is {
-                    let grade = if is == more {
-                        Grade::NewGrant
-                    } else {
-                        Grade::Less
-                    };
-                    let (was, is) = (was.to_string(), is.to_string());
-                    let what = format!("annotation {hint} of agent {agent}");
-                    self.add(grade, what, Some(&was), Some(&is));
-                }
+                let grade = if is_more {
+                    Grade::NewGrant
+                } else {
+                    Grade::Less
+                };
+                let what = format!("annotation {hint} of agent {agent}");
+                let (was, is) = (was.to_string(), is.to_string());
+                self.add_if_changed(grade, what, Some(&was), Some(&is));
             }
         }
     }
 
     fn words(&mut self, before: &BTreeMap<String, Words>, after: &BTreeMap<String, Words>) {
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        for name in names {
-            match (before.get(name), after.get(name)) {
-                (None, Some(new)) => {
-                    self.add(
-                        Grade::NewTool,
-                        format!("tool {name}"),
-                        None,
-                        new.description.as_deref().or(Some("")),
-                    );
+        let description = |words: &'_ Words| words.description.clone().unwrap_or_default();
+        for (name, was, is) in pairs(before, after) {
+            let grade = match (was, is) {
+                (Some(was), Some(is)) => {
+                    self.words_of(name, was, is);
+                    continue;
                 }
-                (Some(gone), None) => {
-                    self.add(
-                        Grade::Less,
-                        format!("tool {name}"),
-                        gone.description.as_deref().or(Some("")),
-                        None,
-                    );
-                }
-                (Some(was), Some(is)) => self.words_of(name, was, is),
-                (None, None) => {}
-            }
+                (None, _) => Grade::NewTool,
+                (Some(_), None) => Grade::Less,
+            };
+            let (was, is) = (was.map(description), is.map(description));
+            self.add(grade, format!("tool {name}"), was.as_deref(), is.as_deref());
         }
     }
 
     fn words_of(&mut self, name: &str, before: &Words, after: &Words) {
-        if before.description != after.description {
-            let (was, is) = (before.description.as_deref(), after.description.as_deref());
-            self.add(Grade::Words, format!("description of {name}"), was, is);
-        }
-        let (was, is) = (&before.output_schema, &after.output_schema);
-        for (what, without, was, is) in [
-            // Without a schema, arguments are any object and an output is any value.
-            (
-                "arguments",
-                json!({"type": "object"}),
-                &before.parameters,
-                &after.parameters,
-            ),
-            ("output", json!(true), was, is),
+        let (was, is) = (before.description.as_deref(), after.description.as_deref());
+        self.add_if_changed(Grade::Words, format!("description of {name}"), was, is);
+        for (what, was, is) in [
+            ("arguments", &before.parameters, &after.parameters),
+            ("output", &before.output_schema, &after.output_schema),
         ] {
-            if was != is {
-                let grade = schema_grade(&without, was.as_deref(), is.as_deref());
-                self.add(
-                    grade,
-                    format!("schema of the {what} of {name}"),
-                    was.as_deref(),
-                    is.as_deref(),
-                );
-            }
+            // Without its annotations, it may accept the same values: then only what the model reads has changed.
+            let keywords = |schema: &Option<String>| {
+                let schema = serde_json::from_str::<Value>(schema.as_deref()?);
+                Some(without_annotations(schema.unwrap_or_default()))
+            };
+            let grade = if was != is && keywords(was) != keywords(is) {
+                Grade::Schema
+            } else {
+                Grade::Words
+            };
+            let what = format!("schema of the {what} of {name}");
+            self.add_if_changed(grade, what, was.as_deref(), is.as_deref());
         }
-    }
-}
-
-/// Returns the grade of a schema that has changed. `without` stands for a missing one.
-fn schema_grade(without: &Value, before: Option<&str>, after: Option<&str>) -> Grade {
-    let parse = |text: Option<&str>| match text {
-        None => Some(without.clone()),
-        Some(text) => serde_json::from_str::<Value>(text).ok(),
-    };
-    let (Some(before), Some(after)) = (parse(before), parse(after)) else {
-        return Grade::SchemaChanged;
-    };
-    match schema_change::compare(&before, &after) {
-        SchemaChange::Wider => Grade::SchemaWider,
-        SchemaChange::Narrower => Grade::SchemaNarrower,
-        SchemaChange::Changed => Grade::SchemaChanged,
-        // The same values: a description or another annotation has changed, or only the writing.
-        SchemaChange::Same => Grade::Words,
     }
 }
 
 /// Returns what is there of a Tool, for whoever reviews it first.
 fn summary(tool: &LockedTool) -> String {
     let mut lines = vec![tool.source.clone()];
-    lines.extend(
-        tool.signer
-            .iter()
-            .map(|signer| format!("signed by {signer}")),
-    );
-    lines.extend(
-        tool.imports
-            .iter()
-            .map(|import| format!("imports {import}")),
-    );
-    for (agent, sentences) in &tool.grants {
-        lines.extend(
-            sentences
-                .iter()
-                .map(|grant| format!("agent {agent}: {grant}")),
-        );
+    let signer = tool.signer.iter();
+    lines.extend(signer.map(|signer| format!("signed by {signer}")));
+    let imports = tool.imports.iter();
+    lines.extend(imports.map(|import| format!("imports {import}")));
+    for (agent, grants) in &tool.grants {
+        lines.extend(grants.iter().map(|grant| format!("agent {agent}: {grant}")));
     }
     for (agent, limits) in &tool.limits {
-        lines.extend(
-            limits
-                .iter()
-                .map(|(name, value)| format!("agent {agent}: {name} {value}")),
-        );
+        let limits = limits.iter();
+        lines.extend(limits.map(|(name, value)| format!("agent {agent}: {name} {value}")));
     }
     for (name, words) in &tool.words {
         let description = words.description.as_deref().unwrap_or_default();
         lines.push(format!("{name}: {description}"));
-        lines.extend(
-            words
-                .parameters
-                .iter()
-                .map(|schema| format!("{name} arguments: {schema}")),
-        );
+        let schema = words.parameters.iter();
+        lines.extend(schema.map(|schema| format!("{name} arguments: {schema}")));
     }
     lines.join("\n")
 }
@@ -453,12 +367,15 @@ fn without_digest(source: &str) -> &str {
     }
 }
 
-/// Returns the names that either of two maps has.
-fn names_in<'a, T>(
+/// Returns the names that either of two maps has, with the value in each.
+fn pairs<'a, T>(
     before: &'a BTreeMap<String, T>,
     after: &'a BTreeMap<String, T>,
-) -> BTreeSet<&'a String> {
-    before.keys().chain(after.keys()).collect()
+) -> impl Iterator<Item = (&'a String, Option<&'a T>, Option<&'a T>)> {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    names
+        .into_iter()
+        .map(|name| (name, before.get(name), after.get(name)))
 }
 
 impl Lock {
@@ -466,35 +383,30 @@ impl Lock {
     #[must_use]
     pub fn compare(&self, now: &Self) -> Vec<Drift> {
         let mut all = Vec::new();
-        for name in names_in(&self.tools, &now.tools) {
+        for (name, was, is) in pairs(&self.tools, &now.tools) {
             let mut differences = Differences::of(name);
-            match (self.tools.get(name), now.tools.get(name)) {
-                (Some(before), Some(after)) => differences.tool(before, after),
-                (None, Some(new)) => {
-                    differences.add(Grade::NewTool, "the Tool", None, Some(&summary(new)))
-                }
-                (Some(gone), None) => {
-                    differences.add(Grade::Less, "the Tool", Some(&gone.source), None)
-                }
-                (None, None) => {}
+            if let (Some(was), Some(is)) = (was, is) {
+                differences.tool(was, is);
+            } else if let Some(new) = is {
+                differences.add(Grade::NewTool, "the Tool", None, Some(&summary(new)));
+            } else if let Some(gone) = was {
+                differences.add(Grade::Less, "the Tool", Some(&gone.source), None);
             }
-            all.extend(sorted(differences.found));
+            all.extend(differences.sorted());
         }
-        for name in names_in(&self.agents, &now.agents) {
+        for (name, was, is) in pairs(&self.agents, &now.agents) {
             let prefixed = format!("{AGENT}{name}");
             let mut differences = Differences::of(&prefixed);
-            let grants = |lock: &Self| lock.agents.get(name).cloned().unwrap_or_default();
-            let (was, is) = (grants(self), grants(now));
-            differences.list("grants", Grade::NewGrant, &was, &is);
-            all.extend(sorted(differences.found));
+            differences.grants("grants", was.map(Vec::as_slice), is.map(Vec::as_slice));
+            all.extend(differences.sorted());
         }
-        for name in names_in(&self.mcp_servers, &now.mcp_servers) {
+        let none = LockedServer::default();
+        for (name, was, is) in pairs(&self.mcp_servers, &now.mcp_servers) {
             let mut differences = Differences::of(name);
-            let server = |lock: &Self| lock.mcp_servers.get(name).cloned().unwrap_or_default();
-            let (was, is) = (server(self), server(now));
-            differences.list("grants", Grade::NewGrant, &was.grants, &is.grants);
+            let (was, is) = (was.unwrap_or(&none), is.unwrap_or(&none));
+            differences.grants("grants", Some(&was.grants), Some(&is.grants));
             differences.words(&was.words, &is.words);
-            all.extend(sorted(differences.found));
+            all.extend(differences.sorted());
         }
         all
     }
@@ -513,15 +425,5 @@ pub(super) fn words_of_tool(
         words.into_iter().collect()
     };
     differences.words(&of(before), &of(Some(now)));
-    sorted(differences.found)
-}
-
-fn sorted(mut found: Vec<Drift>) -> Vec<Drift> {
-    found.sort_by(|one, other| {
-        other
-            .grade
-            .cmp(&one.grade)
-            .then_with(|| one.what.cmp(&other.what))
-    });
-    found
+    differences.sorted()
 }

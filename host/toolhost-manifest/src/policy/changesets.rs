@@ -1,8 +1,8 @@
 //! Reads `changesets`: whether an agent may change its own bundle, and which of its files.
 
-use crate::quote::short;
 use crate::reader::{Cursor, Findings};
 use crate::yaml::Value;
+use toolhost_contract::text::short;
 
 /// Maximum number of paths in a list.
 const PATHS_MAX: usize = 1_000;
@@ -61,11 +61,7 @@ pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<Option<Ch
             return at.expected("true, false or a list of paths", findings);
         }
     }
-    let items = at.items(findings)?;
-    if items.len() > PATHS_MAX {
-        let message = format!("at most {PATHS_MAX} are allowed, not {}", items.len());
-        return at.refused(message, findings);
-    }
+    let items = at.items_up_to(PATHS_MAX, findings)?;
     let paths = items.iter().filter_map(|item| read_path(item, findings));
     let paths = Some(paths.collect());
     Some(Some(ChangesetGrant { paths }))

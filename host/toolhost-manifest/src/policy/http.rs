@@ -10,8 +10,8 @@ use toolhost_contract::{
 
 use super::variable::{Secrets, Variable, read_variable};
 use crate::diagnostic::Diagnostic;
-use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
+use toolhost_contract::text::short;
 
 /// Maximum number of rules, networks and credentials of one tool, each: every request is compared with
 /// all of them.
@@ -50,39 +50,41 @@ pub(super) fn read(
     secrets: Secrets<'_>,
     findings: &mut Findings,
 ) -> Option<HttpRules> {
-    let fields = at.known_fields(&["allow", "privateNetworks", "credentials"], findings)?;
-    let (private_networks, credentials) = read_reach(&fields, secrets, findings);
-    let grant = HttpGrant {
-        allow: entries(&fields, "allow", findings, |at, findings| {
+    at.mapping(findings, |fields| {
+        let allow = entries(fields, "allow", |at, findings| {
             let text = at.text(findings)?;
             let rule = HttpRule::parse(text);
             rule.map_err(|error| add_invalid("rule", text, &error, at, Some(RULE), findings))
                 .ok()
+        });
+        let (private_networks, credentials) = read_reach(fields, secrets);
+        let grant = HttpGrant {
+            allow: allow.into(),
+            private_networks,
+            ..HttpGrant::default()
+        };
+        Some(HttpRules {
+            grant: Arc::new(grant),
+            credentials,
         })
-        .into(),
-        private_networks,
-        ..HttpGrant::default()
-    };
-    Some(HttpRules {
-        grant: Arc::new(grant),
-        credentials,
     })
 }
 
 /// Reads `privateNetworks` and `credentials`.
 pub(super) fn read_reach(
-    fields: &Fields<'_>,
+    fields: &mut Fields<'_, '_>,
     secrets: Secrets<'_>,
-    findings: &mut Findings,
 ) -> (Vec<AddressBlock>, Vec<HttpCredential>) {
-    let networks = read_networks(fields, findings);
-    let read = |at: &Cursor<'_>, findings: &mut Findings| credential(at, secrets, findings);
-    (networks, entries(fields, "credentials", findings, read))
+    let networks = read_networks(fields);
+    let credentials = entries(fields, "credentials", |at, findings| {
+        credential(at, secrets, findings)
+    });
+    (networks, credentials)
 }
 
 /// Reads `privateNetworks`.
-pub(super) fn read_networks(fields: &Fields<'_>, findings: &mut Findings) -> Vec<AddressBlock> {
-    entries(fields, "privateNetworks", findings, |at, findings| {
+pub(super) fn read_networks(fields: &mut Fields<'_, '_>) -> Vec<AddressBlock> {
+    entries(fields, "privateNetworks", |at, findings| {
         let text = at.text(findings)?;
         let block = AddressBlock::parse(text);
         block
@@ -93,22 +95,20 @@ pub(super) fn read_networks(fields: &Fields<'_>, findings: &mut Findings) -> Vec
 
 /// Reads a list of at most [`ENTRIES_MAX`] values, and leaves out invalid ones.
 fn entries<T>(
-    fields: &Fields<'_>,
-    key: &str,
-    findings: &mut Findings,
+    fields: &mut Fields<'_, '_>,
+    key: &'static str,
     read: impl Fn(&Cursor<'_>, &mut Findings) -> Option<T>,
 ) -> Vec<T> {
-    let Some(at) = fields.get(key) else {
-        return Vec::new();
-    };
-    let items = at.items(findings).unwrap_or_default();
-    if items.len() > ENTRIES_MAX {
-        let message = format!("at most {ENTRIES_MAX} are allowed, not {}", items.len());
-        findings.invalid(&at, message);
-        return Vec::new();
-    }
-    let read = |item: &Cursor<'_>| read(item, findings);
-    items.iter().filter_map(read).collect()
+    let entries = fields.read(key, |at, findings| {
+        let items = at.items_up_to(ENTRIES_MAX, findings)?;
+        Some(
+            items
+                .iter()
+                .filter_map(|item| read(item, findings))
+                .collect(),
+        )
+    });
+    entries.unwrap_or_default()
 }
 
 fn add_invalid(
@@ -134,27 +134,37 @@ fn credential(
     secrets: Secrets<'_>,
     findings: &mut Findings,
 ) -> Option<HttpCredential> {
-    let fields = at.known_fields(&["origin", "header", "prefix", "value"], findings)?;
-    let origin_at = fields.required("origin", findings);
-    let header_at = fields.required("header", findings);
-    let value_at = fields.required("value", findings);
-    let prefix = fields.optional("prefix", findings, Cursor::text)?;
-    let (origin_at, header_at, value_at) = (origin_at?, header_at?, value_at?);
-    let (origin, header) = (origin_at.text(findings)?, header_at.text(findings)?);
-    let Variable::Secret(secret) = read_variable(&value_at, secrets, findings)? else {
-        let message = "a credential must be a secret: write it as {secret: …}";
-        return value_at.refused(message, findings);
-    };
-    let credential = HttpCredential::new(origin, header, prefix.unwrap_or_default(), &secret);
-    let recorded = credential.map_err(|error| match error {
-        HttpCredentialError::Origin(_) => {
-            add_invalid("origin", origin, &error, &origin_at, None, findings);
-        }
-        HttpCredentialError::Header | HttpCredentialError::Forbidden => {
-            let what = "header of a credential";
-            add_invalid(what, header, &error, &header_at, None, findings);
-        }
-        HttpCredentialError::Value => findings.invalid(&value_at, error.to_string()),
-    });
-    recorded.ok()
+    at.mapping(findings, |fields| {
+        let origin = fields.required("origin", with_place);
+        let header = fields.required("header", with_place);
+        let prefix = fields.read("prefix", Cursor::text).unwrap_or_default();
+        let secret = fields.required("value", |at, findings| {
+            let Variable::Secret(secret) = read_variable(at, secrets, findings)? else {
+                return at.refused(
+                    "a credential must be a secret: write it as {secret: …}",
+                    findings,
+                );
+            };
+            Some((secret, at.clone()))
+        });
+        let ((origin, origin_at), (header, header_at)) = (origin?, header?);
+        let (secret, value_at) = secret?;
+        let findings = &mut *fields.findings;
+        let credential = HttpCredential::new(origin, header, prefix, &secret);
+        let recorded = credential.map_err(|error| match error {
+            HttpCredentialError::Origin(_) => {
+                add_invalid("origin", origin, &error, &origin_at, None, findings);
+            }
+            HttpCredentialError::Header | HttpCredentialError::Forbidden => {
+                let what = "header of a credential";
+                add_invalid(what, header, &error, &header_at, None, findings);
+            }
+            HttpCredentialError::Value => findings.invalid(&value_at, error.to_string()),
+        });
+        recorded.ok()
+    })
+}
+
+fn with_place<'n>(at: &Cursor<'n>, findings: &mut Findings) -> Option<(&'n str, Cursor<'n>)> {
+    Some((at.text(findings)?, at.clone()))
 }

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use toolhost_contract::Limits;
 
+use crate::reader::{Cursor, Findings};
+use crate::yaml::Value;
+use toolhost_contract::text::short;
+
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -13,7 +17,7 @@ const DAY_MS: u64 = 86_400_000;
 
 /// The format of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+enum Unit {
     /// An integer.
     Count,
     /// An integer, or a string such as `64MiB`.
@@ -30,7 +34,7 @@ pub struct LimitInfo {
     pub what: &'static str,
     /// What happens beyond the limit.
     pub beyond: &'static str,
-    pub(super) unit: Unit,
+    unit: Unit,
     least: u64,
     most: u64,
     get: fn(&Limits) -> u64,
@@ -150,7 +154,7 @@ impl LimitInfo {
     }
 
     /// Returns whether a policy may set a value.
-    pub(super) fn allows(&self, value: u64) -> bool {
+    fn allows(&self, value: u64) -> bool {
         (self.least..=self.most).contains(&value)
     }
 
@@ -173,7 +177,7 @@ pub(super) fn lower(limits: &mut Limits, most: &Limits) {
 
 /// The limits that a rule sets.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LimitChanges(pub(super) Vec<(&'static LimitInfo, u64)>);
+pub(super) struct LimitChanges(Vec<(&'static LimitInfo, u64)>);
 
 impl LimitChanges {
     /// Returns whether the deadline is set.
@@ -187,6 +191,40 @@ impl LimitChanges {
             (key.set)(limits, *value);
         }
     }
+}
+
+/// Reads `limits`.
+pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<LimitChanges> {
+    at.mapping(findings, |fields| {
+        let change = |key: &'static LimitInfo| {
+            let value = fields.read(key.name, |at, findings| read_limit(key, at, findings))?;
+            Some((key, value))
+        };
+        Some(LimitChanges(KEYS.iter().filter_map(change).collect()))
+    })
+}
+
+fn read_limit(key: &LimitInfo, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
+    let value = if let Value::Integer(number) = at.node.value {
+        u64::try_from(number).ok()
+    } else if key.unit == Unit::Count {
+        return at.expected("an integer", findings);
+    } else if let Value::Text(text) = &at.node.value {
+        let bytes = parse_bytes(text);
+        if bytes.is_none() {
+            let message = format!("'{}' is not a number of bytes, such as 64MiB", short(text));
+            return at.refused(message, findings);
+        }
+        bytes
+    } else {
+        let expected = "a number of bytes, such as 1048576 or 1MiB,";
+        return at.expected(expected, findings);
+    };
+    let allowed = value.filter(|value| key.allows(*value));
+    allowed.or_else(|| {
+        let message = format!("'{}' must be {}", key.name, key.range());
+        at.refused(message, findings)
+    })
 }
 
 /// The units of sizes, the largest first.

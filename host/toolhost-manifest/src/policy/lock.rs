@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::lock::Grade;
-use crate::quote::short;
 use crate::reader::{Cursor, Findings};
-use crate::suggest::closest;
 use crate::yaml::Value;
+use toolhost_contract::suggest::closest;
+use toolhost_contract::text::short;
 
 /// What is done where a tool differs from the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +35,12 @@ pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<LockRule>
             required: false,
         });
     }
-    let fields = at.known_fields(&["stops", "required"], findings)?;
-    let stops = fields.optional("stops", findings, read_stops);
-    let required = fields.optional("required", findings, Cursor::boolean);
-    Some(LockRule {
-        stops: stops.flatten().unwrap_or_else(|| LockRule::default().stops),
-        required: required.flatten().unwrap_or(false),
+    at.mapping(findings, |fields| {
+        let default = LockRule::default();
+        Some(LockRule {
+            stops: fields.read("stops", read_stops).unwrap_or(default.stops),
+            required: fields.read("required", Cursor::boolean).unwrap_or_default(),
+        })
     })
 }
 
@@ -61,12 +61,18 @@ fn read_stops(at: &Cursor<'_>, findings: &mut Findings) -> Option<BTreeSet<Grade
         let grade = Grade::ALL.into_iter().find(|grade| grade.as_str() == text);
         grade.or_else(|| {
             let names = Grade::ALL.map(Grade::as_str);
+            let close = match text {
+                "schema-changed" | "schema-wider" | "schema-narrower" => {
+                    Some(Grade::Schema.as_str())
+                }
+                _ => closest(text, &names),
+            };
             let mut message = format!(
                 "unknown grade '{}'; the grades are {}",
                 short(text),
                 names.join(", ")
             );
-            if let Some(close) = closest(text, &names) {
+            if let Some(close) = close {
                 message.push_str(&format!("; did you mean '{close}'?"));
             }
             item.refused(message, findings)

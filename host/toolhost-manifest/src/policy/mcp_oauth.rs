@@ -8,8 +8,8 @@ use zeroize::Zeroizing;
 
 use super::variable::{Secrets, Variable, read_variable};
 use crate::oauth_values::{read_client_id, read_scopes, split_path};
-use crate::quote::short;
-use crate::reader::{Cursor, Findings};
+use crate::reader::{Cursor, Findings, all};
+use toolhost_contract::text::short;
 
 /// How the host is authorized at an MCP server with OAuth. Everything has a default, so that an empty value
 /// turns OAuth on.
@@ -61,41 +61,28 @@ pub(super) fn read(
     secrets: Secrets<'_>,
     findings: &mut Findings,
 ) -> Option<McpOAuth> {
-    let keys = [
-        "issuer",
-        "clientId",
-        "clientSecret",
-        "clientMetadataUrl",
-        "scopes",
-        "grant",
-    ];
-    let fields = at.known_fields(&keys, findings)?;
-    let issuer = fields.optional("issuer", findings, |at, findings| {
-        read_url(at, &[Scheme::Http, Scheme::Https], findings)
-    });
-    let client_id = fields.optional("clientId", findings, read_client_id);
-    let client_secret = fields.optional("clientSecret", findings, |at, findings| {
-        match read_variable(at, secrets, findings)? {
-            Variable::Secret(secret) => Some(Zeroizing::new(secret)),
-            Variable::Plain(_) => {
-                let message = "the secret of a client is written as {secret: …}, {fromEnv: …} or {fromFile: …}";
-                at.refused(message, findings)
-            }
-        }
-    });
-    let client_metadata_url = fields.optional("clientMetadataUrl", findings, |at, findings| {
-        read_url(at, &[Scheme::Https], findings)
-    });
-    let scopes = fields.optional("scopes", findings, read_scopes);
-    let grant = fields.optional("grant", findings, read_grant);
-    let oauth = McpOAuth {
-        issuer: issuer?,
-        client_id: client_id?,
-        client_secret: client_secret?,
-        client_metadata_url: client_metadata_url?,
-        scopes: scopes?.unwrap_or_default(),
-        grant: grant?.unwrap_or_default(),
-    };
+    let oauth = at.mapping(findings, |fields| {
+        all!(McpOAuth {
+            issuer: fields.optional("issuer", |at, findings| {
+                read_url(at, &[Scheme::Http, Scheme::Https], findings)
+            }),
+            client_id: fields.optional("clientId", read_client_id),
+            client_secret: fields.optional("clientSecret", |at, findings| {
+                match read_variable(at, secrets, findings)? {
+                    Variable::Secret(secret) => Some(Zeroizing::new(secret)),
+                    Variable::Plain(_) => {
+                        let message = "the secret of a client is written as {secret: …}, {fromEnv: …} or {fromFile: …}";
+                        at.refused(message, findings)
+                    }
+                }
+            }),
+            client_metadata_url: fields.optional("clientMetadataUrl", |at, findings| {
+                read_url(at, &[Scheme::Https], findings)
+            }),
+            scopes: fields.or_default("scopes", read_scopes),
+            grant: fields.or_default("grant", read_grant),
+        })
+    })?;
     let is_complete = oauth.issuer.is_some() && oauth.client_id.is_some();
     if oauth.client_secret.is_some() && !is_complete {
         let message = "'clientSecret' needs 'clientId', and 'issuer': the authorization server that gets it, which the MCP server cannot choose";

@@ -15,9 +15,9 @@ use super::mcp_oauth::{self, McpOAuth};
 use super::variable::{Environment, SecretSource, Secrets, read_env};
 use crate::command::{is_variable_name, read_command, read_texts};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::quote::short;
-use crate::reader::{Cursor, Fields, Findings};
+use crate::reader::{Cursor, Fields, Findings, all};
 use crate::yaml::write;
+use toolhost_contract::text::short;
 
 /// A server that the policy grants, and what only the policy sets.
 #[derive(Clone, PartialEq, Eq)]
@@ -104,54 +104,48 @@ impl McpRule {
 
 /// Reads the value of one server.
 pub(super) fn read(
-    fields: &Fields<'_>,
+    fields: &mut Fields<'_, '_>,
     place: Place,
     secrets: Secrets<'_>,
-    findings: &mut Findings,
 ) -> Option<McpRule> {
-    let reach = match (fields.get("command"), fields.get("url")) {
-        (Some(command), None) => {
-            fields.refuse_unknown(&["command", "env", "inheritEnv", "dir"], findings);
-            let command = read_command(&command, findings);
-            let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
-            let env = fields.optional("env", findings, env);
-            let inherit =
-                |at: &Cursor<'_>, findings: &mut Findings| read_inherited(at, secrets, findings);
-            let inherited = fields.optional("inheritEnv", findings, inherit);
-            let dir = fields.optional("dir", findings, read_dir);
-            Reach::Process {
-                command: command?,
-                env: env?.unwrap_or_default(),
-                inherited: inherited?.unwrap_or_default(),
-                dir: dir?.unwrap_or_else(|| PathBuf::from("/")),
-            }
-        }
-        (None, Some(url)) => {
-            fields.refuse_unknown(
-                &["url", "privateNetworks", "credentials", "oauth"],
-                findings,
-            );
-            let (private_networks, credentials) = read_reach(fields, secrets, findings);
-            let oauth =
-                |at: &Cursor<'_>, findings: &mut Findings| mcp_oauth::read(at, secrets, findings);
-            let oauth = fields.optional("oauth", findings, oauth)?;
-            let url = read_url(&url, findings)?;
-            let grant = HttpGrant {
-                private_networks,
-                credentials,
-                ..HttpGrant::default()
-            };
-            if let Some(message) = oauth.as_ref().and(mcp_oauth::refusal(&url, &grant)) {
-                return fields.at.refused(message, findings);
-            }
-            Reach::Endpoint { url, grant, oauth }
-        }
+    let has = |key| fields.at.node.get(key).is_some();
+    let reach = match (has("command"), has("url")) {
+        (true, false) => all!(Reach::Process {
+            command: fields.required("command", read_command),
+            env: fields.or_default("env", |at, findings| read_env(at, secrets, findings)),
+            inherited: fields.or_default("inheritEnv", |at, findings| {
+                read_inherited(at, secrets, findings)
+            }),
+            dir: fields
+                .optional("dir", read_dir)
+                .map(|dir| dir.unwrap_or_else(|| PathBuf::from("/"))),
+        }),
+        (false, true) => read_endpoint(fields, secrets),
         _ => {
-            let message = "an MCP server has either 'command' or 'url'";
-            return fields.at.refused(message, findings);
+            fields.allow_others();
+            fields.refused("an MCP server has either 'command' or 'url'")
         }
     };
+    let reach = reach?;
     Some(McpRule { place, reach })
+}
+
+fn read_endpoint(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<Reach> {
+    let url = fields.required("url", read_url);
+    let (private_networks, credentials) = read_reach(fields, secrets);
+    let oauth = fields.optional("oauth", |at, findings| {
+        mcp_oauth::read(at, secrets, findings)
+    });
+    let (url, oauth) = (url?, oauth?);
+    let grant = HttpGrant {
+        private_networks,
+        credentials,
+        ..HttpGrant::default()
+    };
+    match oauth.as_ref().and(mcp_oauth::refusal(&url, &grant)) {
+        Some(message) => fields.refused(message),
+        None => Some(Reach::Endpoint { url, grant, oauth }),
+    }
 }
 
 fn read_url(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {

@@ -5,28 +5,21 @@ use std::collections::BTreeMap;
 use toolhost_contract::{ResourceName, ToolErrorCode};
 
 use crate::diagnostic::Place;
-use crate::reader::{Fields, Findings};
+use crate::reader::{Cursor, Fields, Findings};
 
-/// Reads a mapping from resource names to mappings.
+/// Reads a mapping from resource names to mappings, and leaves out invalid ones. `read` gets the place of the name.
 pub(super) fn named<'n, T>(
-    above: &Fields<'n>,
-    key: &str,
+    at: &Cursor<'n>,
     findings: &mut Findings,
-    read: impl Fn(&Fields<'n>, Place, &mut Findings) -> T,
-) -> BTreeMap<ResourceName, T> {
+    read: impl Fn(&mut Fields<'n, '_>, Place) -> Option<T>,
+) -> Option<BTreeMap<ResourceName, T>> {
     let mut by_name = BTreeMap::new();
-    let Some(fields) = above.get(key).and_then(|at| at.fields(findings)) else {
-        return by_name;
-    };
-    for (name, at_key, value) in fields.entries() {
-        let Some(rules) = value.fields(findings) else {
-            continue;
-        };
-        let read = read(&rules, findings.place(&at_key), findings);
+    for (name, at_key, value) in at.entries(findings)? {
+        let place = findings.place(&at_key);
+        let value = value.mapping(findings, |fields| read(fields, place));
         let name = ResourceName::parse(name);
-        if let Some(name) = findings.parsed(ToolErrorCode::ConfigName, &at_key, name) {
-            by_name.insert(name, read);
-        }
+        let name = findings.parsed(ToolErrorCode::ConfigName, &at_key, name);
+        by_name.extend(name.zip(value));
     }
-    by_name
+    Some(by_name)
 }

@@ -15,7 +15,7 @@ use super::http::read_networks;
 use super::variable::{Environment, Secrets, read_env};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::oauth_values::{is_of_loopback, read_origins, read_scopes, read_urls};
-use crate::reader::{Cursor, Fields, Findings};
+use crate::reader::{Fields, all};
 use crate::yaml::write;
 
 /// The addresses of this machine.
@@ -67,43 +67,23 @@ pub(super) struct ToolOAuthRule {
 
 /// Reads the value of one app.
 pub(super) fn read(
-    fields: &Fields<'_>,
+    fields: &mut Fields<'_, '_>,
     place: Place,
     secrets: Secrets<'_>,
-    findings: &mut Findings,
 ) -> Option<OAuthAppRule> {
-    fields.refuse_unknown(
-        &["endpoints", "origins", "env", "privateNetworks"],
-        findings,
-    );
-    let endpoints = fields.required("endpoints", findings);
-    let endpoints = endpoints.and_then(|at| read_urls(&at, findings));
-    let origins = fields.required("origins", findings);
-    let origins = origins.and_then(|at| read_origins(&at, findings));
-    let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
-    let env = fields.optional("env", findings, env);
-    let private_networks = read_networks(fields, findings);
-    Some(OAuthAppRule {
-        place,
-        endpoints: endpoints?,
-        origins: origins?,
-        env: env?.unwrap_or_default(),
-        private_networks,
+    all!(OAuthAppRule {
+        place: Some(place),
+        endpoints: fields.required("endpoints", read_urls),
+        origins: fields.required("origins", read_origins),
+        env: fields.or_default("env", |at, findings| read_env(at, secrets, findings)),
+        private_networks: Some(read_networks(fields)),
     })
 }
 
 /// Reads a tool's use of one app.
-pub(super) fn read_use(
-    fields: &Fields<'_>,
-    place: Place,
-    findings: &mut Findings,
-) -> ToolOAuthRule {
-    fields.refuse_unknown(&["scopes"], findings);
-    let scopes = fields.optional("scopes", findings, read_scopes);
-    ToolOAuthRule {
-        place,
-        scopes: scopes.flatten(),
-    }
+pub(super) fn read_use(fields: &mut Fields<'_, '_>, place: Place) -> Option<ToolOAuthRule> {
+    let scopes = fields.read("scopes", read_scopes);
+    Some(ToolOAuthRule { place, scopes })
 }
 
 impl ToolOAuthRule {

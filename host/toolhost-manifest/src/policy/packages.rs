@@ -9,9 +9,9 @@ use super::http::read_networks;
 use super::named::named;
 use super::variable::{SecretSource, Secrets};
 use crate::bundle::package::{PackageReference, is_package};
-use crate::quote::short;
-use crate::reader::{Cursor, Fields, Findings};
+use crate::reader::{Cursor, Fields, Findings, all};
 use crate::yaml::Value;
+use toolhost_contract::text::short;
 
 /// Most patterns in a list.
 const PATTERNS_MAX: usize = 100;
@@ -105,24 +105,19 @@ pub(super) fn read(
     secrets: Secrets<'_>,
     findings: &mut Findings,
 ) -> Option<PackageRules> {
-    let known = ["signers", "unsigned", "trustedRoot", "privateNetworks"];
-    let fields = at.known_fields(&known, findings)?;
-    let trusted_root = fields.optional("trustedRoot", findings, |at, findings| {
-        read_text(at, secrets, findings)
-    });
-    let signers = named(&fields, "signers", findings, |fields, _, findings| {
-        read_signer(fields, secrets, findings)
-    });
-    let unsigned = fields.optional("unsigned", findings, read_patterns);
-    let rules = PackageRules {
-        signers: signers
-            .into_iter()
-            .filter_map(|(name, signer)| Some((name, signer?)))
-            .collect(),
-        unsigned: unsigned?.unwrap_or_default(),
-        trusted_root: trusted_root?,
-        private_networks: read_networks(&fields, findings),
-    };
+    let rules = at.mapping(findings, |fields| {
+        let signers = fields.read("signers", |at, findings| {
+            named(at, findings, |fields, _| read_signer(fields, secrets))
+        });
+        all!(PackageRules {
+            signers: Some(signers.unwrap_or_default()),
+            unsigned: fields.or_default("unsigned", read_patterns),
+            trusted_root: fields.optional("trustedRoot", |at, findings| {
+                read_text(at, secrets, findings)
+            }),
+            private_networks: Some(read_networks(fields)),
+        })
+    })?;
     let mut signers = rules.signers.values();
     let has_identity = signers.any(|signer| matches!(signer.trust, SignerTrust::Identity { .. }));
     if has_identity && rules.trusted_root.is_none() {
@@ -132,50 +127,41 @@ pub(super) fn read(
     Some(rules)
 }
 
-fn read_signer(
-    fields: &Fields<'_>,
-    secrets: Secrets<'_>,
-    findings: &mut Findings,
-) -> Option<PackageSigner> {
-    fields.refuse_unknown(&["key", "identity", "issuer", "packages"], findings);
-    let key = fields.optional("key", findings, |at, findings| {
-        read_text(at, secrets, findings)
-    })?;
-    let words = |at: &Cursor<'_>, findings: &mut Findings| {
-        let text = at.text(findings)?;
-        if text.trim().is_empty() {
-            at.refused("it must not be empty", findings)
-        } else {
-            Some(text.to_owned())
-        }
-    };
-    let identity = fields.optional("identity", findings, words)?;
-    let issuer = fields.optional("issuer", findings, words)?;
-    let packages = fields.optional("packages", findings, |at, findings| {
+fn read_signer(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<PackageSigner> {
+    let key = fields.optional("key", |at, findings| read_text(at, secrets, findings));
+    let identity = fields.optional("identity", read_words);
+    let issuer = fields.optional("issuer", read_words);
+    let packages = fields.optional("packages", |at, findings| {
         let patterns = read_patterns(at, findings)?;
-        if patterns.is_empty() { at.refused(
-            "an empty list accepts the signer for no package: remove the signer, or the list to accept it for all",
-            findings,
-        ) } else { Some(patterns) }
-    })?;
-    let trust = match (key, identity, issuer) {
+        if patterns.is_empty() {
+            let message = "an empty list accepts the signer for no package: remove the signer, or the list to accept it for all";
+            return at.refused(message, findings);
+        }
+        Some(patterns)
+    });
+    let trust = match (key?, identity?, issuer?) {
         (Some(key), None, None) => SignerTrust::Key(key),
         (None, Some(identity), Some(issuer)) => SignerTrust::Identity { identity, issuer },
-        _ => {
-            let message = "a signer has either 'key', or 'identity' and 'issuer'";
-            return fields.at.refused(message, findings);
-        }
+        _ => return fields.refused("a signer has either 'key', or 'identity' and 'issuer'"),
     };
+    let packages = packages?;
     Some(PackageSigner { trust, packages })
+}
+
+fn read_words(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
+    let text = at.string(findings)?;
+    if text.trim().is_empty() {
+        return at.refused("it must not be empty", findings);
+    }
+    Some(text)
 }
 
 /// Reads a text, or `{fromFile: PATH}`.
 fn read_text(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> Option<String> {
     let Value::Map(_) = &at.node.value else {
-        return at.text(findings).map(str::to_owned);
+        return at.string(findings);
     };
-    let fields = at.known_fields(&["fromFile"], findings)?;
-    let Some(file) = fields.get("fromFile") else {
+    let Some(file) = at.mapping(findings, |fields| fields.get("fromFile")) else {
         return at.refused("it is a text, or {fromFile: PATH}", findings);
     };
     match secrets(SecretSource::File(file.text(findings)?)) {
@@ -188,11 +174,7 @@ fn read_text(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> 
 }
 
 fn read_patterns(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
-    let items = at.items(findings)?;
-    if items.len() > PATTERNS_MAX {
-        let message = format!("at most {PATTERNS_MAX} are allowed, not {}", items.len());
-        return at.refused(message, findings);
-    }
+    let items = at.items_up_to(PATTERNS_MAX, findings)?;
     let pattern = |item: Cursor<'_>| {
         let text = item.text(findings)?;
         let name = text.strip_suffix("/*");

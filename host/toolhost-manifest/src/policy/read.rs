@@ -3,21 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess, WorkdirChanges};
+use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirChanges};
 
-use super::limits::{KEYS, LimitChanges, LimitInfo, Unit, parse_bytes};
-use super::mcp_servers::{self, McpRule};
 use super::named::named;
-use super::oauth_apps::{self, OAuthAppRule, ToolOAuthRule};
-use super::rules::{AgentRules, CommitRule, Defaults, Rule};
-use super::variable::{Secrets, no_secrets, read_env};
-use super::{Names, Policy, changesets, http, lock, packages};
-use crate::commit_condition;
-use crate::diagnostic::Diagnostic;
-use crate::quote::short;
+use super::rules::{AgentRules, Defaults, Rule};
+use super::variable::{Secrets, no_secrets};
+use super::{Names, Policy, changesets, lock, mcp_servers, oauth_apps, packages};
+use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings, Unread};
-use crate::suggest::closest;
-use crate::yaml::{Value, YamlSource};
+use crate::yaml::YamlSource;
+use toolhost_contract::text::short;
 
 /// Maximum size of a policy, in bytes.
 pub(super) const FILE_MAX: usize = 1 << 20;
@@ -82,62 +77,63 @@ pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
 }
 
 fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> Option<Policy> {
-    let known = [
-        "strict",
-        "workspace",
-        "registryDirectCall",
-        "locale",
-        "defaults",
-        "tools",
-        "agents",
-        "mcpServers",
-        "oauthApps",
-        "lock",
-        "packages",
-    ];
-    let fields = at.known_fields(&known, findings)?;
-    let packages = fields.optional("packages", findings, |at, findings| {
-        packages::read(at, secrets, findings)
-    });
-    let lock = fields.optional("lock", findings, lock::read);
-    let strict = fields.optional("strict", findings, Cursor::boolean);
-    let workspace = fields.optional("workspace", findings, read_workspace);
-    let direct = fields.optional("registryDirectCall", findings, Cursor::boolean);
-    let locale = fields.optional("locale", findings, read_locale);
-    let defaults = fields.optional("defaults", findings, |at, findings| {
-        let fields = at.known_fields(&["limits", "workdir"], findings)?;
-        let changes = fields.optional("workdir", findings, read_changes);
-        Some(Defaults {
-            limits: read_limits(&fields, findings),
-            changes: changes.flatten(),
+    let policy = at.mapping(findings, |fields| {
+        let is_strict = fields.read("strict", Cursor::boolean).unwrap_or(true);
+        Some(Policy {
+            names: if is_strict {
+                Names::OfBundle
+            } else {
+                Names::OfSeveralBundles
+            },
+            workspace: fields.read("workspace", |at, findings| {
+                at.name(ResourceName::parse, findings)
+            }),
+            registry_direct_call: fields
+                .read("registryDirectCall", Cursor::boolean)
+                .unwrap_or_default(),
+            locale: fields.read("locale", read_locale).unwrap_or_default(),
+            defaults: fields.read("defaults", Defaults::read).unwrap_or_default(),
+            tools: read_tools(fields, secrets),
+            agents: read_named(fields, "agents", |fields, place| {
+                Some(AgentRules {
+                    place,
+                    tools: read_tools(fields, secrets),
+                    changesets: fields.read("changesets", changesets::read).flatten(),
+                })
+            }),
+            mcp_servers: read_named(fields, "mcpServers", |fields, place| {
+                mcp_servers::read(fields, place, secrets)
+            }),
+            oauth_apps: read_named(fields, "oauthApps", |fields, place| {
+                oauth_apps::read(fields, place, secrets)
+            }),
+            lock: fields.read("lock", lock::read).unwrap_or_default(),
+            packages: fields
+                .read("packages", |at, findings| {
+                    packages::read(at, secrets, findings)
+                })
+                .map(Arc::new),
+            answered_by: None,
+            operators: None,
         })
-    });
-    let policy = Policy {
-        names: if strict.flatten().unwrap_or(true) {
-            Names::OfBundle
-        } else {
-            Names::OfSeveralBundles
-        },
-        workspace: workspace.flatten(),
-        registry_direct_call: direct.flatten().unwrap_or(false),
-        locale: locale.flatten().unwrap_or_default(),
-        defaults: defaults.flatten().unwrap_or_default(),
-        tools: read_tools(&fields, secrets, findings),
-        agents: read_agents(&fields, secrets, findings),
-        mcp_servers: read_mcp_servers(&fields, secrets, findings),
-        oauth_apps: read_oauth_apps(&fields, secrets, findings),
-        lock: lock.flatten().unwrap_or_default(),
-        packages: packages.flatten().map(Arc::new),
-        answered_by: None,
-        operators: None,
-    };
+    })?;
     check_commit_rules(&policy, findings);
     Some(policy)
 }
 
-fn read_workspace(at: &Cursor<'_>, findings: &mut Findings) -> Option<ResourceName> {
-    let name = ResourceName::parse(at.text(findings)?);
-    findings.parsed(ToolErrorCode::ConfigName, at, name)
+fn read_named<'n, T>(
+    fields: &mut Fields<'n, '_>,
+    key: &'static str,
+    read: impl Fn(&mut Fields<'n, '_>, Place) -> Option<T>,
+) -> BTreeMap<ResourceName, T> {
+    let named = fields.read(key, |at, findings| named(at, findings, read));
+    named.unwrap_or_default()
+}
+
+fn read_tools(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> BTreeMap<ResourceName, Rule> {
+    read_named(fields, "tools", |fields, place| {
+        Some(Rule::read(fields, place, secrets))
+    })
 }
 
 fn read_locale(at: &Cursor<'_>, findings: &mut Findings) -> Option<Locale> {
@@ -149,36 +145,6 @@ fn read_locale(at: &Cursor<'_>, findings: &mut Findings) -> Option<Locale> {
             at.refused(message, findings)
         }
     }
-}
-
-fn read_changes(at: &Cursor<'_>, findings: &mut Findings) -> Option<WorkdirChanges> {
-    let text = at.text(findings)?;
-    let mut all = WorkdirChanges::ALL.into_iter();
-    if let Some(changes) = all.find(|changes| changes.as_str() == text) {
-        return Some(changes);
-    }
-    let known = WorkdirChanges::ALL.map(WorkdirChanges::as_str);
-    let help = closest(text, &known).map(|close| format!("; did you mean '{close}'?"));
-    let message = format!(
-        "workdir must be 'direct', 'transactional' or 'durable', not '{}'{}",
-        short(text),
-        help.unwrap_or_default()
-    );
-    at.refused(message, findings)
-}
-
-fn read_commit_rule(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitRule> {
-    let Value::Text(text) = &at.node.value else {
-        return commit_condition::read(at, findings).map(CommitRule::If);
-    };
-    if text == "always" {
-        return Some(CommitRule::Always);
-    }
-    let message = format!(
-        "commitWhen must be 'always', or such as {{pointer: /exitCode, equals: 0}}, not '{}'",
-        short(text)
-    );
-    at.refused(message, findings)
 }
 
 /// Refuses conditions for tools whose calls are no transactions: they have no effect.
@@ -203,138 +169,4 @@ fn check_commit_rules(policy: &Policy, findings: &mut Findings) {
             findings.add(finding.with_help("Add `workdir: transactional`, or remove it."));
         }
     }
-}
-
-fn read_agents(
-    policy: &Fields<'_>,
-    secrets: Secrets<'_>,
-    findings: &mut Findings,
-) -> BTreeMap<ResourceName, AgentRules> {
-    named(policy, "agents", findings, |fields, place, findings| {
-        fields.refuse_unknown(&["tools", "changesets"], findings);
-        let changesets = fields.optional("changesets", findings, changesets::read);
-        AgentRules {
-            place,
-            tools: read_tools(fields, secrets, findings),
-            changesets: changesets.flatten().flatten(),
-        }
-    })
-}
-
-fn read_mcp_servers(
-    policy: &Fields<'_>,
-    secrets: Secrets<'_>,
-    findings: &mut Findings,
-) -> BTreeMap<ResourceName, McpRule> {
-    let read = |fields: &Fields<'_>, place, findings: &mut Findings| {
-        mcp_servers::read(fields, place, secrets, findings)
-    };
-    let rules = named(policy, "mcpServers", findings, read);
-    let valid = rules.into_iter();
-    valid
-        .filter_map(|(name, rule)| Some((name, rule?)))
-        .collect()
-}
-
-fn read_oauth_apps(
-    policy: &Fields<'_>,
-    secrets: Secrets<'_>,
-    findings: &mut Findings,
-) -> BTreeMap<ResourceName, OAuthAppRule> {
-    let read = |fields: &Fields<'_>, place, findings: &mut Findings| {
-        oauth_apps::read(fields, place, secrets, findings)
-    };
-    let rules = named(policy, "oauthApps", findings, read);
-    let valid = rules.into_iter();
-    valid
-        .filter_map(|(name, rule)| Some((name, rule?)))
-        .collect()
-}
-
-fn read_tools(
-    above: &Fields<'_>,
-    secrets: Secrets<'_>,
-    findings: &mut Findings,
-) -> BTreeMap<ResourceName, Rule> {
-    named(above, "tools", findings, |fields, place, findings| {
-        let known = [
-            "limits",
-            "env",
-            "readOnly",
-            "workdir",
-            "commitWhen",
-            "http",
-            "agents",
-            "oauth",
-        ];
-        fields.refuse_unknown(&known, findings);
-        let read_only = fields.optional("readOnly", findings, Cursor::boolean);
-        let changes = fields.optional("workdir", findings, read_changes);
-        let commit_when = fields.optional("commitWhen", findings, read_commit_rule);
-        let agents = fields.optional("agents", findings, Cursor::boolean);
-        let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
-        let http = |at: &Cursor<'_>, findings: &mut Findings| http::read(at, secrets, findings);
-        Rule {
-            place,
-            limits: read_limits(fields, findings),
-            env: fields.optional("env", findings, env).flatten(),
-            http: fields.optional("http", findings, http).flatten(),
-            access: read_only.flatten().map(|read_only| {
-                if read_only {
-                    WorkdirAccess::ReadOnly
-                } else {
-                    WorkdirAccess::ReadWrite
-                }
-            }),
-            changes: changes.flatten(),
-            commit_when: commit_when.flatten(),
-            agents: agents.flatten(),
-            oauth: fields
-                .get("oauth")
-                .map(|_| read_tool_oauth(fields, findings)),
-        }
-    })
-}
-
-/// Reads the OAuthApps that a tool may use.
-fn read_tool_oauth(
-    tool: &Fields<'_>,
-    findings: &mut Findings,
-) -> BTreeMap<ResourceName, ToolOAuthRule> {
-    named(tool, "oauth", findings, |fields, place, findings| {
-        oauth_apps::read_use(fields, place, findings)
-    })
-}
-
-fn read_limits(above: &Fields<'_>, findings: &mut Findings) -> LimitChanges {
-    let Some(fields) = above.get("limits").and_then(|at| at.fields(findings)) else {
-        return LimitChanges::default();
-    };
-    let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
-    fields.refuse_unknown(&names, findings);
-    let change = |key| Some((key, read_limit(key, &fields.get(key.name)?, findings)?));
-    LimitChanges(KEYS.iter().filter_map(change).collect())
-}
-
-fn read_limit(key: &LimitInfo, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
-    let value = if let Value::Integer(number) = at.node.value {
-        u64::try_from(number).ok()
-    } else if key.unit == Unit::Count {
-        return at.expected("an integer", findings);
-    } else if let Value::Text(text) = &at.node.value {
-        let bytes = parse_bytes(text);
-        if bytes.is_none() {
-            let message = format!("'{}' is not a number of bytes, such as 64MiB", short(text));
-            return at.refused(message, findings);
-        }
-        bytes
-    } else {
-        let expected = "a number of bytes, such as 1048576 or 1MiB,";
-        return at.expected(expected, findings);
-    };
-    let allowed = value.filter(|value| key.allows(*value));
-    allowed.or_else(|| {
-        let message = format!("'{}' must be {}", key.name, key.range());
-        at.refused(message, findings)
-    })
 }

@@ -1,16 +1,23 @@
 //! The rules of a policy for a tool and for an agent.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
-use toolhost_contract::{CommitCondition, ResourceName, WorkdirAccess, WorkdirChanges};
+use toolhost_contract::{CommitCondition, Grants, ResourceName, WorkdirAccess, WorkdirChanges};
 
 use super::changesets::ChangesetGrant;
 use super::credentials::Credentials;
-use super::http::HttpRules;
-use super::limits::LimitChanges;
-use super::oauth_apps::ToolOAuthRule;
-use super::variable::Environment;
+use super::http::{self, HttpRules};
+use super::limits::{self, LimitChanges};
+use super::named::named;
+use super::oauth_apps::{self, ToolOAuthRule};
+use super::variable::{Environment, Secrets, read_env};
+use crate::commit_condition;
 use crate::diagnostic::Place;
+use crate::reader::{Cursor, Fields, Findings};
+use crate::yaml::Value;
+use toolhost_contract::suggest::closest;
+use toolhost_contract::text::short;
 
 /// The rules for a tool.
 #[derive(Debug, Clone)]
@@ -28,6 +35,43 @@ pub(super) struct Rule {
     pub(super) oauth: Option<BTreeMap<ResourceName, ToolOAuthRule>>,
 }
 
+impl Rule {
+    pub(super) fn read(fields: &mut Fields<'_, '_>, place: Place, secrets: Secrets<'_>) -> Self {
+        Self {
+            place,
+            limits: fields.read("limits", limits::read).unwrap_or_default(),
+            env: fields.read("env", |at, findings| read_env(at, secrets, findings)),
+            access: fields.read("readOnly", |at, findings| {
+                let access = if at.boolean(findings)? {
+                    WorkdirAccess::ReadOnly
+                } else {
+                    WorkdirAccess::ReadWrite
+                };
+                Some(access)
+            }),
+            changes: fields.read("workdir", read_changes),
+            commit_when: fields.read("commitWhen", read_commit_rule),
+            http: fields.read("http", |at, findings| http::read(at, secrets, findings)),
+            agents: fields.read("agents", Cursor::boolean),
+            oauth: fields.read("oauth", |at, findings| {
+                named(at, findings, oauth_apps::read_use)
+            }),
+        }
+    }
+
+    /// Sets what it grants, in place of what rules before it granted. A grant without a field of [`Grants`] is a port,
+    /// for which [`Policy`](super::Policy) has a function.
+    pub(super) fn add_to(&self, grants: &mut Grants, answered_by: Option<SocketAddr>) {
+        if let Some(env) = &self.env {
+            grants.env.clone_from(&env.plain);
+        }
+        if let Some(http) = &self.http {
+            grants.http = http.grant(answered_by);
+        }
+        grants.workdir = self.access.unwrap_or(grants.workdir);
+    }
+}
+
 /// Which calls of a transaction are committed, of those that succeeded: `commitWhen` in a policy.
 #[derive(Debug, Clone)]
 pub(super) enum CommitRule {
@@ -41,6 +85,47 @@ pub(super) enum CommitRule {
 pub(super) struct Defaults {
     pub(super) limits: LimitChanges,
     pub(super) changes: Option<WorkdirChanges>,
+}
+
+impl Defaults {
+    pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<Self> {
+        at.mapping(findings, |fields| {
+            Some(Self {
+                limits: fields.read("limits", limits::read).unwrap_or_default(),
+                changes: fields.read("workdir", read_changes),
+            })
+        })
+    }
+}
+
+fn read_changes(at: &Cursor<'_>, findings: &mut Findings) -> Option<WorkdirChanges> {
+    let text = at.text(findings)?;
+    let mut all = WorkdirChanges::ALL.into_iter();
+    if let Some(changes) = all.find(|changes| changes.as_str() == text) {
+        return Some(changes);
+    }
+    let known = WorkdirChanges::ALL.map(WorkdirChanges::as_str);
+    let help = closest(text, &known).map(|close| format!("; did you mean '{close}'?"));
+    let message = format!(
+        "workdir must be 'direct', 'transactional' or 'durable', not '{}'{}",
+        short(text),
+        help.unwrap_or_default()
+    );
+    at.refused(message, findings)
+}
+
+fn read_commit_rule(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitRule> {
+    let Value::Text(text) = &at.node.value else {
+        return commit_condition::read(at, findings).map(CommitRule::If);
+    };
+    if text == "always" {
+        return Some(CommitRule::Always);
+    }
+    let message = format!(
+        "commitWhen must be 'always', or such as {{pointer: /exitCode, equals: 0}}, not '{}'",
+        short(text)
+    );
+    at.refused(message, findings)
 }
 
 /// The rules for an agent.

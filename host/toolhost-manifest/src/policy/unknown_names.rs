@@ -5,7 +5,7 @@ use toolhost_contract::{ResourceName, ToolErrorCode};
 use super::{Names, Policy};
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::suggest::did_you_mean;
+use toolhost_contract::suggest::did_you_mean;
 
 /// The native tools that runtimes add to every bundle.
 const NATIVE_TOOLS: [&str; 2] = ["agents", "changeset"];

@@ -5,9 +5,9 @@ use std::fmt;
 use toolhost_contract::text;
 
 use super::credentials::{check_length, check_name, check_value};
-use crate::quote::{QUOTED_MAX, short};
 use crate::reader::{Cursor, Findings};
 use crate::yaml::Value;
+use toolhost_contract::text::{QUOTED_MAX, short};
 
 /// The place of a secret that a policy only names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn read_env(
     findings: &mut Findings,
 ) -> Option<Environment> {
     let mut env = Environment::default();
-    for (name, at_key, value) in at.fields(findings)?.entries() {
+    for (name, at_key, value) in at.entries(findings)? {
         if check_name(name).is_err() {
             let name = short(name);
             let message = format!("'{name}' cannot be the name of an environment variable");
@@ -85,16 +85,14 @@ pub(super) fn read_variable(
             Err(error) => at.refused(error.to_string(), findings),
         };
     };
-    let fields = at.known_fields(&["secret", "fromEnv", "fromFile"], findings)?;
-    let [secret, variable, file] = ["secret", "fromEnv", "fromFile"].map(|key| fields.get(key));
-    let (at, secret) = match (secret, variable, file) {
-        (Some(at), None, None) => (at.clone(), Ok(at.text(findings)?.to_owned())),
-        (None, Some(at), None) => (at.clone(), secrets(SecretSource::Env(at.text(findings)?))),
-        (None, None, Some(at)) => (at.clone(), secrets(SecretSource::File(at.text(findings)?))),
-        _ => {
-            let message = "a secret is one of {secret: …}, {fromEnv: …} and {fromFile: …}";
-            return at.refused(message, findings);
-        }
+    let keys = ["secret", "fromEnv", "fromFile"];
+    let message = "a secret is one of {secret: …}, {fromEnv: …} and {fromFile: …}";
+    let (key, at) = at.mapping(findings, |fields| fields.one_of(&keys, message))?;
+    let text = at.text(findings)?;
+    let secret = match key {
+        "secret" => Ok(text.to_owned()),
+        "fromEnv" => secrets(SecretSource::Env(text)),
+        _ => secrets(SecretSource::File(text)),
     };
     let secret = match secret {
         Ok(secret) => secret,

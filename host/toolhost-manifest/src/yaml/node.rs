@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
-use crate::json_pointer;
+use toolhost_contract::json_pointer;
 
 /// A range of the text, in the units of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

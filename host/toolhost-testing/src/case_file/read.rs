@@ -6,24 +6,19 @@ mod values;
 
 use std::collections::HashMap;
 
-use toolhost_contract::{JsonObject, ToolErrorCode, text};
+use serde_json::Value as Json;
+use toolhost_contract::text::short;
+use toolhost_contract::{JsonObject, ToolErrorCode};
 use toolhost_manifest::reader::{Cursor, Fields, Findings};
 use toolhost_manifest::yaml::{Node, Value};
 use toolhost_manifest::{Diagnostic, Place, YamlSource, policy};
 
 use crate::case::{Case, CaseContext};
 use crate::work_tree::Content;
-use values::{
-    QUOTED_MAX, base64, check_path, directory, json, map, number, only_one, optional, string,
-};
+use values::{base64, check_path, directory, json, map, number, only_one};
 
 /// Largest file, in bytes.
 const FILE_MAX: usize = 16 << 20;
-
-/// Keys of a case.
-const KEYS: [&str; 10] = [
-    "name", "tool", "args", "context", "files", "policy", "http", "expect", "repeat", "parallel",
-];
 
 /// The help for a file without cases.
 const EXAMPLE: &str = "Write a list: - {name: says hi, tool: notes__say, args: {text: hi}, expect: {output: {text: hi}}}";
@@ -76,7 +71,7 @@ fn all(node: &Node, findings: &mut Findings) -> Vec<Case> {
         if first == place {
             continue;
         }
-        let name = text::shorten(name, QUOTED_MAX);
+        let name = short(name);
         let message = format!("another case is called '{name}'");
         let error = Diagnostic::error(ToolErrorCode::ConfigDuplicate, place.clone(), message);
         let error = error.with_related("named here first", first.clone());
@@ -86,62 +81,63 @@ fn all(node: &Node, findings: &mut Findings) -> Vec<Case> {
 }
 
 fn case(at: &Cursor<'_>, findings: &mut Findings) -> Option<Case> {
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&KEYS, findings);
-    let name_at = fields.required("name", findings);
-    let tool_at = fields.required("tool", findings);
-    let case = Case {
-        name: filled(name_at.as_ref(), findings),
-        place: findings.place(name_at.as_ref().unwrap_or(at)),
-        tool: filled(tool_at.as_ref(), findings),
-        tool_place: findings.place(tool_at.as_ref().unwrap_or(at)),
-        args: optional(&fields, "args", findings, object).unwrap_or_default(),
-        context: optional(&fields, "context", findings, context).unwrap_or_default(),
-        files: optional(&fields, "files", findings, files).unwrap_or_default(),
-        policy: optional(&fields, "policy", findings, policy::read_at),
-        http: optional(&fields, "http", findings, http::responses).unwrap_or_default(),
-        expect: optional(&fields, "expect", findings, expect::expect).unwrap_or_default(),
-        repeat: times(&fields, "repeat", 1000, findings),
-        parallel: times(&fields, "parallel", 64, findings),
-    };
-    (name_at.is_some() && tool_at.is_some()).then_some(case)
+    at.mapping(findings, |fields| {
+        let name = fields.required("name", filled);
+        let tool = fields.required("tool", filled);
+        let has = |key| fields.at.node.get(key).is_some();
+        let is_whole = has("name") && has("tool");
+        let place = fields.findings.place(&fields.at);
+        let (name, place) = name.unwrap_or_else(|| (String::new(), place.clone()));
+        let (tool, tool_place) = tool.unwrap_or_else(|| (String::new(), place.clone()));
+        let case = Case {
+            name,
+            place,
+            tool,
+            tool_place,
+            args: fields.read("args", object).unwrap_or_default(),
+            context: fields.read("context", context).unwrap_or_default(),
+            files: fields.read("files", files).unwrap_or_default(),
+            policy: fields.read("policy", policy::read_at),
+            http: fields.read("http", http::responses).unwrap_or_default(),
+            expect: fields.read("expect", expect::expect).unwrap_or_default(),
+            repeat: times(fields, "repeat", 1000),
+            parallel: times(fields, "parallel", 64),
+        };
+        is_whole.then_some(case)
+    })
 }
 
-/// Reads a text that is not blank.
-fn filled(at: Option<&Cursor<'_>>, findings: &mut Findings) -> String {
-    let text = at.and_then(|at| Some((at, at.text(findings)?)));
-    let Some((at, text)) = text else {
-        return String::new();
-    };
-    if text.trim().is_empty() {
+/// Reads a text that is not blank, with its place.
+fn filled(at: &Cursor<'_>, findings: &mut Findings) -> Option<(String, Place)> {
+    let text = at.string(findings).unwrap_or_default();
+    if matches!(at.node.value, Value::Text(_)) && text.trim().is_empty() {
         findings.invalid(at, "must not be empty");
     }
-    text.to_owned()
+    Some((text, findings.place(at)))
 }
 
-fn times(fields: &Fields<'_>, key: &str, most: i128, findings: &mut Findings) -> u32 {
-    let times = fields.get(key);
-    let times = times.and_then(|at| number(&at, key, 1, most, findings));
+fn times(fields: &mut Fields<'_, '_>, key: &'static str, most: i128) -> u32 {
+    let times = fields.read(key, |at, findings| number(at, key, 1, most, findings));
     times.and_then(|it| u32::try_from(it).ok()).unwrap_or(1)
 }
 
 fn object(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonObject> {
-    at.fields(findings)?;
-    json(at, findings)?.as_object().cloned()
+    match json(at, findings)? {
+        Json::Object(members) => Some(members),
+        _ => at.expected("a mapping", findings),
+    }
 }
 
 fn context(at: &Cursor<'_>, findings: &mut Findings) -> Option<CaseContext> {
-    let fields = at.fields(findings)?;
-    let keys = ["agentName", "instanceKey", "turnId", "traceId", "message"];
-    fields.refuse_unknown(&keys, findings);
-    let mut text = |key| optional(&fields, key, findings, string);
-    Some(CaseContext {
-        agent_name: text("agentName"),
-        instance_key: text("instanceKey"),
-        turn_id: text("turnId"),
-        trace_id: text("traceId"),
-        message: text("message"),
-        agent_place: fields.get("agentName").map(|at| findings.place(&at)),
+    at.mapping(findings, |fields| {
+        Some(CaseContext {
+            agent_name: fields.read("agentName", Cursor::string),
+            instance_key: fields.read("instanceKey", Cursor::string),
+            turn_id: fields.read("turnId", Cursor::string),
+            trace_id: fields.read("traceId", Cursor::string),
+            message: fields.read("message", Cursor::string),
+            agent_place: fields.read("agentName", |at, findings| Some(findings.place(at))),
+        })
     })
 }
 

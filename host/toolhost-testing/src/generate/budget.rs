@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use toolhost_contract::{JsonObject, ToolName};
-use toolhost_manifest::schema::json;
+use toolhost_schema::json;
 
 /// Values that are made for the cases of one kind of one tool, also those that no case holds in the end.
 const VALUES_MAX: usize = 1_500_000;
@@ -204,7 +204,7 @@ pub struct LeftOut {
     /// The tool.
     pub tool: ToolName,
     /// How many parts of the schema, values and cases. A part that is left out may describe many values,
-    /// which are not counted.
+    /// which are not counted. 0: no arguments fit the schema.
     pub count: u32,
     /// Whether time was up. Then the same seed may give other cases on another machine.
     pub is_late: bool,
@@ -217,6 +217,12 @@ impl fmt::Display for LeftOut {
             count,
             is_late,
         } = self;
+        if *count == 0 {
+            return write!(
+                f,
+                "{tool}: no generated arguments fit its schema: it has no generated cases"
+            );
+        }
         write!(
             f,
             "{tool}: its schema describes more arguments than the generated cases cover: \

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolhost_contract::JsonObject;
-use toolhost_manifest::json_pointer;
+use toolhost_contract::json_pointer;
 
 use super::change::Change;
 use crate::case_dir::{HOSTILE_LINK, SECRET_PATH};

@@ -220,6 +220,26 @@ fn schemas_that_describe_endless_branches_and_lists_have_cases() {
 }
 
 #[test]
+fn a_schema_that_no_arguments_fit_is_named() {
+    for property in [
+        json!(false),
+        json!({"type": "string", "minLength": 5, "maxLength": 3}),
+        json!({"type": "integer", "minimum": 1.2, "maximum": 1.8}),
+        json!({"type": "object", "required": ["b"], "additionalProperties": false}),
+    ] {
+        let schema = json!({"type": "object", "properties": {"a": property}, "required": ["a"]});
+        let generated = generate(&[tool(schema)], 1);
+        assert!(generated.cases.is_empty(), "{generated:?}");
+        let notes: Vec<_> = generated.left_out.iter().map(ToString::to_string).collect();
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(
+            notes[0].contains("no generated arguments fit its schema"),
+            "{notes:?}"
+        );
+    }
+}
+
+#[test]
 fn nothing_of_a_small_schema_is_left_out() {
     let properties = json!({
         "a": {"type": "string", "maxLength": 100_000},

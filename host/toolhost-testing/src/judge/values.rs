@@ -1,7 +1,7 @@
 //! Compares JSON values.
 
 use serde_json::Value;
-use toolhost_manifest::json_pointer;
+use toolhost_contract::json_pointer;
 
 use crate::mismatch::{Mismatch, equal};
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use serde_json::Value;
+use toolhost_contract::json_pointer;
 use toolhost_contract::text;
-use toolhost_manifest::json_pointer;
 
 /// Longest value on one line, in characters.
 pub(crate) const SHOWN_MAX: usize = 200;

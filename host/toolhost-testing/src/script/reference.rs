@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolhost_contract::JsonObject;
-use toolhost_manifest::schema::json;
+use toolhost_schema::json;
 
 /// Memory of the values that the references of one step are replaced by, in bytes. Far above the arguments
 /// that a call may have.

@@ -16,7 +16,7 @@ use super::{output_schema, workdir};
 use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::Extensions;
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
-use toolhost_manifest::schema::json;
+use toolhost_schema::json;
 
 pub(super) async fn run(
     scope: &CallScope,

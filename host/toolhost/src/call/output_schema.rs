@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolhost_contract::ToolError;
 
-use toolhost_manifest::schema::json;
+use toolhost_schema::json;
 
 use super::failure::failure;
 use super::run::Answer;

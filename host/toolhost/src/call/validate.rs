@@ -14,7 +14,7 @@ use super::outcome::{NAME_SHOWN, display_name};
 use super::scope::CallScope;
 use crate::agent::Permit;
 use crate::registry::{RegisteredTool, ToolRegistry};
-use toolhost_manifest::schema::json;
+use toolhost_schema::json;
 
 /// A call of a tool that this step may call.
 pub(super) struct AdmittedCall<'a> {

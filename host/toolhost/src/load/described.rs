@@ -2,8 +2,8 @@
 //! use the same check.
 
 use toolhost_contract::{ExportName, JsonLimits, JsonSchemaObject, SchemaShapeError};
-use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 use toolhost_sandbox::HandlerSpec;
+use toolhost_schema::{ArgsSchema, PatternBudget};
 
 /// What is wrong with the parameters that `describe` returned for a handler.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,11 +11,12 @@ use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
 use super::described::{DescribeFault, described_parameters};
 use crate::catalog::descriptions;
 use crate::registry::{RegisteredTool, Runs};
+use toolhost_contract::suggest::did_you_mean;
+use toolhost_manifest::DiagnosticList;
 use toolhost_manifest::bundle::package::PackageOrigin;
 use toolhost_manifest::bundle::{Diagnostic, OpenBundle, Place};
 use toolhost_manifest::lock::Words;
-use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget};
-use toolhost_manifest::{DiagnosticList, did_you_mean};
+use toolhost_schema::{ArgsSchema, OutputSchema, PatternBudget};
 
 /// Longest entry in a finding, in characters.
 const ENTRY_SHOWN: usize = 200;

@@ -7,15 +7,6 @@ use toolhost_manifest::bundle::built::Language;
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle};
 use toolhost_manifest::policy::Policy;
 
-/// The import for using other agents.
-const AGENTS: &str = "goondan:tool/agents@";
-
-/// The import for sending HTTP requests.
-const HTTP: &str = "wasi:http/outgoing-handler@";
-
-/// The import for reading environment variables.
-const ENVIRONMENT: &str = "wasi:cli/environment@";
-
 /// The imports for creating a socket or looking up a name.
 const NETWORK: [(&str, Denial); 3] = [
     ("wasi:sockets/ip-name-lookup@", Denial::NetworkDns),
@@ -35,9 +26,6 @@ pub(super) fn not_granted(
     let imports = &component.facts().imports;
     let imports_any = |start: &str| imports.iter().any(|import| import.starts_with(start));
     let place = || open.entry_place(tool);
-    let warning = |message: String, help: String| {
-        Diagnostic::warning(ToolErrorCode::Denied, place(), message).with_help(help)
-    };
     let mut agents: Vec<&str> = open
         .bundle()
         .agents()
@@ -47,55 +35,25 @@ pub(super) fn not_granted(
     if agents.is_empty() {
         agents.push(IMPLICIT_AGENT);
     }
-    let uses_agents = agents.iter().any(|agent| policy.grants_agents(agent, name));
-    let uses_http = agents.iter().any(|agent| policy.grants_http(agent, name));
-    let has_env = |agent: &&str| {
-        let (mut grants, _) = policy.resolve(agent, name);
-        policy.resolve_credentials(agent, name).add_to(&mut grants);
-        !grants.env.is_empty()
-    };
-    let grants = [
-        (AGENTS, uses_agents, "other agents", "agents: true"),
-        (
-            HTTP,
-            uses_http,
-            "HTTP",
-            "http: {allow: [\"GET https://api.example.com/*\"]}",
-        ),
-    ];
     let mut findings = Vec::new();
-    for (import, is_granted, what, line) in grants {
-        if is_granted || !imports_any(import) {
-            continue;
-        }
-        let message = format!("tool {name}: it imports {what}, which the policy does not grant");
-        let help = format!("Write `tools: {{{name}: {{{line}}}}}` in the policy to grant it.");
-        findings.push(warning(message, help));
-    }
-    let unused = [
-        (AGENTS, uses_agents, "agents", "asks no other agents"),
-        (HTTP, uses_http, "http", "sends no HTTP requests"),
-        (
-            HTTP,
-            agents
-                .iter()
-                .any(|agent| !policy.oauth_of(agent, name).is_empty()),
-            "oauth",
-            "sends no HTTP requests",
-        ),
-        (
-            ENVIRONMENT,
-            agents.iter().any(has_env),
-            "env",
-            "reads no environment variables",
-        ),
-    ];
-    for (import, is_granted, key, why) in unused {
-        if is_granted && !imports_any(import) {
-            let message = format!("tool {name}: the policy sets '{key}' for it, and it {why}");
-            let help = "Remove the key, or correct the name of the tool.".to_owned();
-            findings.push(warning(message, help));
-        }
+    for grant in Policy::grants() {
+        let is_granted = agents.iter().any(|agent| grant.is_set(policy, agent, name));
+        let (message, help) = match (imports_any(grant.import), is_granted, grant.needed) {
+            (true, false, Some((what, line))) => (
+                format!("tool {name}: it imports {what}, which the policy does not grant"),
+                format!("Write `tools: {{{name}: {{{line}}}}}` in the policy to grant it."),
+            ),
+            (false, true, _) => (
+                format!(
+                    "tool {name}: the policy sets '{}' for it, and it {}",
+                    grant.key, grant.unused
+                ),
+                "Remove the key, or correct the name of the tool.".to_owned(),
+            ),
+            (true, true, _) | (true, false, None) | (false, false, _) => continue,
+        };
+        let warning = Diagnostic::warning(ToolErrorCode::Denied, place(), message);
+        findings.push(warning.with_help(help));
     }
     // Python's standard library imports all of them, whatever the tool does.
     let is_python = Language::of(&tool.spec.entry) == Some(Language::Python);

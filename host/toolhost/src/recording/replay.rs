@@ -5,7 +5,7 @@ use toolhost_sandbox::{ReplayError, ReplayOptions, ReplayReport};
 use super::call_recording::CallRecording;
 use crate::loaded_bundle::LoadedBundle;
 use crate::registry::Runs;
-use toolhost_manifest::closest;
+use toolhost_contract::suggest::closest;
 
 /// How the replay of a recorded call ended.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use toolhost::Policy;
 use toolhost::manifest::{Bundle, Diagnostic};
 use toolhost::oauth::{OAuthApp, granted_app};
-use toolhost_manifest::did_you_mean;
+use toolhost_contract::suggest::did_you_mean;
 
 use crate::args::AppArgs;
 use crate::failure::Failure;

@@ -1,7 +1,8 @@
 //! Compares the handlers of a component with the exports of the manifest.
 
+use toolhost_contract::suggest::did_you_mean;
+use toolhost_manifest::Place;
 use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
-use toolhost_manifest::{Place, did_you_mean};
 
 use crate::toolchains::{BuildError, ErrorCause, Fault};
 

@@ -6,12 +6,12 @@ use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use toolhost_contract::suggest::did_you_mean;
 use toolhost_manifest::bundle::built::{
     FOLDER, Language, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp,
 };
 use toolhost_manifest::bundle::host_files::looked_up;
 use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
-use toolhost_manifest::did_you_mean;
 
 use super::handlers;
 use crate::args::BuildArgs;

@@ -2,58 +2,45 @@
 
 use regex::Regex;
 use serde_json::Value as Json;
-use toolhost_contract::{Denial, FileChange, FileChangeKind, ToolStatus, Usage, text};
-use toolhost_manifest::closest;
+use toolhost_contract::suggest::closest;
+use toolhost_contract::text::short;
+use toolhost_contract::{Denial, FileChange, FileChangeKind, ToolStatus, Usage};
 use toolhost_manifest::policy::parse_bytes;
 use toolhost_manifest::reader::{Cursor, Fields, Findings};
 use toolhost_manifest::yaml::Value;
 
 use super::values::{
-    QUOTED_MAX, base64, check_path, directory, json, list, map, number, only_one, optional, parsed,
-    refuse, regex, string,
+    base64, check_path, directory, json, list, map, number, only_one, parsed, refuse, regex,
 };
 use crate::case::{ErrorIs, Expect, FileIs, LogIs, TextIs};
 
 /// Levels of a log line.
 const LEVELS: [&str; 5] = ["trace", "debug", "info", "warn", "error"];
 
-/// Keys of `expect`.
-const KEYS: [&str; 10] = [
-    "status",
-    "output",
-    "outputContains",
-    "outputAt",
-    "outputMatches",
-    "error",
-    "files",
-    "log",
-    "usage",
-    "denials",
-];
-
 pub(super) fn expect(at: &Cursor<'_>, findings: &mut Findings) -> Option<Expect> {
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&KEYS, findings);
-    let expect = Expect {
-        status: optional(&fields, "status", findings, status),
-        output: optional(&fields, "output", findings, json),
-        output_contains: optional(&fields, "outputContains", findings, json),
-        output_at: optional(&fields, "outputAt", findings, output_at).unwrap_or_default(),
-        output_matches: optional(&fields, "outputMatches", findings, output_matches)
-            .unwrap_or_default(),
-        error: optional(&fields, "error", findings, error),
-        files: optional(&fields, "files", findings, files).unwrap_or_default(),
-        log: optional(&fields, "log", findings, log).unwrap_or_default(),
-        usage: optional(&fields, "usage", findings, usage).unwrap_or_default(),
-        denials: optional(&fields, "denials", findings, denials),
-    };
-    refuse_contradictions(&fields, &expect, findings);
-    Some(expect)
+    at.mapping(findings, |fields| {
+        let expect = Expect {
+            status: fields.read("status", status),
+            output: fields.read("output", json),
+            output_contains: fields.read("outputContains", json),
+            output_at: fields.read("outputAt", output_at).unwrap_or_default(),
+            output_matches: fields
+                .read("outputMatches", output_matches)
+                .unwrap_or_default(),
+            error: fields.read("error", error),
+            files: fields.read("files", files).unwrap_or_default(),
+            log: fields.read("log", log).unwrap_or_default(),
+            usage: fields.read("usage", usage).unwrap_or_default(),
+            denials: fields.read("denials", denials),
+        };
+        refuse_contradictions(fields, &expect);
+        Some(expect)
+    })
 }
 
 /// Refuses an expected output without status `ok`, and an expected error without status `error`: neither
 /// would be checked.
-fn refuse_contradictions(fields: &Fields<'_>, expect: &Expect, findings: &mut Findings) {
+fn refuse_contradictions(fields: &mut Fields<'_, '_>, expect: &Expect) {
     let status = expect.status();
     for (key, of) in [
         ("output", ToolStatus::Ok),
@@ -65,7 +52,7 @@ fn refuse_contradictions(fields: &Fields<'_>, expect: &Expect, findings: &mut Fi
         if let Some(at) = fields.get(key).filter(|_| status != of) {
             let (status, of) = (status.as_str(), of.as_str());
             let message = format!("a result of status '{status}' has none: only '{of}' has one");
-            findings.invalid(&at, message);
+            fields.findings.invalid(&at, message);
         }
     }
 }
@@ -78,7 +65,7 @@ fn status(at: &Cursor<'_>, findings: &mut Findings) -> Option<ToolStatus> {
 
 fn check_pointer(pointer: &str, at: &Cursor<'_>, findings: &mut Findings) {
     if !pointer.is_empty() && !pointer.starts_with('/') {
-        let example = text::shorten(pointer, QUOTED_MAX);
+        let example = short(pointer);
         let what = format!("a JSON pointer: write /{example}");
         refuse(pointer, at, &what, findings);
     }
@@ -103,10 +90,8 @@ fn text_is(at: &Cursor<'_>, findings: &mut Findings) -> Option<TextIs> {
     if !matches!(at.node.value, Value::Map(_)) {
         return at.expected("a string or {matches: REGEX}", findings);
     }
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&["matches"], findings);
-    let at = fields.required("matches", findings)?;
-    regex(&at, findings).map(TextIs::Matching)
+    let matches = at.mapping(findings, |fields| fields.required("matches", regex));
+    matches.map(TextIs::Matching)
 }
 
 /// Reads a code, or `{code, message, suggestion}`.
@@ -121,13 +106,13 @@ fn error(at: &Cursor<'_>, findings: &mut Findings) -> Option<ErrorIs> {
     if !matches!(at.node.value, Value::Map(_)) {
         return at.expected("a code or {code, message}", findings);
     }
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&["code", "message", "suggestion"], findings);
-    Some(ErrorIs {
-        code: optional(&fields, "code", findings, string),
-        message: optional(&fields, "message", findings, text_is),
-        suggestion: optional(&fields, "suggestion", findings, text_is),
-        is_code_alone: false,
+    at.mapping(findings, |fields| {
+        Some(ErrorIs {
+            code: fields.read("code", Cursor::string),
+            message: fields.read("message", text_is),
+            suggestion: fields.read("suggestion", text_is),
+            is_code_alone: false,
+        })
     })
 }
 
@@ -164,18 +149,15 @@ fn log_line(at: &Cursor<'_>, findings: &mut Findings) -> Option<LogIs> {
             text: TextIs::Exactly(text.clone()),
         });
     }
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&["level", "text", "matches"], findings);
-    let level = optional(&fields, "level", findings, level);
-    let text = match (fields.get("text"), fields.get("matches")) {
-        (Some(at), None) => TextIs::Exactly(string(&at, findings)?),
-        (None, Some(at)) => TextIs::Matching(regex(&at, findings)?),
-        (None, None) | (Some(_), Some(_)) => {
-            findings.invalid(at, "give either text or matches");
-            return None;
-        }
-    };
-    Some(LogIs { level, text })
+    at.mapping(findings, |fields| {
+        let level = fields.read("level", level);
+        let message = "give either text or matches";
+        let text = match fields.one_of(&["text", "matches"], message)? {
+            ("text", at) => TextIs::Exactly(at.string(fields.findings)?),
+            (_, at) => TextIs::Matching(regex(&at, fields.findings)?),
+        };
+        Some(LogIs { level, text })
+    })
 }
 
 fn level(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
@@ -206,14 +188,13 @@ fn usage_keys() -> Vec<String> {
 }
 
 fn usage(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, u64)>> {
-    let fields = at.fields(findings)?;
-    let known = usage_keys();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    fields.refuse_unknown(&known, findings);
-    let entries = fields.entries();
-    let ceilings = entries
-        .filter_map(|(key, _, value)| Some((key.to_owned(), ceiling(key, &value, findings)?)));
-    Some(ceilings.collect())
+    at.mapping(findings, |fields| {
+        let read = |key: String| {
+            let most = fields.read(key.clone(), |at, findings| ceiling(&key, at, findings))?;
+            Some((key, most))
+        };
+        Some(usage_keys().into_iter().filter_map(read).collect())
+    })
 }
 
 fn ceiling(key: &str, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
@@ -234,7 +215,7 @@ fn denials(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
                 Some(close) => format!("did you mean '{close}'?"),
                 None => format!("known are {}", known.join(", ")),
             };
-            let words = text::shorten(words, QUOTED_MAX);
+            let words = short(words);
             findings.invalid(item, format!("no denial is called '{words}'; {help}"));
         }
         Some(words.to_owned())

@@ -4,59 +4,51 @@ use toolhost_contract::HttpRule;
 use toolhost_manifest::reader::{Cursor, Findings};
 use toolhost_manifest::yaml::Value;
 
-use super::values::{json, list, number, optional, parsed, refuse, string};
+use super::values::{list, number, parsed, refuse};
 use crate::case::StubResponse;
 
 /// Longest delay of an answer, in milliseconds.
 const DELAY_MAX: i128 = 600_000;
-
-/// Keys of an answer.
-const KEYS: [&str; 7] = [
-    "method", "url", "status", "headers", "body", "json", "delayMs",
-];
 
 pub(super) fn responses(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<StubResponse>> {
     list(at, findings, response)
 }
 
 fn response(at: &Cursor<'_>, findings: &mut Findings) -> Option<StubResponse> {
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&KEYS, findings);
-    let method = optional(&fields, "method", findings, method);
-    let (authority, path) = url(&fields.required("url", findings)?, findings)?;
-    let mut count = |key, least, most| {
-        let at = fields.get(key)?;
-        number(&at, key, least, most, findings)
-    };
-    let status = count("status", 200, 599).and_then(|status| u16::try_from(status).ok());
-    let delay_ms = count("delayMs", 0, DELAY_MAX).unwrap_or(0);
-    let mut headers = match fields.get("headers") {
-        Some(at) => headers(&at, findings)?,
-        None => Vec::new(),
-    };
-    let body = match (fields.get("body"), fields.get("json")) {
-        (None, None) => Vec::new(),
-        (Some(at), None) => at.text(findings)?.as_bytes().to_vec(),
-        (None, Some(at)) => {
-            let typed = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
-            if !headers.iter().any(typed) {
-                headers.push(("content-type".to_owned(), "application/json".to_owned()));
+    at.mapping(findings, |fields| {
+        let method = fields.read("method", method);
+        let url = fields.required("url", url);
+        let mut count = |key, least, most| {
+            fields.read(key, |at, findings| number(at, key, least, most, findings))
+        };
+        let status = count("status", 200, 599).and_then(|status| u16::try_from(status).ok());
+        let delay_ms = count("delayMs", 0, DELAY_MAX).unwrap_or(0);
+        let mut headers = fields.read("headers", headers).unwrap_or_default();
+        let text = fields.read("body", Cursor::string);
+        let value = fields.get("json");
+        let body = match (text, value) {
+            (None, None) => Vec::new(),
+            (Some(text), None) => text.into_bytes(),
+            (None, Some(at)) => {
+                let typed =
+                    |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
+                if !headers.iter().any(typed) {
+                    headers.push(("content-type".to_owned(), "application/json".to_owned()));
+                }
+                at.node.to_json().to_string().into_bytes()
             }
-            json(&at, findings)?.to_string().into_bytes()
-        }
-        (Some(_), Some(at)) => {
-            findings.invalid(&at, "give either body or json");
-            return None;
-        }
-    };
-    Some(StubResponse {
-        method,
-        authority,
-        path,
-        status: status.unwrap_or(200),
-        headers,
-        body,
-        delay_ms,
+            (Some(_), Some(at)) => return at.refused("give either body or json", fields.findings),
+        };
+        let (authority, path) = url?;
+        Some(StubResponse {
+            method,
+            authority,
+            path,
+            status: status.unwrap_or(200),
+            headers,
+            body,
+            delay_ms,
+        })
     })
 }
 
@@ -98,7 +90,7 @@ fn parse_url(url: &str) -> Option<(String, String)> {
 
 fn headers(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, String)>> {
     let mut headers = Vec::new();
-    for (name, at_key, value) in at.fields(findings)?.entries() {
+    for (name, at_key, value) in at.entries(findings)? {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || !name.bytes().all(token) {
             refuse(name, &at_key, "the name of a header", findings);
@@ -106,7 +98,7 @@ fn headers(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, Stri
         let header = if let Value::Integer(number) = value.node.value {
             number.to_string()
         } else {
-            string(&value, findings)?
+            value.string(findings)?
         };
         if header.chars().any(char::is_control) {
             let message = "a header must be one line without control characters";

@@ -2,25 +2,12 @@
 
 use regex::{Regex, RegexBuilder};
 use serde_json::Value as Json;
-use toolhost_contract::text;
-use toolhost_manifest::reader::{Cursor, Fields, Findings};
+use toolhost_contract::text::{self, short};
+use toolhost_manifest::reader::{Cursor, Findings};
 use toolhost_manifest::yaml::Value;
-
-/// Longest text quoted in a finding, in characters.
-pub(super) const QUOTED_MAX: usize = 80;
 
 /// Largest compiled regular expression, in bytes.
 const REGEX_MAX: usize = 1 << 20;
-
-/// Reads the value of a key, if the key is present.
-pub(super) fn optional<T>(
-    fields: &Fields<'_>,
-    key: &str,
-    findings: &mut Findings,
-    read: impl FnOnce(&Cursor<'_>, &mut Findings) -> Option<T>,
-) -> Option<T> {
-    read(&fields.get(key)?, findings)
-}
 
 /// Reads the items of a list, and leaves out those with errors.
 pub(super) fn list<T>(
@@ -40,7 +27,7 @@ pub(super) fn map<T>(
     read: fn(&Cursor<'_>, &mut Findings) -> Option<T>,
 ) -> Option<Vec<(String, T)>> {
     let mut all = Vec::new();
-    for (key, at_key, value) in at.fields(findings)?.entries() {
+    for (key, at_key, value) in at.entries(findings)? {
         check_key(key, &at_key, findings);
         if let Some(read) = read(&value, findings) {
             all.push((key.to_owned(), read));
@@ -72,11 +59,6 @@ pub(super) fn json(at: &Cursor<'_>, _: &mut Findings) -> Option<Json> {
     Some(at.node.to_json())
 }
 
-/// Reads a text.
-pub(super) fn string(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
-    at.text(findings).map(str::to_owned)
-}
-
 /// Reads a text that `parse` accepts. `what` ends the message about another text: `'x' is not …`.
 pub(super) fn parsed<T>(
     at: &Cursor<'_>,
@@ -94,7 +76,7 @@ pub(super) fn parsed<T>(
 
 /// Records that a text is not what its place needs.
 pub(super) fn refuse(text: &str, at: &Cursor<'_>, what: &str, findings: &mut Findings) {
-    let text = text::shorten(text, QUOTED_MAX);
+    let text = short(text);
     findings.invalid(at, format!("'{text}' is not {what}"));
 }
 
@@ -104,15 +86,8 @@ pub(super) fn only_one<'n>(
     keys: &[&'static str],
     findings: &mut Findings,
 ) -> Option<(&'static str, Cursor<'n>)> {
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(keys, findings);
-    let mut present = keys.iter().filter_map(|key| Some((*key, fields.get(key)?)));
-    let only = present.next();
-    if only.is_none() || present.next().is_some() {
-        findings.invalid(at, format!("give one of {}", keys.join(", ")));
-        return None;
-    }
-    only
+    let message = format!("give one of {}", keys.join(", "));
+    at.mapping(findings, |fields| fields.one_of(keys, &message))
 }
 
 /// Reads `true`.

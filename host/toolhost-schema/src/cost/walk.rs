@@ -6,8 +6,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::pattern::PatternBudget;
-use crate::quote::short;
-use crate::schema::error::SchemaError;
+use crate::error::SchemaError;
+use toolhost_contract::text::short;
 
 /// Maximum number of patterns of a schema.
 const PATTERNS_MAX: usize = 100;

@@ -10,11 +10,13 @@ mod compiled;
 mod cost;
 mod error;
 pub mod json;
+mod keywords;
 mod lint;
 mod output;
 mod path;
 mod problem;
 mod relaxed;
+mod walk;
 
 use serde_json::{Map, Value};
 use toolhost_contract::{JsonSchemaObject, ToolName, text};
@@ -26,6 +28,7 @@ pub use error::SchemaError;
 use json::Measure;
 pub use lint::{SchemaPart, SchemaRemark, lint};
 pub use output::OutputSchema;
+pub use walk::without_annotations;
 
 /// Maximum number of parameters that an error lists as required or allowed.
 const NAMES_MAX: usize = 50;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolhost_contract::text;
 
 use super::path;
-use crate::quote::{QUOTED_MAX, short};
+use toolhost_contract::text::{QUOTED_MAX, short};
 
 /// Maximum length of the description of one alternative of a schema, in characters.
 const FORM_MAX: usize = 100;

@@ -14,6 +14,7 @@ const SEPARATOR: &str = "__";
 /// edit inserts, removes or replaces a character, or swaps two neighbours. If there is none, the name is
 /// compared with the parts of tools' names: `json` is similar to `csv__json`. Of equally similar names,
 /// the first is returned.
+#[must_use]
 pub fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let word = Word::new(name)?;
     let whole = |candidate: &&'k str| word.edits_to(candidate);
@@ -21,12 +22,14 @@ pub fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
 }
 
 /// Returns a help text with the known name that was probably meant: `Did you mean 'read'?`
+#[must_use]
 pub fn did_you_mean(name: &str, known: &[&str]) -> Option<String> {
     Some(format!("Did you mean '{}'?", closest(name, known)?))
 }
 
 /// Returns the known name that is one edit away, or equal but for case.
-pub(crate) fn one_edit_away<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+#[must_use]
+pub fn one_edit_away<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let word = Word::new(name)?;
     least(known, |candidate| {
         word.edits_to(candidate).filter(|edits| *edits <= 1)

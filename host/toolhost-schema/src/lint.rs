@@ -1,21 +1,15 @@
-//! Finds probable mistakes in valid schemas: misspelt keywords, required properties that are not declared,
-//! and schemas that no value fits.
+//! Finds probable mistakes in valid schemas: misspelt keywords, and required properties that are not declared.
 //!
 //! JSON Schema allows unknown keywords, which annotate a schema. So only a keyword that is one edit away
 //! from a known one is reported.
 
-mod empty;
-pub(super) mod keywords;
-
 use serde_json::{Map, Value};
 use toolhost_contract::JsonSchemaObject;
 
-use super::path;
-use crate::json_pointer::escape;
-use crate::quote::short;
-use crate::suggest::{did_you_mean, one_edit_away};
-use empty::Emptiness;
-use keywords::{Applies, KNOWN, SUBSCHEMAS, is_annotation};
+use super::keywords::{self, Applies, KNOWN, SUBSCHEMAS, is_annotation};
+use super::walk::{self, Spot, properties};
+use toolhost_contract::suggest::{did_you_mean, one_edit_away};
+use toolhost_contract::text::short;
 
 /// Maximum number of remarks about a schema.
 const REMARKS_MAX: usize = 20;
@@ -46,73 +40,27 @@ pub enum SchemaPart {
 /// with which the places in the messages begin.
 #[must_use]
 pub fn lint(key: &str, schema: &JsonSchemaObject) -> Vec<SchemaRemark> {
-    let schema = schema.to_value();
     let mut lint = Lint {
-        emptiness: Emptiness::of(&schema),
         remarks: Vec::new(),
     };
-    let root = Spot {
-        place: key.to_owned(),
-        pointer: String::new(),
-    };
-    let whole = lint.emptiness.of_schema(&schema).map(|cause| {
-        let (place, reason) = (root.below(&cause.path), cause.reason);
-        let what = match key {
-            "parameters" => "arguments",
-            _ => "output",
-        };
-        SchemaRemark {
-            message: format!("no {what} can be valid: {}: {reason}", place.place),
-            pointer: place.pointer,
-            part: SchemaPart::Value,
-            help: format!("Correct the schema: no {what} would pass the check."),
-        }
-    });
-    lint.remarks.extend(whole);
-    lint.subschema(&schema, &root, &[]);
+    lint.subschema(&schema.to_value(), &Spot::root(key), &[]);
     lint.remarks.truncate(REMARKS_MAX);
     lint.remarks
 }
 
-/// A place in a schema.
-struct Spot {
-    place: String,
-    pointer: String,
-}
-
-impl Spot {
-    fn member(&self, name: &str) -> Self {
-        Self {
-            place: path::member(&self.place, name),
-            pointer: format!("{}/{}", self.pointer, escape(name)),
-        }
-    }
-
-    fn item(&self, index: usize) -> Self {
-        Self {
-            place: format!("{}[{index}]", self.place),
-            pointer: format!("{}/{index}", self.pointer),
-        }
-    }
-
-    fn below(&self, path: &[String]) -> Self {
-        let root = Self {
-            place: self.place.clone(),
-            pointer: self.pointer.clone(),
-        };
-        path.iter().fold(root, |spot, name| spot.member(name))
-    }
-}
-
-struct Lint<'s> {
-    emptiness: Emptiness<'s>,
+struct Lint {
     remarks: Vec<SchemaRemark>,
 }
 
-impl<'s> Lint<'s> {
+impl Lint {
     /// Checks a subschema and those in it. `declared` are the `properties` of the schemas around it that
     /// apply to the same value.
-    fn subschema(&mut self, schema: &'s Value, spot: &Spot, declared: &[&'s Map<String, Value>]) {
+    fn subschema<'s>(
+        &mut self,
+        schema: &'s Value,
+        spot: &Spot,
+        declared: &[&'s Map<String, Value>],
+    ) {
         let Value::Object(keywords) = schema else {
             return;
         };
@@ -121,29 +69,19 @@ impl<'s> Lint<'s> {
         }
         self.check_keywords(keywords, spot);
         self.check_required(keywords, spot, declared);
-        self.check_bounds(keywords, spot);
         let mut same_value = declared.to_vec();
-        same_value.extend(keywords.get("properties").and_then(Value::as_object));
+        same_value.extend(properties(keywords));
         for (keyword, applies) in SUBSCHEMAS {
             let Some(value) = keywords.get(keyword) else {
                 continue;
             };
-            let at = spot.member(keyword);
             let declared = match applies {
                 Applies::ToTheSameValue => same_value.as_slice(),
                 Applies::Inside => &[],
             };
-            if let Value::Array(schemas) = value {
-                for (index, schema) in schemas.iter().enumerate() {
-                    self.subschema(schema, &at.item(index), declared);
-                }
-            } else if keywords::holds_a_map(keyword) {
-                for (name, schema) in value.as_object().into_iter().flatten() {
-                    self.subschema(schema, &at.member(name), declared);
-                }
-            } else {
-                self.subschema(value, &at, declared);
-            }
+            walk::each(keyword, value, &spot.member(keyword), |schema, spot| {
+                self.subschema(schema, spot, declared);
+            });
         }
     }
 
@@ -169,12 +107,12 @@ impl<'s> Lint<'s> {
     /// reported.
     fn check_required(
         &mut self,
-        keywords: &'s Map<String, Value>,
+        keywords: &Map<String, Value>,
         spot: &Spot,
-        declared: &[&'s Map<String, Value>],
+        declared: &[&Map<String, Value>],
     ) {
         let (Some(properties), Some(required)) = (
-            keywords.get("properties").and_then(Value::as_object),
+            properties(keywords),
             keywords.get("required").and_then(Value::as_array),
         ) else {
             return;
@@ -211,24 +149,6 @@ impl<'s> Lint<'s> {
                 }),
             });
         }
-    }
-
-    /// Reports keywords of one subschema that exclude each other. If they make the whole schema empty, this is
-    /// reported already.
-    fn check_bounds(&mut self, keywords: &'s Map<String, Value>, spot: &Spot) {
-        let Some(reason) = empty::contradiction(keywords) else {
-            return;
-        };
-        let is_reported = |remark: &SchemaRemark| remark.pointer == spot.pointer;
-        if self.remarks.first().is_some_and(is_reported) {
-            return;
-        }
-        self.remarks.push(SchemaRemark {
-            message: format!("{}: no value fits: {reason}", spot.place),
-            pointer: spot.pointer.clone(),
-            part: SchemaPart::Value,
-            help: "Correct the schema.".to_owned(),
-        });
     }
 }
 

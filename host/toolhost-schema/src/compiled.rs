@@ -11,7 +11,7 @@ use super::error::SchemaError;
 use super::json::Measure;
 use super::relaxed::Relaxed;
 use super::{args, json, path, problem};
-use crate::quote::short;
+use toolhost_contract::text::short;
 
 /// Maximum size of a schema as JSON, in bytes.
 pub(super) const SCHEMA_MAX_BYTES: usize = 256 * 1024;

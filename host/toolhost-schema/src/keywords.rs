@@ -74,7 +74,7 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
 
 /// The value that the subschemas of a keyword apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::schema) enum Applies {
+pub(super) enum Applies {
     /// To the value of the schema with the keyword.
     ToTheSameValue,
     /// To members, items or names of it, or to none.
@@ -82,7 +82,7 @@ pub(in crate::schema) enum Applies {
 }
 
 /// The keywords with a schema, or with a list or map of schemas.
-pub(in crate::schema) const SUBSCHEMAS: [(&str, Applies); 21] = [
+pub(super) const SUBSCHEMAS: [(&str, Applies); 21] = [
     ("allOf", Applies::ToTheSameValue),
     ("anyOf", Applies::ToTheSameValue),
     ("oneOf", Applies::ToTheSameValue),
@@ -107,7 +107,7 @@ pub(in crate::schema) const SUBSCHEMAS: [(&str, Applies); 21] = [
 ];
 
 /// Returns whether the value of a keyword is a map of schemas.
-pub(in crate::schema) fn holds_a_map(keyword: &str) -> bool {
+pub(super) fn holds_a_map(keyword: &str) -> bool {
     matches!(
         keyword,
         "properties"

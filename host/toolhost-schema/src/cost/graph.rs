@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::pattern::PatternBudget;
 use super::walk::{Subschema, walk};
-use crate::quote::short;
-use crate::schema::error::SchemaError;
+use crate::error::SchemaError;
+use toolhost_contract::text::short;
 
 /// Returns the weight of one application of a subschema.
 pub(super) type Weigh = fn(&Subschema<'_>) -> u64;

@@ -2,7 +2,7 @@
 
 use jsonschema::paths::{Location, LocationSegment};
 
-use crate::quote::short;
+use toolhost_contract::text::short;
 
 /// Writes a JSON pointer as `root.a.b[0].c`.
 pub(super) fn dotted(root: &str, pointer: &Location) -> String {

@@ -2,7 +2,7 @@
 
 use regex_automata::nfa::thompson::NFA;
 
-use crate::schema::error::SchemaError;
+use crate::error::SchemaError;
 
 /// Maximum size of a compiled pattern, in bytes: eight classes of letters of all languages. Compiling
 /// takes about 10 ms for each MiB.

@@ -4,10 +4,9 @@ use serde_json::{Map, Value};
 use toolhost_contract::JsonSchemaObject;
 
 use super::error::SchemaError;
-use super::lint::keywords::{SUBSCHEMAS, holds_a_map};
-use super::path;
-use crate::json_pointer::escape;
-use crate::quote::short;
+use super::keywords::SUBSCHEMAS;
+use super::walk::{self, Spot};
+use toolhost_contract::text::short;
 
 /// A schema that accepts all that another one accepts, and more: some of its patterns are missing.
 #[derive(Debug)]
@@ -29,11 +28,7 @@ impl Relaxed {
             unchecked: Vec::new(),
         };
         let mut keywords = schema.as_object().clone();
-        let root = Spot {
-            place: key.to_owned(),
-            pointer: String::new(),
-        };
-        relaxing.object(&mut keywords, &root);
+        relaxing.object(&mut keywords, &Spot::root(key));
         let relaxed = JsonSchemaObject::parse(Value::Object(keywords));
         Self {
             // It still has its type.
@@ -46,28 +41,6 @@ impl Relaxed {
 struct Relaxing<'r> {
     is_checkable: &'r dyn Fn(&str) -> bool,
     unchecked: Vec<SchemaError>,
-}
-
-/// A place in a schema.
-struct Spot {
-    place: String,
-    pointer: String,
-}
-
-impl Spot {
-    fn member(&self, name: &str) -> Self {
-        Self {
-            place: path::member(&self.place, name),
-            pointer: format!("{}/{}", self.pointer, escape(name)),
-        }
-    }
-
-    fn item(&self, index: usize) -> Self {
-        Self {
-            place: format!("{}[{index}]", self.place),
-            pointer: format!("{}/{index}", self.pointer),
-        }
-    }
 }
 
 impl Relaxing<'_> {
@@ -95,7 +68,11 @@ impl Relaxing<'_> {
             let Some(value) = keywords.get_mut(keyword) else {
                 continue;
             };
-            if self.below(keyword, value, &spot.member(keyword)) {
+            let mut is_loose = false;
+            walk::each_mut(keyword, value, &spot.member(keyword), |schema, spot| {
+                is_loose |= self.schema(schema, spot);
+            });
+            if is_loose {
                 accepts_more = true;
                 loosen(keywords, keyword);
             }
@@ -113,22 +90,6 @@ impl Relaxing<'_> {
             names.insert(String::new(), Value::Bool(true));
         }
         !unchecked.is_empty()
-    }
-
-    fn below(&mut self, keyword: &str, value: &mut Value, spot: &Spot) -> bool {
-        let mut accepts_more = false;
-        if let Value::Array(schemas) = value {
-            for (index, schema) in schemas.iter_mut().enumerate() {
-                accepts_more |= self.schema(schema, &spot.item(index));
-            }
-        } else if !holds_a_map(keyword) {
-            accepts_more = self.schema(value, spot);
-        } else if let Value::Object(schemas) = value {
-            for (name, schema) in schemas {
-                accepts_more |= self.schema(schema, &spot.member(name));
-            }
-        }
-        accepts_more
     }
 
     fn is_unchecked(&mut self, pattern: &str, spot: &Spot) -> bool {
