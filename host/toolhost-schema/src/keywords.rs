@@ -77,8 +77,12 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
 pub(super) enum Applies {
     /// To the value of the schema with the keyword.
     ToTheSameValue,
-    /// To members, items or names of it, or to none.
-    Inside,
+    /// To members or items of it, one of the subschemas to each.
+    OneInside,
+    /// To members, items or names of it, perhaps all of the subschemas to each.
+    AllInside,
+    /// To none: references name them.
+    Nothing,
 }
 
 /// The keywords with a schema, or with a list or map of schemas.
@@ -92,18 +96,18 @@ pub(super) const SUBSCHEMAS: [(&str, Applies); 21] = [
     ("else", Applies::ToTheSameValue),
     ("dependentSchemas", Applies::ToTheSameValue),
     ("dependencies", Applies::ToTheSameValue),
-    ("properties", Applies::Inside),
-    ("patternProperties", Applies::Inside),
-    ("additionalProperties", Applies::Inside),
-    ("propertyNames", Applies::Inside),
-    ("unevaluatedProperties", Applies::Inside),
-    ("items", Applies::Inside),
-    ("prefixItems", Applies::Inside),
-    ("additionalItems", Applies::Inside),
-    ("contains", Applies::Inside),
-    ("unevaluatedItems", Applies::Inside),
-    ("$defs", Applies::Inside),
-    ("definitions", Applies::Inside),
+    ("properties", Applies::OneInside),
+    ("patternProperties", Applies::AllInside),
+    ("additionalProperties", Applies::OneInside),
+    ("propertyNames", Applies::AllInside),
+    ("unevaluatedProperties", Applies::AllInside),
+    ("items", Applies::OneInside),
+    ("prefixItems", Applies::OneInside),
+    ("additionalItems", Applies::OneInside),
+    ("contains", Applies::AllInside),
+    ("unevaluatedItems", Applies::AllInside),
+    ("$defs", Applies::Nothing),
+    ("definitions", Applies::Nothing),
 ];
 
 /// Returns whether the value of a keyword is a map of schemas.

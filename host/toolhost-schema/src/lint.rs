@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use toolhost_contract::JsonSchemaObject;
 
 use super::keywords::{self, Applies, KNOWN, SUBSCHEMAS, is_annotation};
-use super::walk::{self, Spot, properties};
+use super::walk::{self, Spot, Step, properties};
 use toolhost_contract::suggest::{did_you_mean, one_edit_away};
 use toolhost_contract::text::short;
 
@@ -77,10 +77,11 @@ impl Lint {
             };
             let declared = match applies {
                 Applies::ToTheSameValue => same_value.as_slice(),
-                Applies::Inside => &[],
+                Applies::OneInside | Applies::AllInside | Applies::Nothing => &[],
             };
-            walk::each(keyword, value, &spot.member(keyword), |schema, spot| {
-                self.subschema(schema, spot, declared);
+            let spot = spot.member(keyword);
+            walk::each(keyword, value, |step, schema| {
+                self.subschema(schema, &spot.step(&step), declared);
             });
         }
     }
@@ -133,7 +134,7 @@ impl Lint {
             if all.any(|properties| properties.contains_key(name)) {
                 continue;
             }
-            let at = spot.member("required").item(index);
+            let at = spot.member("required").step(&Step::Item(index));
             let known: Vec<&str> = properties.keys().map(String::as_str).collect();
             let help = did_you_mean(name, &known);
             self.remarks.push(SchemaRemark {

@@ -69,8 +69,9 @@ impl Relaxing<'_> {
                 continue;
             };
             let mut is_loose = false;
-            walk::each_mut(keyword, value, &spot.member(keyword), |schema, spot| {
-                is_loose |= self.schema(schema, spot);
+            let spot = spot.member(keyword);
+            walk::each_mut(keyword, value, |step, schema| {
+                is_loose |= self.schema(schema, &spot.step(&step));
             });
             if is_loose {
                 accepts_more = true;

@@ -30,31 +30,46 @@ impl Spot {
         }
     }
 
-    pub(super) fn item(&self, index: usize) -> Self {
-        Self {
-            place: format!("{}[{index}]", self.place),
-            pointer: format!("{}/{index}", self.pointer),
+    /// Returns the place of a subschema in the value of the keyword at this place.
+    pub(super) fn step(&self, step: &Step<'_>) -> Self {
+        match step {
+            Step::Whole => Self {
+                place: self.place.clone(),
+                pointer: self.pointer.clone(),
+            },
+            Step::Item(index) => Self {
+                place: format!("{}[{index}]", self.place),
+                pointer: format!("{}/{index}", self.pointer),
+            },
+            Step::Member(name) => self.member(name),
         }
     }
+}
+
+/// Where a subschema is in the value of a keyword.
+pub(super) enum Step<'s> {
+    /// It is the value.
+    Whole,
+    Item(usize),
+    Member(&'s str),
 }
 
 /// Calls `visit` with each subschema in the value of a keyword.
 pub(super) fn each<'s>(
     keyword: &str,
     value: &'s Value,
-    at: &Spot,
-    mut visit: impl FnMut(&'s Value, &Spot),
+    mut visit: impl FnMut(Step<'s>, &'s Value),
 ) {
     match value {
         Value::Array(schemas) => {
             let items = schemas.iter().enumerate();
-            items.for_each(|(index, schema)| visit(schema, &at.item(index)));
+            items.for_each(|(index, schema)| visit(Step::Item(index), schema));
         }
         Value::Object(schemas) if holds_a_map(keyword) => {
             let members = schemas.iter();
-            members.for_each(|(name, schema)| visit(schema, &at.member(name)));
+            members.for_each(|(name, schema)| visit(Step::Member(name), schema));
         }
-        schema => visit(schema, at),
+        schema => visit(Step::Whole, schema),
     }
 }
 
@@ -62,19 +77,18 @@ pub(super) fn each<'s>(
 pub(super) fn each_mut(
     keyword: &str,
     value: &mut Value,
-    at: &Spot,
-    mut visit: impl FnMut(&mut Value, &Spot),
+    mut visit: impl FnMut(Step<'_>, &mut Value),
 ) {
     match value {
         Value::Array(schemas) => {
             let items = schemas.iter_mut().enumerate();
-            items.for_each(|(index, schema)| visit(schema, &at.item(index)));
+            items.for_each(|(index, schema)| visit(Step::Item(index), schema));
         }
         Value::Object(schemas) if holds_a_map(keyword) => {
             let members = schemas.iter_mut();
-            members.for_each(|(name, schema)| visit(schema, &at.member(name)));
+            members.for_each(|(name, schema)| visit(Step::Member(name), schema));
         }
-        schema => visit(schema, at),
+        schema => visit(Step::Whole, schema),
     }
 }
 
@@ -93,18 +107,18 @@ const ANNOTATIONS: [&str; 8] = [
 /// Returns a schema without the keywords that describe values, and accept or refuse none.
 #[must_use]
 pub fn without_annotations(mut schema: Value) -> Value {
-    strip(&mut schema, &Spot::root(""));
+    strip(&mut schema);
     schema
 }
 
-fn strip(schema: &mut Value, at: &Spot) {
+fn strip(schema: &mut Value) {
     let Value::Object(keywords) = schema else {
         return;
     };
     keywords.retain(|keyword, _| !ANNOTATIONS.contains(&keyword.as_str()));
     for (keyword, _) in SUBSCHEMAS {
         if let Some(value) = keywords.get_mut(keyword) {
-            each_mut(keyword, value, at, strip);
+            each_mut(keyword, value, |_, schema| strip(schema));
         }
     }
 }

@@ -50,15 +50,12 @@ fn read_tools(
     at: &Cursor<'_>,
     findings: &mut Findings,
 ) -> Option<Vec<(Kind, ResourceName, Place)>> {
-    let parse = |kind: &str| {
-        let mut kinds = [Kind::Tool, Kind::McpServer].into_iter();
-        kinds.find(|known| known.as_str() == kind)
-    };
+    let kinds = [Kind::Tool, Kind::McpServer];
     let expected = "an Agent's tools are of kind Tool or McpServer";
     let mut references: Vec<(Kind, ResourceName, Place)> = Vec::new();
     let mut first_places: HashMap<(Kind, ResourceName), Place> = HashMap::new();
     for item in at.items(findings)? {
-        let Some((kind, tool, place)) = reference::read(&item, parse, expected, findings) else {
+        let Some((kind, tool, place)) = reference::read(&item, &kinds, expected, findings) else {
             continue;
         };
         if let Some(first) = first_places.get(&(kind, tool.clone())) {
@@ -102,18 +99,7 @@ pub(super) fn resolve(
             resolved.push(name);
             continue;
         }
-        // If the list of findings is full, the search would be wasted.
-        let known = names.keys().filter(|_| !findings.is_full());
-        let mut known: Vec<&str> = known.map(ResourceName::as_str).collect();
-        // Of two names at the same distance, the same one is suggested each time.
-        known.sort_unstable();
-        let kind = kind.as_str();
-        let message = format!("{kind}/{name} is not declared in this bundle");
-        let missing = Diagnostic::error(code, place, message);
-        findings.add(match closest(name.as_str(), &known) {
-            Some(close) => missing.with_help(format!("Did you mean {kind}/{close}?")),
-            None => missing,
-        });
+        reference::add_undeclared(kind, &name, place, names, findings);
     }
     let own_tools = LazyCell::new({
         let tools = spec.tools.clone();

@@ -7,13 +7,14 @@ use toolhost_contract::{
     ResourceName, SubjectMode, ToolErrorCode,
 };
 
+use super::kind::Kind;
 use super::reference;
 use crate::command::is_variable_name;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::oauth_values::{read_client_id, read_endpoint, read_origins, read_scopes, read_urls};
 use crate::reader::{Cursor, Fields, Findings, all};
 use crate::yaml::Value;
-use toolhost_contract::suggest::{closest, did_you_mean};
+use toolhost_contract::suggest::did_you_mean;
 use toolhost_contract::text::short;
 
 /// The path of the redirect of an app without `redirect`.
@@ -221,11 +222,10 @@ pub(super) fn read_references(
     findings: &mut Findings,
 ) -> Option<Vec<(ResourceName, Place)>> {
     let items = at.items(findings)?;
-    let parse = |kind: &str| (kind == "OAuthApp").then_some(());
     let mut names: Vec<(ResourceName, Place)> = Vec::new();
     for item in &items {
         let expected = "a Tool's oauthApps are of kind OAuthApp";
-        let ((), name, place) = reference::read(item, parse, expected, findings)?;
+        let (_, name, place) = reference::read(item, &[Kind::OAuthApp], expected, findings)?;
         if names.iter().all(|(known, _)| *known != name) {
             names.push((name, place));
         }
@@ -240,18 +240,8 @@ pub(super) fn check_references(
     findings: &mut Findings,
 ) {
     for (app, place) in apps.iter().zip(places) {
-        if declared.contains_key(app) {
-            continue;
+        if !declared.contains_key(app) {
+            reference::add_undeclared(Kind::OAuthApp, app, place.clone(), declared, findings);
         }
-        let mut known: Vec<&str> = declared.keys().map(ResourceName::as_str).collect();
-        // Of two names at the same distance, the same one is suggested each time.
-        known.sort_unstable();
-        let message = format!("OAuthApp/{app} is not declared in this bundle");
-        let code = ToolErrorCode::ConfigRefNotFound;
-        let missing = Diagnostic::error(code, place.clone(), message);
-        findings.add(match closest(app.as_str(), &known) {
-            Some(close) => missing.with_help(format!("Did you mean OAuthApp/{close}?")),
-            None => missing,
-        });
     }
 }

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use super::pattern::PatternBudget;
 use crate::error::SchemaError;
+use crate::keywords::{Applies, SUBSCHEMAS};
+use crate::walk;
 use toolhost_contract::text::short;
 
 /// Maximum number of patterns of a schema.
@@ -14,37 +16,6 @@ const PATTERNS_MAX: usize = 100;
 
 /// Maximum number of subschemas of a schema.
 const SUBSCHEMAS_MAX: usize = 10_000;
-
-/// Keywords with a schema, a list or a map of schemas for the same value.
-const SAME_VALUE: [&str; 9] = [
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "dependencies",
-];
-
-/// Keywords of which one schema applies to each member or item.
-const ONE_INSIDE: [&str; 5] = [
-    "properties",
-    "additionalProperties",
-    "items",
-    "prefixItems",
-    "additionalItems",
-];
-
-/// Keywords of which all schemas may apply to each member or item.
-const ALL_INSIDE: [&str; 5] = [
-    "patternProperties",
-    "contains",
-    "propertyNames",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
 
 /// Keywords that refer to another subschema for the same value.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
@@ -163,10 +134,10 @@ impl<'s> Walk<'s> {
     ) -> Result<Subschema<'s>, SchemaError> {
         let readers = READERS.iter().filter(|key| keywords.contains_key(**key));
         let mut subschema = Subschema {
-            same_value: self.indexes_under(keywords, &SAME_VALUE),
+            same_value: self.indexes_under(keywords, Applies::ToTheSameValue),
             references: Vec::new(),
-            one_inside: self.indexes_under(keywords, &ONE_INSIDE),
-            all_inside: self.indexes_under(keywords, &ALL_INSIDE),
+            one_inside: self.indexes_under(keywords, Applies::OneInside),
+            all_inside: self.indexes_under(keywords, Applies::AllInside),
             compared: compared(keywords),
             readers: readers.count() as u64,
         };
@@ -182,16 +153,13 @@ impl<'s> Walk<'s> {
         Ok(subschema)
     }
 
-    fn indexes_under(&mut self, keywords: &'s Map<String, Value>, keys: &[&str]) -> Vec<usize> {
+    fn indexes_under(&mut self, keywords: &'s Map<String, Value>, applies: Applies) -> Vec<usize> {
         let mut indexes = Vec::new();
-        for (key, value) in keys.iter().filter_map(|key| keywords.get_key_value(*key)) {
-            if let Value::Array(schemas) = value {
-                indexes.extend(schemas.iter().filter_map(|schema| self.index(schema)));
-            } else if holds_a_map(key) {
-                let schemas = value.as_object().into_iter().flat_map(Map::values);
-                indexes.extend(schemas.filter_map(|schema| self.index(schema)));
-            } else {
-                indexes.extend(self.index(value));
+        for (keyword, _) in SUBSCHEMAS.iter().filter(|(_, its)| *its == applies) {
+            if let Some(value) = keywords.get(*keyword) {
+                walk::each(keyword, value, |_, schema| {
+                    indexes.extend(self.index(schema))
+                });
             }
         }
         indexes
@@ -210,14 +178,6 @@ impl<'s> Walk<'s> {
         };
         target.ok_or_else(|| SchemaError::DanglingRef(short(reference)))
     }
-}
-
-/// Returns whether the keyword's value is a map of schemas, not a schema.
-fn holds_a_map(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "properties" | "patternProperties" | "dependentSchemas" | "dependencies"
-    )
 }
 
 fn patterns_of(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
