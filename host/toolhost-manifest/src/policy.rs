@@ -157,12 +157,6 @@ impl Policy {
         &limits::KEYS
     }
 
-    /// Returns the keys of a tool that grant what its component imports.
-    #[must_use]
-    pub fn grants() -> &'static [GrantInfo] {
-        &grants::GRANTS
-    }
-
     /// Returns whether calls outside the step's catalog are allowed. Default: no.
     ///
     /// Spec: tool-spec-v2 §2.3(3), §9.1.

@@ -420,7 +420,8 @@ impl<'n> Fields<'n, '_> {
     }
 }
 
-/// Reads all fields of a struct, and then returns `None` if one of them is `None`.
+/// Reads all fields of a struct, and then returns `None` if one of them is `None`. A value may name the fields before
+/// it.
 macro_rules! all {
     ($($name:ident)::+ { $($field:ident: $value:expr),* $(,)? }) => {{
         $(let $field = $value;)*

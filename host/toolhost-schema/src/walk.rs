@@ -60,16 +60,14 @@ pub(super) fn each<'s>(
     value: &'s Value,
     mut visit: impl FnMut(Step<'s>, &'s Value),
 ) {
-    match value {
-        Value::Array(schemas) => {
-            let items = schemas.iter().enumerate();
-            items.for_each(|(index, schema)| visit(Step::Item(index), schema));
-        }
-        Value::Object(schemas) if holds_a_map(keyword) => {
-            let members = schemas.iter();
-            members.for_each(|(name, schema)| visit(Step::Member(name), schema));
-        }
-        schema => visit(Step::Whole, schema),
+    if let Value::Array(schemas) = value {
+        let items = schemas.iter().enumerate();
+        items.for_each(|(index, schema)| visit(Step::Item(index), schema));
+    } else if !holds_a_map(keyword) {
+        visit(Step::Whole, value);
+    } else if let Value::Object(schemas) = value {
+        let members = schemas.iter();
+        members.for_each(|(name, schema)| visit(Step::Member(name), schema));
     }
 }
 
@@ -79,16 +77,14 @@ pub(super) fn each_mut(
     value: &mut Value,
     mut visit: impl FnMut(Step<'_>, &mut Value),
 ) {
-    match value {
-        Value::Array(schemas) => {
-            let items = schemas.iter_mut().enumerate();
-            items.for_each(|(index, schema)| visit(Step::Item(index), schema));
-        }
-        Value::Object(schemas) if holds_a_map(keyword) => {
-            let members = schemas.iter_mut();
-            members.for_each(|(name, schema)| visit(Step::Member(name), schema));
-        }
-        schema => visit(Step::Whole, schema),
+    if let Value::Array(schemas) = value {
+        let items = schemas.iter_mut().enumerate();
+        items.for_each(|(index, schema)| visit(Step::Item(index), schema));
+    } else if !holds_a_map(keyword) {
+        visit(Step::Whole, value);
+    } else if let Value::Object(schemas) = value {
+        let members = schemas.iter_mut();
+        members.for_each(|(name, schema)| visit(Step::Member(name), schema));
     }
 }
 

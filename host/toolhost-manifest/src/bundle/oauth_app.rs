@@ -38,10 +38,9 @@ const VALUE_FROM: &str = "Write {valueFrom: {env: NAME}}, and give the app the v
 
 pub(super) fn read_spec(fields: &mut Fields<'_, '_>) -> Option<OAuthAppSpec> {
     let provider = fields.optional("provider", Cursor::text);
-    let flow = fields.required("flow", read_flow);
     let client = fields.required("client", read_client);
     let spec = all!(OAuthAppSpec {
-        flow: flow,
+        flow: fields.required("flow", read_flow),
         subject_mode: fields.required("subjectMode", read_subject_mode),
         client_id: client.as_ref().map(|client| client.id.clone()),
         client_secret: client.as_ref().map(|client| client.secret.clone()),

@@ -192,9 +192,9 @@ fn read_export(
             }
             Some((name, findings.place(at)))
         });
-        let (name, place) = name.unzip();
+        let (export_name, place) = name.unzip();
         let export = all!(ToolExportSpec {
-            name: name,
+            name: export_name,
             description: fields.optional("description", Cursor::string),
             parameters: fields.optional("parameters", read_parameters),
             output_schema: fields.optional("outputSchema", read_output_schema),

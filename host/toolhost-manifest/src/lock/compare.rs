@@ -274,7 +274,7 @@ impl<'a> Differences<'a> {
     }
 
     fn words(&mut self, before: &BTreeMap<String, Words>, after: &BTreeMap<String, Words>) {
-        let description = |words: &'_ Words| words.description.clone().unwrap_or_default();
+        let description = |words: &Words| words.description.clone().unwrap_or_default();
         for (name, was, is) in pairs(before, after) {
             let grade = match (was, is) {
                 (Some(was), Some(is)) => {

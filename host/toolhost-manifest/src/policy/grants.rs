@@ -21,7 +21,7 @@ pub struct GrantInfo {
 }
 
 /// All grants. `Rule::read` reads their keys.
-pub(super) static GRANTS: [GrantInfo; 4] = [
+static GRANTS: [GrantInfo; 4] = [
     GrantInfo {
         key: "agents",
         import: "goondan:tool/agents@",
@@ -55,6 +55,14 @@ pub(super) static GRANTS: [GrantInfo; 4] = [
         },
     },
 ];
+
+impl Policy {
+    /// Returns the keys of a tool that grant what its component imports.
+    #[must_use]
+    pub fn grants() -> &'static [GrantInfo] {
+        &GRANTS
+    }
+}
 
 impl GrantInfo {
     /// Returns whether the policy grants it to a tool of an agent.

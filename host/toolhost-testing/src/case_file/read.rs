@@ -15,7 +15,7 @@ use toolhost_manifest::{Diagnostic, Place, YamlSource, policy};
 
 use crate::case::{Case, CaseContext};
 use crate::work_tree::Content;
-use values::{base64, check_path, directory, json, map, number, only_one};
+use values::{base64, check_path, directory, map, number, only_one};
 
 /// Largest file, in bytes.
 const FILE_MAX: usize = 16 << 20;
@@ -122,10 +122,10 @@ fn times(fields: &mut Fields<'_, '_>, key: &'static str, most: i128) -> u32 {
 }
 
 fn object(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonObject> {
-    match json(at, findings)? {
-        Json::Object(members) => Some(members),
-        _ => at.expected("a mapping", findings),
+    if let Json::Object(members) = at.node.to_json() {
+        return Some(members);
     }
+    at.expected("a mapping", findings)
 }
 
 fn context(at: &Cursor<'_>, findings: &mut Findings) -> Option<CaseContext> {
