@@ -10,7 +10,7 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 17] = [
+const ORDER: [(&str, &[&str]); 18] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     ("toolhost-runtime", &[]),

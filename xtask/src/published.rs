@@ -8,7 +8,7 @@ pub(crate) struct Published {
 }
 
 /// Crates of the host's workspace.
-pub(crate) const HOST: [Published; 13] = [
+pub(crate) const HOST: [Published; 14] = [
     published("toolhost-contract", "host/toolhost-contract"),
     published("toolhost-runtime", "host/toolhost-runtime"),
     published("toolhost-store", "host/toolhost-store"),
