@@ -18,7 +18,8 @@ pub(crate) fn alone(test: impl Future<Output = ()>) {
     const MODE: (&str, &str) = ("NEXTEST_EXECUTION_MODE", "process-per-test");
     if std::env::var(MODE.0).as_deref() == Ok(MODE.1) {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+        let runtime = runtime.worker_threads(2).thread_keep_alive(IDLE);
+        let runtime = runtime.enable_all().build().unwrap();
         return runtime.block_on(test);
     }
     let name = std::thread::current().name().unwrap().to_owned();
@@ -29,6 +30,9 @@ pub(crate) fn alone(test: impl Future<Output = ()>) {
         "{name}"
     );
 }
+
+/// After which idle threads of the test end. Those of a sandbox end after a second.
+const IDLE: Duration = Duration::from_millis(100);
 
 /// Repetitions of a call that takes one or two milliseconds. A tenth of them runs first as a warm-up.
 pub(crate) const TIMES: usize = 1_000;
@@ -49,7 +53,7 @@ pub(crate) async fn stays_flat(what: &str, times: usize, mut once: impl AsyncFnM
         once(n).await;
     }
     let mut after = ProcessUsage::now();
-    // Idle threads end after ten seconds.
+    // Idle threads end.
     for _ in 0..600 {
         if after.fds <= before.fds && after.threads <= before.threads {
             break;

@@ -14,6 +14,10 @@ use crate::run_queue::FairRunQueue;
 /// Most works at once that wait for files or for locks of other processes, such as commits.
 const MAX_WAITING: usize = 32;
 
+/// Time after which a thread that blocks or computes ends if nothing needs it: starting one costs less than what it
+/// keeps.
+const IDLE_TIME: Duration = Duration::from_secs(1);
+
 /// The threads of a host, shared by all clones. When the last is dropped they end without waiting, as that may be in
 /// async code.
 #[derive(Clone)]
@@ -43,6 +47,7 @@ impl Threads {
             .max_blocking_threads(
                 (calls as usize).saturating_add(cores + MAX_BLOCKING + MAX_WAITING),
             )
+            .thread_keep_alive(IDLE_TIME)
             .thread_name("toolhost-guest")
             .event_interval(1)
             .build()?;
