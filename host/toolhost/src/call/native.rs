@@ -1,5 +1,6 @@
 //! Runs an extension's handler within the deadline and the limits of its tool.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -97,7 +98,7 @@ async fn call(
     };
     match called.map_err(panicked)? {
         Ok(output) => {
-            let bytes = output.to_string().len() as u64;
+            let bytes = json_bytes(&output);
             usage.output_bytes = bytes;
             match exceeded(&output, bytes, limits) {
                 None => Ok(Answer::Output(output)),
@@ -119,6 +120,27 @@ async fn call(
             })
         }
     }
+}
+
+/// Returns how many bytes a value has as JSON, without its text: it may be as large as what a server sends.
+fn json_bytes(value: &Value) -> u64 {
+    struct Count(u64);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // Nothing that counts fails.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
 }
 
 fn exceeded(output: &Value, bytes: u64, limits: &Limits) -> Option<SandboxError> {
