@@ -15,7 +15,7 @@ use super::mcp_oauth::{self, McpOAuth};
 use super::variable::{Environment, SecretSource, Secrets, read_env};
 use crate::command::{is_variable_name, read_command, read_texts};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::reader::{Cursor, Fields, Findings, all};
+use crate::reader::{Cursor, Fields, Findings};
 use crate::yaml::write;
 use toolhost_contract::text::short;
 
@@ -63,42 +63,24 @@ impl fmt::Debug for McpGrant {
 #[derive(Debug, Clone)]
 pub(super) struct McpRule {
     pub(super) place: Place,
-    reach: Reach,
-}
-
-#[derive(Debug, Clone)]
-enum Reach {
-    Process {
-        command: Vec<String>,
-        env: Environment,
-        inherited: Vec<(String, String)>,
-        dir: PathBuf,
-    },
-    Endpoint {
-        url: String,
-        grant: HttpGrant,
-        oauth: Option<McpOAuth>,
-    },
+    grant: McpGrant,
+    /// The variables of a process, with those that it inherits.
+    env: Environment,
 }
 
 impl McpRule {
     /// Lists the secrets, each with its name.
     pub(super) fn secrets(&self) -> Vec<(&str, &str)> {
-        match &self.reach {
-            Reach::Process { env, .. } => {
-                let secrets = env.secret.iter();
-                secrets
-                    .map(|(name, it)| (name.as_str(), it.as_str()))
-                    .collect()
-            }
-            Reach::Endpoint { grant, oauth, .. } => {
-                let credentials = grant.credentials.iter();
-                let client = oauth.iter().filter_map(|it| it.client_secret.as_deref());
-                let client = client.map(|secret| ("clientSecret", secret.as_str()));
-                let credentials = credentials.map(|own| (own.name(), own.secret()));
-                credentials.chain(client).collect()
-            }
-        }
+        let env = self.env.secret.iter();
+        let env = env.map(|(name, secret)| (name.as_str(), secret.as_str()));
+        let McpReach::Endpoint { grant, oauth, .. } = &self.grant.reach else {
+            return env.collect();
+        };
+        let credentials = grant.credentials.iter();
+        let credentials = credentials.map(|own| (own.name(), own.secret()));
+        let client = oauth.iter().filter_map(|it| it.client_secret.as_deref());
+        let client = client.map(|secret| ("clientSecret", secret.as_str()));
+        env.chain(credentials).chain(client).collect()
     }
 }
 
@@ -109,28 +91,40 @@ pub(super) fn read(
     secrets: Secrets<'_>,
 ) -> Option<McpRule> {
     let has = |key| fields.at.node.get(key).is_some();
-    let reach = match (has("command"), has("url")) {
-        (true, false) => all!(Reach::Process {
-            command: fields.required("command", read_command),
-            env: fields.or_default("env", |at, findings| read_env(at, secrets, findings)),
-            inherited: fields.or_default("inheritEnv", |at, findings| {
-                read_inherited(at, secrets, findings)
-            }),
-            dir: fields
-                .optional("dir", read_dir)
-                .map(|dir| dir.unwrap_or_else(|| PathBuf::from("/"))),
-        }),
-        (false, true) => read_endpoint(fields, secrets),
+    let (reach, env) = match (has("command"), has("url")) {
+        (true, false) => read_process(fields, secrets)?,
+        (false, true) => (read_endpoint(fields, secrets)?, Environment::default()),
         _ => {
             fields.allow_others();
-            fields.refused("an MCP server has either 'command' or 'url'")
+            return fields.refused("an MCP server has either 'command' or 'url'");
         }
     };
-    let reach = reach?;
-    Some(McpRule { place, reach })
+    let grant = McpGrant { reach };
+    Some(McpRule { place, grant, env })
 }
 
-fn read_endpoint(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<Reach> {
+fn read_process(
+    fields: &mut Fields<'_, '_>,
+    secrets: Secrets<'_>,
+) -> Option<(McpReach, Environment)> {
+    let command = fields.required("command", read_command);
+    let env = fields.or_default("env", |at, findings| read_env(at, secrets, findings));
+    let inherited = fields.or_default("inheritEnv", |at, findings| {
+        read_inherited(at, secrets, findings)
+    });
+    let dir = fields.optional("dir", read_dir);
+    let (mut env, inherited) = (env?, inherited?);
+    let all = inherited.iter().chain(&env.plain).chain(&env.secret);
+    let reach = McpReach::Process {
+        command: command?,
+        env: all.cloned().collect(),
+        dir: dir?.unwrap_or_else(|| PathBuf::from("/")),
+    };
+    env.plain.extend(inherited);
+    Some((reach, env))
+}
+
+fn read_endpoint(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<McpReach> {
     let url = fields.required("url", read_url);
     let (private_networks, credentials) = read_reach(fields, secrets);
     let oauth = fields.optional("oauth", |at, findings| {
@@ -144,7 +138,7 @@ fn read_endpoint(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<Re
     };
     match oauth.as_ref().and(mcp_oauth::refusal(&url, &grant)) {
         Some(message) => fields.refused(message),
-        None => Some(Reach::Endpoint { url, grant, oauth }),
+        None => Some(McpReach::Endpoint { url, grant, oauth }),
     }
 }
 
@@ -198,7 +192,7 @@ fn read_inherited(
 impl McpRule {
     /// Returns what is granted.
     pub(super) fn grant(&self) -> McpGrant {
-        self.reach.grant()
+        self.grant.clone()
     }
 
     /// Returns the grant for a server, if it is the one of this rule; otherwise an error.
@@ -207,8 +201,8 @@ impl McpRule {
         server: &McpServerResource,
         place: &Place,
     ) -> Result<McpGrant, Box<Diagnostic>> {
-        let Some(difference) = self.reach.difference(&server.spec.transport) else {
-            return Ok(self.reach.grant());
+        let Some(difference) = self.difference(&server.spec.transport) else {
+            return Ok(self.grant());
         };
         let name = &server.metadata.name;
         let message = format!("McpServer/{name} is not the one in the policy: {difference}");
@@ -218,6 +212,34 @@ impl McpRule {
             error.with_related("granted here", self.place.clone()),
         ))
     }
+
+    /// Returns in what a server of a bundle differs from what is granted.
+    fn difference(&self, spec: &McpTransportSpec) -> Option<String> {
+        match (&self.grant.reach, spec) {
+            (
+                McpReach::Process { command, .. },
+                McpTransportSpec::Stdio {
+                    command: asked,
+                    env,
+                },
+            ) => {
+                if command != asked {
+                    return Some("its command differs".to_owned());
+                }
+                let (name, _) = env.iter().find(|pair| !self.env.plain.contains(pair))?;
+                Some(format!("its variable {} differs", short(name)))
+            }
+            (McpReach::Endpoint { url, .. }, McpTransportSpec::Http { url: asked }) => {
+                (url != asked).then(|| "its URL differs".to_owned())
+            }
+            (McpReach::Process { .. }, McpTransportSpec::Http { .. }) => {
+                Some("it is a URL, and a command is granted".to_owned())
+            }
+            (McpReach::Endpoint { .. }, McpTransportSpec::Stdio { .. }) => {
+                Some("it is a command, and a URL is granted".to_owned())
+            }
+        }
+    }
 }
 
 /// Returns the warning about a server that the policy does not have.
@@ -226,67 +248,6 @@ pub(super) fn not_granted(server: &McpServerResource, place: &Place) -> Box<Diag
     let message = format!("McpServer/{name} is not granted by the policy, and not started");
     let warning = Diagnostic::warning(ToolErrorCode::Denied, place.clone(), message);
     Box::new(warning.with_help(help(server)))
-}
-
-impl Reach {
-    /// Returns in what a server of a bundle differs from what is granted.
-    fn difference(&self, spec: &McpTransportSpec) -> Option<String> {
-        match (self, spec) {
-            (
-                Self::Process {
-                    command,
-                    env,
-                    inherited,
-                    ..
-                },
-                McpTransportSpec::Stdio {
-                    command: asked,
-                    env: asked_env,
-                },
-            ) => {
-                if command != asked {
-                    return Some("its command differs".to_owned());
-                }
-                let plain =
-                    |pair: &(String, String)| env.plain.contains(pair) || inherited.contains(pair);
-                let other = asked_env.iter().find(|pair| !plain(pair))?;
-                Some(format!("its variable {} differs", short(&other.0)))
-            }
-            (Self::Endpoint { url, .. }, McpTransportSpec::Http { url: asked }) => {
-                (url != asked).then(|| "its URL differs".to_owned())
-            }
-            (Self::Process { .. }, McpTransportSpec::Http { .. }) => {
-                Some("it is a URL, and a command is granted".to_owned())
-            }
-            (Self::Endpoint { .. }, McpTransportSpec::Stdio { .. }) => {
-                Some("it is a command, and a URL is granted".to_owned())
-            }
-        }
-    }
-
-    fn grant(&self) -> McpGrant {
-        let reach = match self {
-            Self::Process {
-                command,
-                env,
-                inherited,
-                dir,
-            } => {
-                let all = inherited.iter().chain(&env.plain).chain(&env.secret);
-                McpReach::Process {
-                    command: command.clone(),
-                    env: all.cloned().collect(),
-                    dir: dir.clone(),
-                }
-            }
-            Self::Endpoint { url, grant, oauth } => McpReach::Endpoint {
-                url: url.clone(),
-                grant: grant.clone(),
-                oauth: oauth.clone(),
-            },
-        };
-        McpGrant { reach }
-    }
 }
 
 /// Returns the help that grants a server: lines for a policy.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use toolhost_contract::{
     AddressBlock, OAuthAppResource, OAuthClientId, OAuthEndpoints, OAuthFlow, ResourceName,
     ToolErrorCode,
@@ -176,24 +176,17 @@ impl OAuthAppRule {
         Some(value)
     }
 
-    /// Returns the key of the first endpoint in which an app differs.
-    fn differing_endpoint(&self, asked: &OAuthEndpoints) -> Option<&'static str> {
-        let own = &self.endpoints;
-        let pairs = [
-            (
-                "authorizationUrl",
-                own.authorization_url != asked.authorization_url,
-            ),
-            ("tokenUrl", own.token_url != asked.token_url),
-            (
-                "deviceAuthorizationUrl",
-                own.device_authorization_url != asked.device_authorization_url,
-            ),
-            ("revocationUrl", own.revocation_url != asked.revocation_url),
-            ("issuer", own.issuer != asked.issuer),
-        ];
-        let (key, _) = pairs.into_iter().find(|(_, differs)| *differs)?;
-        Some(key)
+    /// Returns the key of an endpoint in which an app differs.
+    fn differing_endpoint(&self, asked: &OAuthEndpoints) -> Option<String> {
+        if self.endpoints == *asked {
+            return None;
+        }
+        let [own, asked] =
+            [&self.endpoints, asked].map(|urls| serde_json::to_value(urls).unwrap_or_default());
+        let keys = [&own, &asked].into_iter().filter_map(Value::as_object);
+        let mut keys = keys.flat_map(Map::keys);
+        let key = keys.find(|key| own.get(key) != asked.get(key)).cloned();
+        Some(key.unwrap_or_default())
     }
 }
 
@@ -208,7 +201,7 @@ pub(super) fn not_granted(app: &OAuthAppResource, place: &Place) -> Box<Diagnost
 /// Returns the help that grants an app: lines for a policy.
 fn help(app: &OAuthAppResource) -> String {
     let endpoints = serde_json::to_value(&app.spec.endpoints).unwrap_or_default();
-    let mut env = serde_json::Map::new();
+    let mut env = Map::new();
     if let OAuthClientId::Env(name) = &app.spec.client_id {
         env.insert(name.clone(), json!({"fromEnv": name}));
     }
