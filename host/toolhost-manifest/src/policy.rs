@@ -381,6 +381,12 @@ impl Policy {
         !self.oauth_apps.is_empty()
     }
 
+    /// Returns whether the policy reaches any MCP server with OAuth.
+    #[must_use]
+    pub fn authorizes_at_any_mcp_server(&self) -> bool {
+        self.mcp_servers.values().any(McpRule::has_oauth)
+    }
+
     /// Returns the OAuthApps that a tool of this agent may use, sorted by name. Default: none.
     #[must_use]
     pub fn oauth_of(&self, agent: &str, tool: &ResourceName) -> Vec<ToolOAuthGrant> {

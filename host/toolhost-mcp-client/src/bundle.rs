@@ -42,14 +42,18 @@ impl McpServers {
         Self::start_with(bundle, McpAuthorization::default()).await
     }
 
-    /// Starts the servers. Those whose policy has `oauth` are authorized so.
+    /// Starts the servers. Those whose policy has `oauth` are authorized so; their credentials are kept among
+    /// the grants of the bundle's host, if it has any and `authorization` names no others.
     ///
     /// # Errors
     /// As [`Self::start`].
     pub async fn start_with(
         bundle: &LoadedBundle,
-        authorization: McpAuthorization,
+        mut authorization: McpAuthorization,
     ) -> Result<Self, McpError> {
+        if authorization.grants.is_none() {
+            authorization.grants = bundle.host().oauth().cloned();
+        }
         let mut servers = Self {
             authorization,
             ..Self::default()

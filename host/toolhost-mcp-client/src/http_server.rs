@@ -84,8 +84,7 @@ impl HttpServer {
         self
     }
 
-    /// Asks a person to authorize the host now, whatever credentials there are, and keeps the new ones in the
-    /// store. `scopes` are asked for besides those of the policy or of the server.
+    /// Asks a person to authorize the host now, whatever credentials there are, and keeps the new ones. `scopes` are asked for besides those of the policy or of the server.
     ///
     /// Call it in a tokio runtime with I/O and time.
     ///

@@ -55,8 +55,5 @@ pub use config::{McpServerConfig, McpTransport, StdioServer};
 pub use error::{McpError, McpFinding};
 pub use http_server::HttpServer;
 pub use limits::McpLimits;
-pub use oauth::{
-    McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles, McpCredentialKey,
-    McpCredentialStore,
-};
+pub use oauth::{McpAuthorization, McpAuthorizationRequest, McpAuthorizer};
 pub use server::{McpServer, McpStatus};

@@ -10,13 +10,10 @@ mod discovery;
 mod egress;
 mod flow;
 mod record;
-mod secret;
 mod session;
 mod settings;
-mod store;
 mod vault;
 
 pub use authorizer::{McpAuthorization, McpAuthorizationRequest, McpAuthorizer};
 pub(crate) use session::OAuth;
 pub(crate) use settings::OAuthSettings;
-pub use store::{McpCredentialFiles, McpCredentialKey, McpCredentialStore};

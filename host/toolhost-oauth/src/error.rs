@@ -76,6 +76,14 @@ pub enum OAuthError {
         /// The app.
         app: ResourceName,
     },
+    /// Another process held the right to renew the tokens of an MCP server for longer than a renewal can take.
+    #[error(
+        "another process renews the tokens of the MCP server '{server}', and did not end in time"
+    )]
+    ServerBusy {
+        /// The server.
+        server: ResourceName,
+    },
     /// The state store failed.
     #[error("the grants could not be read or stored")]
     Store(#[source] Arc<StoreError>),

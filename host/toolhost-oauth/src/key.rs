@@ -1,18 +1,16 @@
 //! The key that encrypts what is stored.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
 use zeroize::Zeroizing;
+
+use crate::private_file;
 
 /// Bytes of a key.
 const KEY_LEN: usize = 32;
-
-/// Permission bits with which the group or others can read or write.
-const OTHERS: u32 = 0o077;
 
 /// Returns the key that encrypts sessions and grants. Called once, when [`OAuth`](crate::OAuth) opens.
 pub trait OAuthKey: Send + Sync {
@@ -53,11 +51,6 @@ impl OAuthKeyFile {
             Ok(_) | Err(_) => Ok(()),
         }
     }
-
-    fn refused(&self, reason: &str) -> io::Error {
-        let text = format!("{} {reason}", self.path.display());
-        io::Error::new(io::ErrorKind::PermissionDenied, text)
-    }
 }
 
 impl OAuthKey for OAuthKeyFile {
@@ -67,25 +60,9 @@ impl OAuthKey for OAuthKeyFile {
             Err(error) => return Err(error),
             Ok(_) => {}
         }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(&self.path, flags, Mode::empty());
-        let mut file = File::from(opened.map_err(|error| match error {
-            rustix::io::Errno::LOOP => self.refused("is a symbolic link: remove it"),
-            error => error.into(),
-        })?);
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(self.refused("is not a regular file: move it away"));
-        }
-        if found.uid() != rustix::process::geteuid().as_raw() {
-            return Err(self.refused("belongs to another user: name another key file"));
-        }
-        if found.mode() & OTHERS != 0 {
-            let reason = "can be read or written by others: run `chmod 600` on it";
-            return Err(self.refused(reason));
-        }
+        let mut file = private_file::open(&self.path)?;
         let mut key = Zeroizing::new([0; KEY_LEN]);
-        if found.len() != KEY_LEN as u64 {
+        if file.metadata()?.len() != KEY_LEN as u64 {
             let text = format!(
                 "{} is not a key of {KEY_LEN} bytes: name another key file",
                 self.path.display()
@@ -99,7 +76,7 @@ impl OAuthKey for OAuthKeyFile {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::MetadataExt;
 
     use super::*;
 

@@ -20,6 +20,7 @@ mod device;
 mod refresh;
 mod refusal;
 mod revoke;
+mod server_credentials;
 
 mod protocol;
 mod resolved_app;
@@ -29,10 +30,12 @@ mod answer;
 mod app;
 mod cipher;
 mod clock;
+mod earlier_file;
 mod egress;
 mod endpoint;
 mod error;
 mod key;
+mod private_file;
 mod secret;
 mod store;
 mod token;
@@ -44,6 +47,7 @@ pub use error::{CallbackError, OAuthError};
 pub use key::{OAuthKey, OAuthKeyFile};
 pub use oauth::{OAuth, OAuthConfig};
 pub use secret::Secret;
+pub use server_credentials::{ServerCredentials, ServerLease};
 pub use store::OAuthStore;
 pub use token::{
     AccessToken, AuthorizationRequired, DevicePoll, GrantInfo, Granted, Revoked, TokenResult,

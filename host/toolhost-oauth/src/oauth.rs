@@ -19,6 +19,7 @@ use crate::error::{CallbackError, OAuthError};
 use crate::key::OAuthKey;
 use crate::resolved_app::{ResolvedApp, subject_of};
 use crate::revoke::revoke;
+use crate::server_credentials::ServerCredentials;
 use crate::shared::Shared;
 use crate::store::grants::Listed;
 use crate::store::{OAuthStore, Tables};
@@ -230,6 +231,12 @@ impl OAuth {
     ) -> Result<(), OAuthError> {
         let key = ResolvedApp::new(app)?.key(subject)?;
         self.shared.tables.expire(&key, &token.secret).await
+    }
+
+    /// Returns what is kept for an MCP server at a URL.
+    #[must_use]
+    pub fn server(&self, server: &ResourceName, url: &str) -> ServerCredentials {
+        ServerCredentials::new(Arc::clone(&self.shared), server.clone(), url)
     }
 
     /// Returns the grants that are stored from now on by this process, each once: the event `auth.granted`.

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use zeroize::Zeroizing;
 
 /// A secret. It is wiped from memory when it is dropped, and `Debug` does not print it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
@@ -19,6 +21,12 @@ impl Secret {
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self::new(text)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Sessions and grants in the database of a state root.
 
 pub(crate) mod grants;
+pub(crate) mod servers;
 pub(crate) mod sessions;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolhost_store::rusqlite::{self, Transaction};
@@ -16,12 +17,14 @@ use crate::error::OAuthError;
 #[derive(Debug, Clone)]
 pub struct OAuthStore {
     store: Store,
+    /// None in memory.
+    state_root: Option<PathBuf>,
 }
 
 /// The tables, as migration steps.
 const SCHEMA: Schema = Schema {
     owner: "oauth",
-    steps: &[TABLES],
+    steps: &[TABLES, servers::TABLE],
     legacy_versions: &[],
 };
 
@@ -89,8 +92,10 @@ impl OAuthStore {
     /// # Errors
     /// [`OAuthError::Store`] as [`Store::open`].
     pub fn open(state_root: &Path) -> Result<Self, OAuthError> {
-        let store = Store::open(state_root, &SCHEMA)?;
-        Ok(Self { store })
+        Ok(Self {
+            store: Store::open(state_root, &SCHEMA)?,
+            state_root: Some(state_root.to_owned()),
+        })
     }
 
     /// Makes tables that live as long as this value.
@@ -98,8 +103,10 @@ impl OAuthStore {
     /// # Errors
     /// [`OAuthError::Store`] as [`Store::in_memory`].
     pub fn in_memory() -> Result<Self, OAuthError> {
-        let store = Store::in_memory(&SCHEMA)?;
-        Ok(Self { store })
+        Ok(Self {
+            store: Store::in_memory(&SCHEMA)?,
+            state_root: None,
+        })
     }
 }
 
@@ -107,6 +114,7 @@ impl OAuthStore {
 #[derive(Clone)]
 pub(crate) struct Tables {
     store: Store,
+    state_root: Option<PathBuf>,
     cipher: Arc<Cipher>,
 }
 
@@ -114,6 +122,7 @@ impl Tables {
     pub(crate) fn new(store: OAuthStore, cipher: Cipher) -> Self {
         Self {
             store: store.store,
+            state_root: store.state_root,
             cipher: Arc::new(cipher),
         }
     }

@@ -7,6 +7,7 @@ mod refresh;
 mod revoke;
 mod secrets;
 mod server;
+mod servers;
 mod store;
 
 use std::path::Path;

@@ -448,6 +448,12 @@ impl Host {
         &self.0.events
     }
 
+    /// The policy of this host.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.0.policy
+    }
+
     /// The grants of OAuthApps, as [`HostBuilder::oauth`] got them.
     #[must_use]
     pub fn oauth(&self) -> Option<&OAuth> {

@@ -42,5 +42,6 @@ pub use toolhost_oauth::AuthorizationRequired as BegunAuthorization;
 pub use toolhost_oauth::{
     AccessToken, CallbackError, Clock, DevicePoll, GrantInfo, Granted, OAuth, OAuthApp,
     OAuthClientAuth, OAuthConfig, OAuthEgress, OAuthError, OAuthFlow, OAuthKey, OAuthKeyFile,
-    OAuthStore, Revoked, Secret, SubjectMode, SystemClock, TokenResult,
+    OAuthStore, Revoked, Secret, ServerCredentials, ServerLease, SubjectMode, SystemClock,
+    TokenResult,
 };

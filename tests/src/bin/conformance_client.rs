@@ -20,8 +20,7 @@ use toolhost::{
     sandbox::Limits,
 };
 use toolhost_mcp_client::{
-    McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles, McpServers,
-    McpStatus,
+    McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpServers, McpStatus,
 };
 
 type Error = Box<dyn std::error::Error>;
@@ -52,9 +51,7 @@ async fn run(url: &str, context: &Value) -> Result<bool, Error> {
     let policy = Policy::parse(&policy, "policy.yaml")?;
     let host = Host::builder().policy(policy).build()?;
     let bundle = host.load(bundle.join("goondan.yaml")).await?;
-    let authorization = McpAuthorization::new()
-        .authorizer(Browser(host.sandbox().clone()))
-        .store(McpCredentialFiles::new(dir.path().join("credentials")));
+    let authorization = McpAuthorization::new().authorizer(Browser(host.sandbox().clone()));
     let servers = McpServers::start_with(&bundle, authorization).await?;
     for warning in servers.warnings() {
         eprintln!("{warning}");

@@ -13,8 +13,8 @@ Examples:
 
 The policy's `mcpServers.NAME` has the server's URL and `oauth`: see docs/mcp-servers.md. `login` prints a
 URL, which you open in a browser of this machine. It listens on 127.0.0.1 for the answer, and keeps the
-credentials in a file of the state root that only you can read (mode 0600, not encrypted). `serve`, `call`,
-`list` and `rpc` use them and renew them. `logout` removes the file; it revokes nothing at the server.
+credentials in the state root, encrypted with the key file oauth.key there (mode 0600). `serve`, `call`, `list`
+and `rpc` use them and renew them. `logout` removes them; it revokes nothing at the server.
 
 Exit codes: 0 done · 1 not authorized · 2 wrong usage, or the policy or the state root cannot be used";
 

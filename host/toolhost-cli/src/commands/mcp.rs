@@ -5,27 +5,24 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use toolhost::{
-    BoxFuture, ResourceName,
+    BoxFuture, LoadedBundle, Policy, ResourceName,
     http::HttpGrant,
     mcp::{McpOAuth, McpOAuthGrant, McpReach},
 };
 use toolhost_contract::suggest::did_you_mean;
 use toolhost_mcp_client::{
-    HttpServer, McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles,
-    McpCredentialKey, McpCredentialStore, McpLimits,
+    HttpServer, McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpLimits,
 };
 
 use super::callback::Callback;
 use crate::args::{LoginArgs, McpAction, McpArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::grants;
 use crate::host_context;
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
-
-/// Name of the folder of credentials in the state root.
-const FOLDER: &str = "mcp-credentials";
 
 /// Path of the URL to which an authorization server sends the browser.
 const PATH: &str = "/callback";
@@ -66,24 +63,21 @@ pub(crate) async fn mcp(args: &McpArgs, settings: &Settings) -> Result<Exit, Fai
     }
 }
 
-/// Returns where the credentials for MCP servers are kept, if the state root is known. Nobody is asked.
-pub(super) fn authorization(settings: &Settings) -> McpAuthorization {
-    match store(settings) {
-        Some(store) => McpAuthorization::new().store(store),
-        None => McpAuthorization::new(),
+/// Returns where the credentials for MCP servers are kept: in the user's state root, if it can be used.
+/// Nobody is asked.
+pub(super) fn authorization(bundle: &LoadedBundle, settings: &Settings) -> McpAuthorization {
+    let (host, authorization) = (bundle.host(), McpAuthorization::new());
+    if !host.policy().authorizes_at_any_mcp_server() {
+        return authorization;
     }
-}
-
-fn store(settings: &Settings) -> Option<McpCredentialFiles> {
-    let root = settings.dirs.state_root.as_ref()?;
-    Some(McpCredentialFiles::new(root.join(FOLDER)))
-}
-
-fn needed_store(settings: &Settings) -> Result<McpCredentialFiles, Failure> {
-    store(settings).ok_or_else(|| {
-        let error = anyhow!("the directory for the credentials is not known");
-        Failure::from(error).hint("Pass --state-root DIR, or set HOME.")
-    })
+    match grants::open(host.sandbox(), &Policy::default(), settings) {
+        Ok(grants) => authorization.grants(grants),
+        Err(_) => {
+            settings
+                .note("the credentials for MCP servers cannot be used: `toolhost doctor` says why");
+            authorization
+        }
+    }
 }
 
 /// A server of the policy.
@@ -137,15 +131,15 @@ async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
             Failure::from(error).hint("Its `grant` is clientCredentials: the secret is enough.")
         );
     }
-    let store = needed_store(settings)?;
+    let sandbox = host_context::sandbox(settings)?;
+    let grants = grants::open(&sandbox, &Policy::default(), settings)?;
     let mut limits = McpLimits::default();
     limits.authorization = Duration::from_secs(args.timeout.into());
     let callback = Browser {
         callback: Callback::listen(args.port, PATH).await?,
         settings: settings.clone(),
     };
-    let authorization = McpAuthorization::new().authorizer(callback).store(store);
-    let sandbox = host_context::sandbox(settings)?;
+    let authorization = McpAuthorization::new().authorizer(callback).grants(grants);
     let endpoint = HttpServer::new(&sandbox, &server.url, server.grant).map_err(Failure::of)?;
     let endpoint = endpoint.with_oauth(oauth, authorization);
     let done = endpoint.authorize(&server.name, &limits, &args.scope).await;
@@ -161,9 +155,10 @@ async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
 
 async fn logout(name: &str, policy: &Path, settings: &Settings) -> Result<Exit, Failure> {
     let server = Server::find(name, policy).await?;
-    let store = needed_store(settings)?;
-    let key = McpCredentialKey::new(server.name.clone(), server.url);
-    let was_there = store.remove(&key).map_err(|error| {
+    let sandbox = host_context::sandbox(settings)?;
+    let grants = grants::open(&sandbox, &Policy::default(), settings)?;
+    let removed = grants.server(&server.name, &server.url).remove().await;
+    let was_there = removed.map_err(|error| {
         Failure::from(anyhow::Error::new(error).context("the credentials cannot be removed"))
     })?;
     let name = server.name;

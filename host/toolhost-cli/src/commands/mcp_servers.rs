@@ -33,7 +33,7 @@ pub(super) async fn start_quietly(
     bundle: &LoadedBundle,
     settings: &Settings,
 ) -> Result<McpServers, McpError> {
-    McpServers::start_with(bundle, mcp::authorization(settings)).await
+    McpServers::start_with(bundle, mcp::authorization(bundle, settings)).await
 }
 
 /// Starts the servers of the current bundle, and, in a task, follows the bundles that replace it. Ending the

@@ -68,7 +68,7 @@ fn get(url: &str) -> String {
 }
 
 #[test]
-fn a_login_is_kept_in_a_private_file_that_other_commands_use() {
+fn a_login_is_kept_encrypted_and_other_commands_use_it() {
     let terminal = Terminal::new();
     let servers = Servers::start(&terminal);
     servers.write_files(&terminal, ", oauth: {}");
@@ -122,11 +122,18 @@ fn a_login_is_kept_in_a_private_file_that_other_commands_use() {
         "{said}"
     );
 
-    let folder = terminal.path("state/mcp-credentials");
-    let entries = std::fs::read_dir(&folder).expect("it is read");
-    for entry in entries.chain(std::fs::read_dir(&folder).expect("it is read")) {
-        let metadata = entry.expect("it is read").metadata().expect("it is read");
-        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    assert!(!terminal.path("state/mcp-credentials").exists());
+    let key = std::fs::metadata(terminal.path("state/oauth.key")).expect("it is there");
+    assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    for entry in std::fs::read_dir(terminal.path("state")).expect("it is read") {
+        let path = entry.expect("it is read").path();
+        let bytes = if path.is_file() {
+            std::fs::read(&path).expect("it is read")
+        } else {
+            Vec::new()
+        };
+        let has_token = bytes.windows(7).any(|it| it == b"secret-");
+        assert!(!has_token, "{}", path.display());
     }
     let called = run(&["call", "tracker__echo"]).exits(0);
     assert_eq!(called.json()["output"], "hello", "{called:?}");

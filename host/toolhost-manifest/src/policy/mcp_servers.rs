@@ -69,6 +69,10 @@ pub(super) struct McpRule {
 }
 
 impl McpRule {
+    pub(super) fn has_oauth(&self) -> bool {
+        matches!(&self.grant.reach, McpReach::Endpoint { oauth: Some(_), .. })
+    }
+
     /// Lists the secrets, each with its name.
     pub(super) fn secrets(&self) -> Vec<(&str, &str)> {
         let env = self.env.secret.iter();

@@ -4,9 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::{BoxFuture, ResourceName};
-
-use super::store::McpCredentialStore;
+use toolhost::{BoxFuture, ResourceName, oauth::OAuth};
 
 /// Who authorizes the host at servers, and where the credentials are kept. Default: nobody, and in memory.
 ///
@@ -14,18 +12,19 @@ use super::store::McpCredentialStore;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct McpAuthorization {
-    /// Asks a person. Without one, a server that needs a new authorization is not available until other
-    /// means have put credentials into the store.
+    /// Asks a person. Without one, a server that needs a new authorization is not available until another
+    /// process, such as `toolhost mcp login`, has stored credentials.
     pub authorizer: Option<Arc<dyn McpAuthorizer>>,
-    /// Keeps credentials between processes. Without one they end with the server's handle.
-    pub store: Option<Arc<dyn McpCredentialStore>>,
+    /// Keeps credentials between processes, encrypted. Default: the grants of the host that starts the
+    /// servers. Without them, credentials end with the server's handle.
+    pub grants: Option<OAuth>,
 }
 
 impl fmt::Debug for McpAuthorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpAuthorization")
             .field("authorizer", &self.authorizer.is_some())
-            .field("store", &self.store.is_some())
+            .field("grants", &self.grants.is_some())
             .finish()
     }
 }
@@ -44,10 +43,10 @@ impl McpAuthorization {
         self
     }
 
-    /// Keeps credentials in this store.
+    /// Keeps credentials among these grants.
     #[must_use]
-    pub fn store(mut self, store: impl McpCredentialStore) -> Self {
-        self.store = Some(Arc::new(store));
+    pub fn grants(mut self, grants: OAuth) -> Self {
+        self.grants = Some(grants);
         self
     }
 }

@@ -7,11 +7,12 @@ use rmcp::transport::auth::{
 };
 use serde_json::Value;
 use tokio::time::timeout;
+use toolhost::middleware::Redactor;
+use toolhost::oauth::Secret;
 
 use super::authorizer::{McpAuthorizationRequest, McpAuthorizer};
 use super::discovery::{Discovered, discover, failed};
 use super::record::{Client, Record};
-use super::secret::{Secret, without};
 use super::settings::OAuthSettings;
 use crate::challenge::Challenge;
 use crate::unauthorized::{Next, Unauthorized};
@@ -21,6 +22,9 @@ const CLIENT_NAME: &str = "toolhost";
 
 /// Scopes of one authorization. A server that names more is refused.
 const SCOPES_MAX: usize = 100;
+
+/// Shortest secret that is removed from a reason, in bytes.
+const SECRET_MIN: usize = 6;
 
 /// Asks a person, and returns the new credentials. A client that is registered already is used again.
 pub(super) async fn authorize(
@@ -69,7 +73,7 @@ pub(super) async fn authorize(
     );
     let token = exchanged.await.map_err(|error| {
         let secrets = [callback.code.as_str(), callback.csrf_token.as_str()];
-        let own = client.secret.as_ref().map(Secret::as_str);
+        let own = client.secret.as_ref().map(Secret::expose);
         let configured = settings.secret_of(&client.id);
         let secrets = secrets.into_iter().chain(own).chain(configured);
         redacted(&failed(&error), secrets)
@@ -138,7 +142,7 @@ pub(super) async fn refresh(
         client.secret = settings.secret_of(&client.id).map(Secret::new);
     }
     let fail = |error: &AuthError| {
-        let own = client.secret.as_ref().map(Secret::as_str);
+        let own = client.secret.as_ref().map(Secret::expose);
         NotRenewed::Failed(redacted(&failed(error), record_.secrets().chain(own)))
     };
     configure(&mut manager, &client).map_err(|error| fail(&error))?;
@@ -266,7 +270,7 @@ async fn client(
 fn configure(manager: &mut AuthorizationManager, client: &Client) -> Result<(), AuthError> {
     let config = OAuthClientConfig::new(&client.id, &client.redirect_uri);
     manager.configure_client(match &client.secret {
-        Some(secret) => config.with_client_secret(secret.as_str()),
+        Some(secret) => config.with_client_secret(secret.expose()),
         None => config,
     })
 }
@@ -300,5 +304,8 @@ fn refused(reason: impl std::fmt::Display) -> Unauthorized {
 
 /// A reason may hold what an authorization server repeated.
 fn redacted<'a>(error: &Unauthorized, secrets: impl Iterator<Item = &'a str>) -> Unauthorized {
-    error.with_reason(&without(&error.to_string(), secrets))
+    // Short ones would hit ordinary words.
+    let secrets = secrets.filter(|secret| secret.len() >= SECRET_MIN);
+    let redactor = Redactor::new(secrets.map(|secret| ("secret", secret)));
+    error.with_reason(&redactor.text(&error.to_string()))
 }

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
-
-use super::secret::Secret;
+use toolhost::oauth::Secret;
 
 /// A token is renewed when it is valid for less than this.
 const RENEW_BEFORE: Duration = Duration::from_secs(30);
@@ -14,7 +13,7 @@ const RENEW_BEFORE: Duration = Duration::from_secs(30);
 const VERSION: u32 = 1;
 
 /// The client at an authorization server, and its tokens for one MCP server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Record {
     version: u32,
     /// The MCP server that gets the token.
@@ -71,9 +70,27 @@ impl Record {
     }
 
     /// Reads a record for a server, if it is one of this version.
-    pub(super) fn parse(bytes: &[u8], url: &str) -> Option<Self> {
-        let record: Self = serde_json::from_slice(bytes).ok()?;
+    pub(super) fn parse(stored: &Secret, url: &str) -> Option<Self> {
+        let record: Self = serde_json::from_str(stored.expose()).ok()?;
         (record.version == VERSION && record.url == url).then_some(record)
+    }
+
+    /// Returns the record as it is stored.
+    pub(super) fn to_secret(&self) -> Secret {
+        let text = |secret: &Option<Secret>| secret.as_ref().map(|it| it.expose().to_owned());
+        let record = json!({
+            "version": self.version,
+            "url": self.url,
+            "issuer": self.issuer,
+            "client_id": self.client_id,
+            "client_secret": text(&self.client_secret),
+            "redirect_uri": self.redirect_uri,
+            "scopes": self.scopes,
+            "access_token": self.access_token.expose(),
+            "refresh_token": text(&self.refresh_token),
+            "expires_at": self.expires_at,
+        });
+        Secret::new(record.to_string())
     }
 
     pub(super) fn client(&self) -> Client {
@@ -92,9 +109,9 @@ impl Record {
 
     /// The answer of a token endpoint that would make this record.
     pub(super) fn as_answer(&self) -> Value {
-        let refresh = self.refresh_token.as_ref().map(Secret::as_str);
+        let refresh = self.refresh_token.as_ref().map(Secret::expose);
         json!({
-            "access_token": self.access_token.as_str(),
+            "access_token": self.access_token.expose(),
             "token_type": "bearer",
             "refresh_token": refresh,
         })
@@ -103,8 +120,8 @@ impl Record {
     /// The secrets, for redaction.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
         let others = [&self.client_secret, &self.refresh_token];
-        let others = others.into_iter().flatten().map(Secret::as_str);
-        others.chain([self.access_token.as_str()])
+        let others = others.into_iter().flatten().map(Secret::expose);
+        others.chain([self.access_token.expose()])
     }
 }
 

@@ -179,7 +179,7 @@ impl Inner {
     }
 
     fn hold(&self, record: Option<Record>, renewed: Option<Instant>) -> Arc<Held> {
-        let token = record.as_ref().map(|record| record.access_token.as_str());
+        let token = record.as_ref().map(|record| record.access_token.expose());
         let held = Arc::new(Held {
             client: self.settings.client(token),
             record,

@@ -67,7 +67,12 @@ impl Exchange {
             EACH_MEGABYTE.saturating_mul(u32::try_from(megabytes).unwrap_or(u32::MAX)),
         );
         let seconds = time.as_secs();
-        match self.sandbox.threads().within(time, self.follow(sent, time)).await {
+        match self
+            .sandbox
+            .threads()
+            .within(time, self.follow(sent, time))
+            .await
+        {
             Some(response) => response,
             None => Err(NoResponse::Failed(format!(
                 "no whole answer within {seconds} s"

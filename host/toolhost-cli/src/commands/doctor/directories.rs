@@ -24,7 +24,7 @@ const FREE_MIN: u64 = 500_000_000;
 const KEY_BYTES: u64 = 32;
 
 /// Folders of a state root.
-const FOLDERS: [&str; 3] = ["runs", "workspaces", "mcp-credentials"];
+const FOLDERS: [&str; 2] = ["runs", "workspaces"];
 
 /// File systems by the numbers of `statfs`, and whether they are on another machine.
 const FILE_SYSTEMS: [(u64, &str, bool); 15] = [

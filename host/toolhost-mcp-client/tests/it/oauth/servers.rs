@@ -13,10 +13,11 @@ use toolhost::{
     BoxFuture,
     http::{AddressBlock, HttpGrant},
     mcp::McpOAuth,
+    oauth::{OAuth, OAuthConfig, OAuthEgress, OAuthKeyFile, OAuthStore},
 };
 use toolhost_mcp_client::{
-    HttpServer, McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles,
-    McpServer, McpServerConfig, McpStatus, McpTransport,
+    HttpServer, McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpServer,
+    McpServerConfig, McpStatus, McpTransport,
 };
 
 use crate::support::{Place, config, python};
@@ -141,8 +142,29 @@ pub(super) fn count(place: &Place, who: &str, line: &str) -> usize {
         .count()
 }
 
-pub(super) fn files(place: &Place) -> McpCredentialFiles {
-    McpCredentialFiles::new(place.dir.path().join("credentials"))
+/// Opens the grants of a place, as another process would.
+pub(super) fn grants(place: &Place) -> OAuth {
+    let root = place.dir.path().join("state");
+    let store = OAuthStore::open(&root).unwrap();
+    let key = Arc::new(OAuthKeyFile::new(root.join("oauth.key")));
+    let egress = OAuthEgress::new(place.host.sandbox().clone());
+    OAuth::open(OAuthConfig::new(store, key, egress)).unwrap()
+}
+
+/// Changes the database of those grants, as another program may.
+pub(super) fn change_database(place: &Place, sql: &str) {
+    let program = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], timeout=20); db.execute(sys.argv[2]); db.commit()";
+    let file = place.dir.path().join("state/toolhost.db");
+    let ended = Command::new(python())
+        .args(["-c", program, file.to_str().unwrap(), sql])
+        .status();
+    assert!(ended.unwrap().success());
+}
+
+/// Makes the database refuse to replace a record, as a full disk does.
+pub(super) fn fill_disk(place: &Place) {
+    let full = "CREATE TRIGGER full BEFORE UPDATE OF record ON oauth_servers BEGIN SELECT RAISE(ABORT, 'full'); END";
+    change_database(place, full);
 }
 
 /// Why a server is not available.

@@ -1,22 +1,22 @@
 //! Tokens: got, kept, renewed, and sent to one origin.
 
-use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use toolhost::{
     Policy, ResourceName,
     mcp::{McpOAuth, McpOAuthGrant, McpReach},
 };
-use toolhost_mcp_client::{
-    McpAuthorization, McpCredentialFiles, McpCredentialKey, McpCredentialStore, McpLimits,
-    McpServer, McpStatus,
-};
+use toolhost_mcp_client::{McpAuthorization, McpLimits, McpServer, McpStatus};
 use zeroize::Zeroizing;
 
-use super::servers::{Nobody, Person, Servers, SlowPerson, count, files, reason, received};
+use super::servers::{
+    Nobody, Person, REDIRECT, Servers, SlowPerson, change_database, count, fill_disk, grants,
+    reason, received,
+};
 use crate::support::{Place, until};
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn a_person_authorizes_once_and_the_token_goes_to_the_server_alone() {
     let person = Person::default();
     let authorization = McpAuthorization::new()
         .authorizer(person.clone())
-        .store(files(&place));
+        .grants(grants(&place));
     let server = servers.connect(&place, authorization).await;
     assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
     // The token is replaced in what the server returns.
@@ -47,7 +47,7 @@ async fn a_person_authorizes_once_and_the_token_goes_to_the_server_alone() {
 
     // Another process, without a person.
     let server = servers
-        .connect(&place, McpAuthorization::new().store(files(&place)))
+        .connect(&place, McpAuthorization::new().grants(grants(&place)))
         .await;
     assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
     assert_eq!(count(&place, "authority", "GET /authorize"), 1);
@@ -106,10 +106,10 @@ async fn a_missing_scope_without_a_person_is_an_error_of_the_call() {
     let servers = Servers::start(&place, "ok", "127.0.0.1");
     let person = McpAuthorization::new()
         .authorizer(Person::default())
-        .store(files(&place));
+        .grants(grants(&place));
     servers.connect(&place, person).await.close().await;
     let _server = servers
-        .connect(&place, McpAuthorization::new().store(files(&place)))
+        .connect(&place, McpAuthorization::new().grants(grants(&place)))
         .await;
     let result = place.call("srv__write", json!({})).await;
     let error = result.tool_error().unwrap();
@@ -131,13 +131,13 @@ async fn a_token_that_expires_is_renewed_once_by_two_processes() {
     let person = Person::default();
     let authorization = McpAuthorization::new()
         .authorizer(person.clone())
-        .store(files(&place));
+        .grants(grants(&place));
     servers.connect(&place, authorization).await.close().await;
     // The first has renewed it already, for the list of tools.
     let renewed = count(&place, "authority", "POST /token");
     assert_eq!(renewed, 2, "{:?}", received(&place));
     let other = Place::new().await;
-    let store = || McpAuthorization::new().store(files(&place));
+    let store = || McpAuthorization::new().grants(grants(&place));
     let (one, two) = tokio::join!(
         servers.connect(&place, store()),
         servers.connect(&other, store())
@@ -155,7 +155,7 @@ async fn a_login_keeps_a_token_that_two_processes_renew_once() {
     let servers = Servers::start(&place, "expires", "127.0.0.1");
     let person = McpAuthorization::new()
         .authorizer(Person::default())
-        .store(files(&place));
+        .grants(grants(&place));
     let http = servers.http(&place, McpOAuth::default(), person, &["127.0.0.1"]);
     let name = ResourceName::parse("srv").unwrap();
     let scopes = ["write".to_owned()];
@@ -166,7 +166,7 @@ async fn a_login_keeps_a_token_that_two_processes_renew_once() {
 
     // It has expired for both, and the refresh token is valid once.
     let other = Place::new().await;
-    let store = || McpAuthorization::new().store(files(&place));
+    let store = || McpAuthorization::new().grants(grants(&place));
     let (one, two) = tokio::join!(
         servers.connect(&place, store()),
         servers.connect(&other, store())
@@ -224,7 +224,7 @@ async fn a_refresh_token_that_is_refused_needs_a_person() {
     let person = Person::default();
     let authorization = McpAuthorization::new()
         .authorizer(person.clone())
-        .store(files(&place));
+        .grants(grants(&place));
     let _server = servers.connect(&place, authorization).await;
     assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
     // It expires at once, and is used until the server refuses it.
@@ -334,66 +334,36 @@ fn the_policy_of_the_page_turns_oauth_on() {
     assert_eq!(oauth, Some(McpOAuth::default()));
 }
 
-/// Credentials in files that can be written as often as is left.
-#[derive(Clone)]
-struct FullDisk {
-    files: McpCredentialFiles,
-    left: Arc<AtomicUsize>,
-}
-
-impl McpCredentialStore for FullDisk {
-    fn load(&self, key: &McpCredentialKey) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
-        self.files.load(key)
-    }
-
-    fn save(&self, key: &McpCredentialKey, credentials: &[u8]) -> io::Result<()> {
-        let less = |left: usize| left.checked_sub(1);
-        let taken = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        taken.map_err(|_| io::ErrorKind::StorageFull)?;
-        self.files.save(key, credentials)
-    }
-
-    fn remove(&self, key: &McpCredentialKey) -> io::Result<bool> {
-        self.files.remove(key)
-    }
-
-    fn lock(&self, key: &McpCredentialKey) -> io::Result<Box<dyn Send>> {
-        self.files.lock(key)
-    }
-}
-
 #[tokio::test]
 async fn a_rotated_refresh_token_is_kept_while_it_cannot_be_stored_and_stored_later() {
     let place = Place::new().await;
     let servers = Servers::start(&place, "expires", "127.0.0.1");
-    // For the first token, which expires at once: the server rotates the refresh token with the next request.
-    let left = Arc::new(AtomicUsize::new(1));
-    let store = FullDisk {
-        files: files(&place),
-        left: Arc::clone(&left),
-    };
+    // The first token, which expires at once, is stored: the server rotates the refresh token with the next
+    // request.
+    let own = grants(&place);
+    fill_disk(&place);
     let person = Person::default();
     let authorization = McpAuthorization::new()
         .authorizer(person.clone())
-        .store(store);
+        .grants(own.clone());
     let server = servers.connect(&place, authorization).await;
     for _ in 0..3 {
         assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
     }
     assert_eq!(count(&place, "authority", "POST /token"), 2);
     let url = format!("http://127.0.0.1:{}/mcp", servers.server);
-    let key = McpCredentialKey::new(ResourceName::parse("srv").unwrap(), url);
-    let stored = || files(&place).load(&key).unwrap().unwrap();
-    let first = stored();
-    left.store(9, Ordering::Relaxed);
+    let stored = own.server(&ResourceName::parse("srv").unwrap(), &url);
+    let first = stored.load().await.unwrap().unwrap();
+    change_database(&place, "DROP TRIGGER full");
     // It is stored with the next attempt, or with the last one, which closing makes.
     server.close().await;
-    until("the token is stored", async || stored() != first).await;
+    until("the token is stored", async || {
+        stored.load().await.unwrap().as_ref() != Some(&first)
+    })
+    .await;
     // So another process needs neither a person nor a renewal.
     let server = servers
-        .connect(&place, McpAuthorization::new().store(files(&place)))
+        .connect(&place, McpAuthorization::new().grants(grants(&place)))
         .await;
     assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
     assert_eq!(person.asked(), 1);
@@ -405,14 +375,12 @@ async fn a_token_that_cannot_be_stored_is_not_replaced_by_the_one_before_it() {
     let place = Place::new().await;
     // The first token, which is stored, is revoked. The second one expires at once.
     let servers = Servers::start(&place, "fades", "127.0.0.1");
-    let store = FullDisk {
-        files: files(&place),
-        left: Arc::new(AtomicUsize::new(1)),
-    };
+    let own = grants(&place);
+    fill_disk(&place);
     let person = Person::default();
     let authorization = McpAuthorization::new()
         .authorizer(person.clone())
-        .store(store);
+        .grants(own);
     let _server = servers.connect(&place, authorization).await;
     until("the third token is used", async || {
         assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
@@ -429,7 +397,7 @@ async fn a_renewal_goes_on_when_the_call_that_needs_it_is_dropped() {
     let person = Person::default();
     let authorization = McpAuthorization::new()
         .authorizer(person.clone())
-        .store(files(&place));
+        .grants(grants(&place));
     let server = servers.connect(&place, authorization).await;
     until("a renewal has begun", async || {
         // The call is dropped before the server sends the token that it has made, and so is the connection.
@@ -439,9 +407,61 @@ async fn a_renewal_goes_on_when_the_call_that_needs_it_is_dropped() {
     })
     .await;
     server.close().await;
-    let stored = McpAuthorization::new().store(files(&place));
+    let stored = McpAuthorization::new().grants(grants(&place));
     let _server = servers.connect(&place, stored).await;
     assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
     assert_eq!(count(&place, "authority", "POST /token"), 2);
     assert_eq!(person.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_login_of_the_first_release_is_taken_over() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "ok", "127.0.0.1");
+    let person = McpAuthorization::new()
+        .authorizer(Person::default())
+        .grants(grants(&place));
+    servers.connect(&place, person).await.close().await;
+    // As version 0.1 kept it.
+    let name = ResourceName::parse("srv").unwrap();
+    let url = format!("http://127.0.0.1:{}/mcp", servers.server);
+    let own = grants(&place);
+    let stored = own.server(&name, &url);
+    let record: Value =
+        serde_json::from_str(stored.load().await.unwrap().unwrap().expose()).unwrap();
+    let earlier = json!({
+        "version": 1,
+        "url": url,
+        "issuer": servers.issuer(),
+        "client_id": record["client_id"],
+        "client_secret": record["client_secret"],
+        "redirect_uri": REDIRECT,
+        "scopes": record["scopes"],
+        "access_token": record["access_token"],
+        "refresh_token": record["refresh_token"],
+        "expires_at": record["expires_at"],
+    });
+    assert!(stored.remove().await.unwrap());
+    let digest: String = Sha256::digest(url.as_bytes())
+        .iter()
+        .take(8)
+        .map(|it| format!("{it:02x}"))
+        .collect();
+    let folder = place.dir.path().join("state/mcp-credentials");
+    let file = folder.join(format!("srv.{digest}.json"));
+    DirBuilder::new().mode(0o700).create(&folder).unwrap();
+    std::fs::write(&file, earlier.to_string()).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+
+    let server = servers
+        .connect(&place, McpAuthorization::new().grants(own.clone()))
+        .await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    assert_eq!(count(&place, "authority", "POST /token"), 1);
+    assert!(!folder.exists());
+    let taken = stored.load().await.unwrap().unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(taken.expose()).unwrap(),
+        earlier
+    );
 }

@@ -96,7 +96,10 @@ impl OriginClient {
     /// # Errors
     /// [`HttpClientError`]; [`HttpClientError::NotPublic`] before anything is sent.
     pub async fn fetch(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpClientError> {
-        let answer = self.sandbox.threads().within(self.time, self.exchange(request));
+        let answer = self
+            .sandbox
+            .threads()
+            .within(self.time, self.exchange(request));
         let too_late = HttpClientError::Timeout { time: self.time };
         answer.await.unwrap_or(Err(too_late))
     }
