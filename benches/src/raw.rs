@@ -155,13 +155,13 @@ impl Raw {
             Ok(UpdateDeadline::Yield(1))
         });
         let context = ToolContext {
-            agent_name: "coder".to_owned(),
-            instance_key: "instance".to_owned(),
-            turn_id: "turn".to_owned(),
-            tool_call_id: "call-1".to_owned(),
+            agent_name: "coder".into(),
+            instance_key: "instance".into(),
+            turn_id: "turn".into(),
+            tool_call_id: "call-1".into(),
             trace_id: None,
             message: message.to_owned(),
-            workdir: "/".to_owned(),
+            workdir: "/".into(),
         };
         let called = async {
             let tool = self.pre.instantiate_async(&mut store).await.unwrap();

@@ -43,6 +43,7 @@ const ORDER: [(&str, &[&str]); 18] = [
             "toolhost-contract",
             "toolhost-manifest",
             "toolhost-oauth",
+            "toolhost-runtime",
             "toolhost-sandbox",
             "toolhost-schema",
             "toolhost-store",

@@ -1,6 +1,9 @@
 //! The context of a tool call.
 
-use serde::Serialize;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 
 use crate::AssistantMessage;
 
@@ -11,20 +14,32 @@ use crate::AssistantMessage;
 #[serde(rename_all = "camelCase")]
 pub struct ToolContext {
     /// Name of the agent.
-    pub agent_name: String,
+    #[serde(serialize_with = "shared")]
+    pub agent_name: Arc<str>,
     /// Key of the agent instance.
-    pub instance_key: String,
+    #[serde(serialize_with = "shared")]
+    pub instance_key: Arc<str>,
     /// Id of the turn.
-    pub turn_id: String,
+    #[serde(serialize_with = "shared")]
+    pub turn_id: Arc<str>,
     /// Id of the call.
-    pub tool_call_id: String,
+    #[serde(serialize_with = "shared")]
+    pub tool_call_id: Arc<str>,
     /// Id of the trace, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_id")]
+    pub trace_id: Option<Arc<str>>,
     /// The assistant message with the call.
     pub message: AssistantMessage,
     /// The working directory: `/` for a component, a path of this machine for a native handler.
-    pub workdir: String,
+    pub workdir: Cow<'static, str>,
+}
+
+fn shared<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+fn shared_id<S: Serializer>(id: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
+    id.as_deref().serialize(serializer)
 }
 
 #[cfg(test)]

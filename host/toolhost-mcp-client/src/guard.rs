@@ -1,7 +1,7 @@
 //! Counts what a server sends, beneath the protocol: before any task is started for a message.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use toolhost::{ResourceName, text};
 use toolhost_runtime::lines::is_logged;
+use toolhost_runtime::lock;
 
 use crate::answer::{CallSlot, ListSlot};
 use crate::error::bounded;
@@ -225,10 +226,6 @@ impl Watch {
             tracing::info!(target: "toolhost::mcp", server = %self.server, count, level, "{message}");
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A transport whose requests are remembered, and which ends with the connection.

@@ -56,7 +56,7 @@ impl Agent {
             agent: self.clone(),
             emitter: events.emitter(self.name(), &key, directory.as_deref()),
             directory: directory.map(Into::into),
-            key,
+            key: key.into(),
             workdir,
         }))
     }

@@ -14,7 +14,6 @@ use tracing::Instrument;
 
 use crate::call::cancellation::{cancelled_result, run_until};
 use crate::call::executor;
-use crate::call::outcome::CallLabel;
 use crate::call::scope::{CallScope, Notices, TurnScope};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
@@ -215,9 +214,9 @@ impl Step {
     ///
     /// Spec: tool-spec-v2 §8, §9, §10.
     pub async fn execute(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
-        let label = CallLabel::of(&call);
-        let activity = self.span.call(&label);
-        let executed = pin!(executor::execute(&self.scope, call, &label, message));
+        let identity = self.scope.identity(&call);
+        let activity = self.span.call(&identity);
+        let executed = pin!(executor::execute(&self.scope, call, &identity, message));
         let result = executed.instrument(activity.span()).await;
         activity.end(&result);
         result
@@ -243,11 +242,11 @@ impl Step {
         message: &AssistantMessage,
         stop: impl Future<Output = ()>,
     ) -> ToolResult {
-        let label = CallLabel::of(&call);
-        let activity = self.span.call(&label);
-        let executed = executor::execute(&self.scope, call, &label, message);
+        let identity = self.scope.identity(&call);
+        let activity = self.span.call(&identity);
+        let executed = executor::execute(&self.scope, call, &identity, message);
         let executed = Box::pin(executed.instrument(activity.span()));
-        let stopped = || cancelled_result(&label, STOPPED, self.scope.turn.locale());
+        let stopped = || cancelled_result(&identity, STOPPED);
         let result = run_until(stop, executed).await.unwrap_or_else(stopped);
         activity.end(&result);
         result
@@ -295,8 +294,8 @@ impl Step {
     ///
     /// Spec: tool-spec-v2 §9.2, §10.2.
     pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
-        let label = CallLabel::of(&call);
-        let activity = self.span.call(&label);
+        let identity = self.scope.identity(&call);
+        let activity = self.span.call(&identity);
         let result = submit(&self.scope, call, message, activity.span()).await;
         activity.end(&result);
         result

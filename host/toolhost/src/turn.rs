@@ -263,7 +263,7 @@ impl Instance {
             Some(own) => own.to_owned(),
             None => span.trace().trace_id().to_string(),
         };
-        let scope = TurnScope::new(instance, start.id, trace_id, start.options);
+        let scope = TurnScope::new(instance, &start.id, &trace_id, start.options);
         let scope = Arc::new(scope);
         let context = TurnContext::new(start.input, scope.extensions.clone(), &scope.origin);
         match scope.open_layers(&layers, context, span.span()).await {

@@ -97,11 +97,12 @@ async fn what_is_logged_during_a_poll_or_in_the_background_reaches_the_subscribe
 struct Opened(Arc<Mutex<Vec<(String, PathBuf)>>>);
 
 impl WorkdirProvider for Opened {
-    fn open(&self, call: &WorkdirRequest<'_>) -> OpenWorkdir {
-        let path = PathBuf::from(call.instance.path());
-        self.0.lock().unwrap().push((call.step_id.to_owned(), path));
+    fn open(&self, request: &WorkdirRequest<'_>) -> OpenWorkdir {
+        let path = PathBuf::from(request.instance.path());
+        let step = request.call.step_id.to_string();
+        self.0.lock().unwrap().push((step, path));
         OpenWorkdir::Ready(CallWorkdir {
-            workdir: call.instance.clone(),
+            workdir: request.instance.clone(),
             transaction: None,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhost::http::{HttpClient, HttpClientBody};
+use toolhost_runtime::lock;
 
 use super::flow::{self, NotRenewed};
 use super::record::Record;
@@ -433,8 +434,4 @@ fn check_step_up(challenge: &Challenge, earlier: Option<&Record>) -> Result<(), 
         return Err(Unauthorized::new(Next::Login, reason));
     }
     Ok(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,6 +8,7 @@ use wasmtime::{Engine, StoreContextMut};
 
 use crate::call::store_data::CallState;
 use crate::call::store_state::StoreState;
+use crate::call::trap::HOSTCALL_FUEL;
 use crate::engine::memory::IdleMemory;
 use crate::recording::forward::ForwarderCode;
 use crate::recording::guest::{Answers, GuestState};
@@ -80,9 +81,6 @@ fn link(
     }
     linker.instantiate_pre(component)
 }
-
-/// How the engine's error begins if a guest passed too much at once.
-const HOSTCALL_FUEL: &str = "too much data is being copied between the host and the guest";
 
 async fn call(
     mut store: StoreContextMut<'_, GuestState>,

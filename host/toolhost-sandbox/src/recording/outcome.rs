@@ -153,17 +153,17 @@ pub(super) fn context(recorded: &Value) -> Result<ToolContext, ReplayError> {
     };
     let message = recorded.get("message").cloned().unwrap_or(Value::Null);
     Ok(ToolContext {
-        agent_name: text("agentName")?,
-        instance_key: text("instanceKey")?,
-        turn_id: text("turnId")?,
-        tool_call_id: text("toolCallId")?,
+        agent_name: text("agentName")?.into(),
+        instance_key: text("instanceKey")?.into(),
+        turn_id: text("turnId")?.into(),
+        tool_call_id: text("toolCallId")?.into(),
         trace_id: recorded
             .get("traceId")
             .and_then(Value::as_str)
-            .map(str::to_owned),
+            .map(Into::into),
         message: AssistantMessage::parse(message)
             .map_err(|error| invalid(&place("message"), &error))?,
-        workdir: text("workdir")?,
+        workdir: text("workdir")?.into(),
     })
 }
 

@@ -5,6 +5,7 @@ use toolhost_contract::{AssistantMessage, ToolError, ToolErrorCode};
 use super::component::{self, EndedRun};
 use super::run::{Answer, RunEnd};
 use super::scope::CallScope;
+use crate::middleware::CallIdentity;
 use crate::registry::RegisteredTool;
 
 /// Ends the run of a handler. If it answered `pending`, stores its handle first, and returns the host's handle
@@ -14,7 +15,7 @@ use crate::registry::RegisteredTool;
 /// Spec: tool-spec-v2 §10.2.
 pub(super) async fn finish(
     scope: &CallScope,
-    call_id: &str,
+    identity: &CallIdentity,
     tool: &RegisteredTool,
     message: &AssistantMessage,
     mut ended: EndedRun<'_>,
@@ -33,7 +34,7 @@ pub(super) async fn finish(
         return ended.finish().await;
     }
     let (pending, owner) = (turn.pending(), turn.instance.owner());
-    let call = turn.pending_call((call_id, name.as_str()), message);
+    let call = turn.pending_call(identity, message);
     let background = scope.background.as_ref();
     let accepted = pending.accept_guest(
         owner.clone(),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use futures_util::future::{BoxFuture, poll_immediate};
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{ToolError, ToolErrorCode, ToolResult};
 
-use super::outcome::CallLabel;
+use crate::middleware::CallIdentity;
 
 /// Why a call of a cancelled turn ends.
 pub(crate) const TURN_CANCELLED: &str = "its turn was cancelled";
@@ -59,9 +59,11 @@ pub(crate) async fn run_until(
 }
 
 /// Returns the result of a call that was stopped, for this reason.
-pub(crate) fn cancelled_result(label: &CallLabel, reason: &str, locale: Locale) -> ToolResult {
-    let name = &label.tool_name;
-    let message = format!("The call of '{name}' ended: {reason}.");
-    let error = ToolError::host(ToolErrorCode::Cancelled, message, locale);
-    ToolResult::error(&label.id, name, error)
+pub(crate) fn cancelled_result(call: &CallIdentity, reason: &str) -> ToolResult {
+    let message = format!("The call of '{}' ended: {reason}.", call.tool_name);
+    call.error(ToolError::host(
+        ToolErrorCode::Cancelled,
+        message,
+        call.origin.locale,
+    ))
 }

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use toolhost_contract::{FileChanges, HeldSecret, Recording, ToolError};
+use toolhost_contract::{AssistantMessage, FileChanges, HeldSecret, Recording, ToolError};
 use toolhost_sandbox::{Invocation, Operation};
 
 use super::access_tokens::SentToken;
@@ -15,6 +15,7 @@ use super::transaction::{CallTransaction, TransactionCall};
 use super::workdir::{CallWorkdir, WorkdirTransaction};
 use super::{access_tokens, output_schema, telemetry, workdir};
 use crate::agents_port;
+use crate::middleware::CallIdentity;
 use crate::pending::record::PendingCall;
 use crate::registry::{RegisteredTool, Runs};
 
@@ -68,12 +69,12 @@ impl<'a> ComponentRun<'a> {
         let agents = permit.agents;
         let invocation = Invocation {
             operation: Arc::clone(&operation),
-            context: turn.tool_context(self.call_id, self.message),
+            context: self.call.tool_context(self.message),
             workdir: Some(directory.workdir),
             protected: std::mem::take(&mut self.protected),
             grants: permit.grants.clone(),
             agents: agents.then(|| agents_port::port(turn.agents.as_ref(), redactor)),
-            log: turn.log_sink(self.call_id, tool),
+            log: turn.log_sink(&self.call.call_id, tool),
             limits: permit.limits.clone(),
             record: recorder.map(|recorder| recorder.options(redactor)),
         };
@@ -110,14 +111,13 @@ impl<'a> ComponentRun<'a> {
             let grants = &mut Arc::make_mut(&mut self.permit).grants;
             tokens = Box::pin(access_tokens::add_to(grants, &uses, name, turn)).await?;
         }
-        let directory = turn.open_workdir(self.step_id, self.call_id, tool);
+        let directory = turn.open_workdir(self.call);
         let mut directory = directory.await?;
         let call = TransactionCall {
             tool: &tool.item.name,
-            call_id: self.call_id,
+            call: self.call,
             access: self.permit.grants.workdir,
             deadline: self.permit.limits.deadline,
-            locale: turn.locale(),
         };
         let (changes, staging) = (self.permit.changes, turn.agent().host.staging.as_ref());
         let own = CallTransaction::begin(
@@ -197,16 +197,16 @@ fn is_kept(turn: &TurnScope, tool: &RegisteredTool, answer: &Answer) -> bool {
 /// Runs the component of a stored call again; none if the tool was removed or does not export polling.
 pub(crate) fn stored_run<'a>(
     turn: &'a TurnScope,
-    call: &'a PendingCall,
+    call: &'a CallIdentity,
+    message: &'a AssistantMessage,
     tool: Option<&'a RegisteredTool>,
 ) -> Option<ComponentRun<'a>> {
     let tool = tool?;
     match &tool.runs {
         Runs::Component(component) if tool.polls() => Some(ComponentRun {
             turn,
-            step_id: "",
-            call_id: &call.call_id,
-            message: &call.message,
+            call,
+            message,
             tool,
             component,
             permit: turn.agent().permit(tool.item.name.resource()),
@@ -227,7 +227,8 @@ pub(crate) async fn cancel(turn: &TurnScope, call: &PendingCall, guest_handle: S
         return;
     };
     let tool = running.registry.get(&*call.tool_name);
-    if let Some(run) = stored_run(turn, call, tool) {
+    let identity = turn.stored_identity(call);
+    if let Some(run) = stored_run(turn, &identity, &call.message, tool) {
         let operation = Operation::Cancel {
             handle: guest_handle,
         };

@@ -14,13 +14,13 @@ use toolhost_contract::{
 use toolhost_sandbox::Operation;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
-use super::outcome::{CallLabel, exit};
+use super::exit::exit;
 use super::run::{ComponentRun, RunEnd};
 use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
 use super::{acceptance, native};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
-use crate::middleware::{CallKind, Progress, StepOfCall, ToolCallContext};
+use crate::middleware::{CallIdentity, CallKind, Progress, ToolCallContext};
 use crate::registry::{Runs, ToolRegistry};
 
 /// Executes a call. Never panics; dropping the future stops the guest, and so does cancelling the token of
@@ -28,28 +28,28 @@ use crate::registry::{Runs, ToolRegistry};
 pub(crate) async fn execute(
     scope: &CallScope,
     call: ToolCall,
-    label: &CallLabel,
+    identity: &CallIdentity,
     message: &AssistantMessage,
 ) -> ToolResult {
     let turn = &scope.turn;
     let running = match turn.begin_call() {
         Ok(running) => running,
-        Err(error) => return ToolResult::error(&label.id, &label.tool_name, error),
+        Err(error) => return identity.error(error),
     };
     let tool = scope.registered(&running.registry, &call.name);
     let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let registry = &running.registry;
     let result = match scope.cancellation() {
         Some(token) => {
-            let running = boxed(scope, registry, call, label, message);
+            let running = boxed(scope, registry, call, identity, message);
             let result = run_until(token.cancelled(), running).await;
-            result.unwrap_or_else(|| cancelled_result(label, TURN_CANCELLED, turn.locale()))
+            result.unwrap_or_else(|| cancelled_result(identity, TURN_CANCELLED))
         }
         // Pinned where it is: these futures are large, and each move copies them.
         None if scope.layers().is_empty() => {
-            pin!(run_admitted(scope, registry, call, label, message, None)).await
+            pin!(run_admitted(scope, registry, call, identity, message, None)).await
         }
-        None => run_layers(scope, registry, call, label, message).await,
+        None => run_layers(scope, registry, call, identity, message).await,
     };
     let redactor = &turn.agent().host.redactor;
     let result = exit(redactor, result, limit);
@@ -63,13 +63,13 @@ fn boxed<'a>(
     scope: &'a CallScope,
     registry: &'a Arc<ToolRegistry>,
     call: ToolCall,
-    label: &'a CallLabel,
+    identity: &'a CallIdentity,
     message: &'a AssistantMessage,
 ) -> BoxFuture<'a, ToolResult> {
     if scope.layers().is_empty() {
-        return Box::pin(run_admitted(scope, registry, call, label, message, None));
+        return Box::pin(run_admitted(scope, registry, call, identity, message, None));
     }
-    Box::pin(run_layers(scope, registry, call, label, message))
+    Box::pin(run_layers(scope, registry, call, identity, message))
 }
 
 /// Runs the `toolCall` middleware around the call.
@@ -77,7 +77,7 @@ async fn run_layers(
     scope: &CallScope,
     registry: &Arc<ToolRegistry>,
     call: ToolCall,
-    label: &CallLabel,
+    identity: &CallIdentity,
     message: &AssistantMessage,
 ) -> ToolResult {
     let turn = &scope.turn;
@@ -86,24 +86,19 @@ async fn run_layers(
         None => CallKind::CallOutsideCatalog,
     };
     let progress = Arc::default();
-    let step = StepOfCall {
-        id: Arc::clone(&scope.step_id),
-        catalog: scope.catalog.clone(),
-        extensions: scope.extensions().clone(),
-    };
-    let context = ToolCallContext::new(call, kind, step, &progress, &turn.origin);
+    let step = (scope.catalog.clone(), scope.extensions());
+    let context = ToolCallContext::new(identity, call, kind, step, &progress);
     let (mut inner, message, beneath) = (scope.clone(), message.clone(), Arc::clone(&progress));
-    let registry = Arc::clone(registry);
+    let (registry, of_call) = (Arc::clone(registry), identity.clone());
     let core = move |context: ToolCallContext| -> BoxFuture<'static, ToolResult> {
         Box::pin(async move {
             inner.extensions = Some(context.extensions.clone());
             let call = context.into_call();
-            let label = CallLabel::of(&call);
             let running = pin!(run_admitted(
                 &inner,
                 &registry,
                 call,
-                &label,
+                &of_call,
                 &message,
                 Some(&beneath)
             ));
@@ -114,7 +109,7 @@ async fn run_layers(
     };
     let result = scope.layers().run(context, core).await;
     let result = progress.sanitize_codes(result, turn.locale());
-    result.with_call(&label.id, &label.tool_name)
+    result.with_call(&identity.call_id, &identity.tool_name)
 }
 
 /// Runs what the middleware is around. A panic in it, such as in a `tracing` layer, is `E_HOST`.
@@ -122,18 +117,17 @@ async fn run_admitted(
     scope: &CallScope,
     registry: &ToolRegistry,
     call: ToolCall,
-    label: &CallLabel,
+    identity: &CallIdentity,
     message: &AssistantMessage,
     progress: Option<&Progress>,
 ) -> ToolResult {
-    let (id, name) = (label.id.as_str(), label.tool_name.as_str());
-    let attempt = pin!(attempt(scope, registry, call, message, progress));
+    let attempt = pin!(attempt(scope, registry, call, identity, message, progress));
     match catch_unwind(attempt).await {
-        Ok(end) => end.into_result(id, name),
+        Ok(end) => end.into_result(identity),
         Err(Panicked) => {
-            let message = format!("Tool '{name}' failed: the host panicked.");
+            let message = format!("Tool '{}' failed: the host panicked.", identity.tool_name);
             let error = ToolError::host(ToolErrorCode::Host, message, scope.turn.locale());
-            ToolResult::error(id, name, error)
+            identity.error(error)
         }
     }
 }
@@ -143,6 +137,7 @@ async fn attempt(
     scope: &CallScope,
     registry: &ToolRegistry,
     call: ToolCall,
+    identity: &CallIdentity,
     message: &AssistantMessage,
     progress: Option<&Progress>,
 ) -> RunEnd {
@@ -153,26 +148,30 @@ async fn attempt(
     match valid {
         Ok(valid) => {
             progress.inspect(|progress| progress.set_running());
-            pin!(run(scope, valid, message)).await
+            pin!(run(scope, identity, valid, message)).await
         }
         Err(refusal) => RunEnd::refused(refusal),
     }
 }
 
 /// Runs a valid call: in the sandbox, or in this process if an extension handles it.
-async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage) -> RunEnd {
+async fn run(
+    scope: &CallScope,
+    identity: &CallIdentity,
+    valid: ValidCall<'_>,
+    message: &AssistantMessage,
+) -> RunEnd {
     let (turn, tool) = (&scope.turn, valid.tool);
     let component = match &tool.runs {
         Runs::Native { owner, handler } => {
-            let context = turn.tool_context(&valid.call_id, message);
-            return native::run(scope, valid, context, owner, &**handler).await;
+            let handler = (owner, &**handler);
+            return native::run(scope, identity, valid, message, handler).await;
         }
         Runs::Component(component) => component,
     };
     let run = ComponentRun {
         turn,
-        step_id: &scope.step_id,
-        call_id: &valid.call_id,
+        call: identity,
         message,
         tool,
         component,
@@ -186,16 +185,7 @@ async fn run(scope: &CallScope, valid: ValidCall<'_>, message: &AssistantMessage
     // Dropped before the next future begins, so that they share their memory.
     let answered = pin!(run.answer(operation)).await;
     match answered {
-        Ok(ended) => {
-            pin!(acceptance::finish(
-                scope,
-                &valid.call_id,
-                tool,
-                message,
-                ended
-            ))
-            .await
-        }
+        Ok(ended) => pin!(acceptance::finish(scope, identity, tool, message, ended)).await,
         Err(refused) => refused,
     }
 }

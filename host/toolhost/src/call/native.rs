@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
-use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage};
+use toolhost_contract::{AssistantMessage, ToolContext, ToolError, ToolErrorCode, Usage};
 use toolhost_sandbox::{Limits, LiveLog, SandboxError};
 
 use super::cancellation::with_own_commits;
@@ -15,21 +15,19 @@ use super::scope::CallScope;
 use super::validate::ValidCall;
 use super::{output_schema, workdir};
 use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
-use crate::middleware::Extensions;
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
+use crate::middleware::{CallIdentity, Extensions};
 use toolhost_schema::json;
 
 pub(super) async fn run(
     scope: &CallScope,
+    identity: &CallIdentity,
     valid: ValidCall<'_>,
-    context: ToolContext,
-    owner: &Arc<str>,
-    handler: &dyn ToolHandler,
+    message: &AssistantMessage,
+    (owner, handler): (&Arc<str>, &dyn ToolHandler),
 ) -> RunEnd {
     let mut usage = Usage::default();
-    let opened = scope
-        .turn
-        .open_workdir(&scope.step_id, &context.tool_call_id, valid.tool);
+    let opened = scope.turn.open_workdir(identity);
     let directory = match opened.await {
         Ok(directory) => directory,
         Err(error) => return RunEnd::refused(error),
@@ -37,12 +35,12 @@ pub(super) async fn run(
     // Dropped with this future: a logger that the handler keeps no longer reaches the turn's listener.
     let live_log = scope
         .turn
-        .log_sink(&valid.call_id, valid.tool)
+        .log_sink(&identity.call_id, valid.tool)
         .map(|sink| Arc::new(LiveLog::new(sink, &valid.permit.limits)));
     let context = HandlerContext {
         context: ToolContext {
-            workdir: directory.workdir.path(),
-            ..context
+            workdir: directory.workdir.path().into(),
+            ..identity.tool_context(message)
         },
         workdir: directory.workdir,
         logger: Logger::of_call(owner, live_log.as_ref()),

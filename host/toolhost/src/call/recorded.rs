@@ -9,7 +9,7 @@ use toolhost_contract::{
 };
 use toolhost_sandbox::Operation;
 
-use super::outcome::exit;
+use super::exit::exit;
 use super::run::{ComponentRun, RunEnd, result_of};
 use super::scope::TurnScope;
 use crate::agent::Permit;
@@ -31,7 +31,7 @@ pub(super) async fn record(
         return None;
     }
     let redactor = &turn.agent().host.redactor;
-    let result = result_of(end.answer.clone(), run.call_id, run.tool.item.name.as_str());
+    let result = result_of(end.answer.clone(), run.call);
     let result = exit(redactor, result, run.tool.error_message_limit);
     let recorded = |recording, detail| CallRecording {
         tool: run.tool.item.name.clone(),
@@ -49,7 +49,7 @@ pub(super) async fn record(
     }
     let mut recording = run.component.recording_without_calls(
         operation,
-        &turn.tool_context(run.call_id, run.message),
+        &run.call.tool_context(run.message),
         &run.permit.limits,
         &run.permit.grants,
         redactor,

@@ -9,14 +9,13 @@ use toolhost_sandbox::{PreparedTool, WriteProtected};
 
 use super::scope::TurnScope;
 use crate::agent::Permit;
+use crate::middleware::CallIdentity;
 use crate::registry::RegisteredTool;
 
 /// One run of a component.
 pub(crate) struct ComponentRun<'a> {
     pub(crate) turn: &'a TurnScope,
-    /// Empty for a poll or a cancellation.
-    pub(crate) step_id: &'a str,
-    pub(crate) call_id: &'a str,
+    pub(crate) call: &'a CallIdentity,
     pub(crate) message: &'a AssistantMessage,
     pub(crate) tool: &'a RegisteredTool,
     pub(crate) component: &'a PreparedTool,
@@ -56,18 +55,18 @@ impl RunEnd {
         }
     }
 
-    /// Returns the result of the call `id` of the tool `name`.
-    pub(crate) fn into_result(self, id: &str, name: &str) -> ToolResult {
-        let result = result_of(self.answer, id, name).with_usage(self.usage);
+    /// Returns the result of the call.
+    pub(crate) fn into_result(self, call: &CallIdentity) -> ToolResult {
+        let result = result_of(self.answer, call).with_usage(self.usage);
         result.with_recording(self.recording)
     }
 }
 
-/// Returns the result of the call `id` of the tool `name`, without its usage.
-pub(crate) fn result_of(answer: Result<Answer, ToolError>, id: &str, name: &str) -> ToolResult {
+/// Returns the result of a call, without its usage.
+pub(crate) fn result_of(answer: Result<Answer, ToolError>, call: &CallIdentity) -> ToolResult {
     match answer {
-        Ok(Answer::Output(output)) => ToolResult::ok(id, name, output),
-        Ok(Answer::Pending(handle)) => ToolResult::pending(id, name, handle),
-        Err(error) => ToolResult::error(id, name, error),
+        Ok(Answer::Output(output)) => ToolResult::ok(&call.call_id, &call.tool_name, output),
+        Ok(Answer::Pending(handle)) => ToolResult::pending(&call.call_id, &call.tool_name, handle),
+        Err(error) => call.error(error),
     }
 }

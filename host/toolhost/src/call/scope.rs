@@ -2,22 +2,23 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{
     AssistantMessage, AuthorizationRequired, ErrorCode, ErrorMessageLimit, HandlerError,
-    HeldSecret, Locale, ResourceName, ToolContext, ToolError, ToolErrorCode, ToolResult,
-    ToolStatus, limit_error, normalise_error,
+    HeldSecret, Locale, ResourceName, ToolCall, ToolError, ToolErrorCode, ToolResult, ToolStatus,
+    limit_error, normalise_error,
 };
 use toolhost_manifest::policy::{CredentialResponse, Credentials};
+use toolhost_runtime::lock;
 use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
 use tracing::{Instrument, Span};
 
+use super::exit::exit;
 use super::live_log::LogListener;
-use super::outcome;
 use super::workdir::{CallWorkdir, WorkdirRequest};
 use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
@@ -26,7 +27,7 @@ use crate::live_bundle::LiveBundle;
 use crate::loaded_bundle::LoadedBundle;
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::{
-    CallOrigin, Extensions, MiddlewareContext, SuspendedPipeline, ToolCallContext,
+    CallIdentity, CallOrigin, Extensions, MiddlewareContext, SuspendedPipeline, ToolCallContext,
     sanitize_error_code,
 };
 use crate::pending::PendingCalls;
@@ -40,7 +41,7 @@ use crate::registry::{RegisteredTool, ToolRegistry};
 #[derive(Debug)]
 pub(crate) struct InstanceScope {
     pub(crate) agent: Agent,
-    pub(crate) key: String,
+    pub(crate) key: Arc<str>,
     pub(crate) workdir: Workdir,
     pub(crate) emitter: Emitter,
     /// The instance's directory beneath the state root.
@@ -56,7 +57,7 @@ impl InstanceScope {
         Owner {
             bundle: self.agent.0.bundle.text().into_owned(),
             agent: self.agent.0.name.clone(),
-            instance_key: self.key.clone(),
+            instance_key: self.key.to_string(),
         }
     }
 
@@ -91,7 +92,7 @@ impl InstanceScope {
             .as_ref()
             .and_then(|registry| registry.get(result.tool_name()));
         let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
-        outcome::exit(&agent.host.redactor, result, limit)
+        exit(&agent.host.redactor, result, limit)
     }
 }
 
@@ -134,8 +135,8 @@ pub(crate) struct TurnScope {
 impl TurnScope {
     pub(crate) fn new(
         instance: &Arc<InstanceScope>,
-        turn_id: String,
-        trace_id: String,
+        turn_id: &str,
+        trace_id: &str,
         options: TurnOptions,
     ) -> Self {
         let TurnOptions {
@@ -152,10 +153,10 @@ impl TurnScope {
             extensions.map_or_else(Extensions::default, |given| Extensions::within(&given));
         Self {
             origin: Arc::new(CallOrigin {
-                agent_name: instance.agent.0.name.clone(),
-                instance_key: instance.key.clone(),
-                turn_id,
-                trace_id,
+                agent_name: instance.agent.0.name.as_str().into(),
+                instance_key: Arc::clone(&instance.key),
+                turn_id: turn_id.into(),
+                trace_id: trace_id.into(),
                 locale: instance.agent.0.host.policy.locale(),
             }),
             instance: Arc::clone(instance),
@@ -211,11 +212,10 @@ impl TurnScope {
 
     /// Returns the scope of a call that was stored earlier, perhaps by another process.
     pub(crate) fn resumed(instance: &Arc<InstanceScope>, call: &PendingCall) -> Arc<Self> {
-        let trace_id = call.trace_id.clone().unwrap_or_default();
         Arc::new(Self::new(
             instance,
-            call.turn_id.clone(),
-            trace_id,
+            &call.turn_id,
+            call.trace_id.as_deref().unwrap_or_default(),
             TurnOptions {
                 subject: call.subject.as_deref().map(Arc::from),
                 ..TurnOptions::default()
@@ -244,21 +244,6 @@ impl TurnScope {
         self.origin.locale
     }
 
-    /// Returns the context that a component gets. It contains no path of the host.
-    ///
-    /// Spec: tool-spec-v2 §2.5, §7.3.
-    pub(crate) fn tool_context(&self, call_id: &str, message: &AssistantMessage) -> ToolContext {
-        ToolContext {
-            agent_name: self.origin.agent_name.clone(),
-            instance_key: self.origin.instance_key.clone(),
-            turn_id: self.origin.turn_id.clone(),
-            tool_call_id: call_id.to_owned(),
-            trace_id: Some(self.origin.trace_id.clone()),
-            message: message.clone(),
-            workdir: "/".to_owned(),
-        }
-    }
-
     /// Returns the sink of what a call logs while it runs; none if nobody listens.
     pub(crate) fn log_sink(&self, call_id: &str, tool: &RegisteredTool) -> Option<LogSink> {
         let redactor = &self.agent().host.redactor;
@@ -272,17 +257,27 @@ impl TurnScope {
         self.recorder.as_ref().or(of_host)
     }
 
+    /// Returns the identity of a call that was stored earlier.
+    pub(crate) fn stored_identity(&self, call: &PendingCall) -> CallIdentity {
+        CallIdentity {
+            origin: Arc::clone(&self.origin),
+            step_id: Arc::default(),
+            call_id: call.call_id.as_str().into(),
+            tool_name: call.tool_name.as_str().into(),
+        }
+    }
+
     /// Returns the record of a call that is to be stored.
     pub(crate) fn pending_call(
         &self,
-        (call_id, tool_name): (&str, &str),
+        call: &CallIdentity,
         message: &AssistantMessage,
     ) -> PendingCall {
         PendingCall {
-            call_id: call_id.to_owned(),
-            tool_name: tool_name.to_owned(),
-            turn_id: self.origin.turn_id.clone(),
-            trace_id: Some(self.origin.trace_id.clone()),
+            call_id: call.call_id.to_string(),
+            tool_name: call.tool_name.to_string(),
+            turn_id: self.origin.turn_id.to_string(),
+            trace_id: Some(self.origin.trace_id.to_string()),
             message: message.clone(),
             workdir: pending::CallWorkdir::of(&self.instance.workdir),
             subject: self.subject.as_deref().map(str::to_owned),
@@ -318,17 +313,9 @@ impl TurnScope {
     }
 
     /// Opens the directory of one run of a tool.
-    pub(crate) async fn open_workdir(
-        &self,
-        step_id: &str,
-        tool_call_id: &str,
-        tool: &RegisteredTool,
-    ) -> Result<CallWorkdir, ToolError> {
+    pub(crate) async fn open_workdir(&self, call: &CallIdentity) -> Result<CallWorkdir, ToolError> {
         let opening = self.agent().host.workdirs.open(&WorkdirRequest {
-            origin: &self.origin,
-            step_id,
-            tool_call_id,
-            tool_name: tool.item.name.as_str(),
+            call,
             instance: &self.instance.workdir,
         });
         CallWorkdir::opened(opening, self.locale()).await
@@ -416,7 +403,7 @@ pub(crate) struct Notices(Arc<Mutex<Vec<AuthorizationRequired>>>);
 impl Notices {
     /// Adds the authorization that a call needs, unless it is there.
     fn add(&self, needed: &AuthorizationRequired) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         let id = &needed.auth_session_id;
         if all.iter().all(|known| known.auth_session_id != *id) {
             all.push(needed.clone());
@@ -424,7 +411,7 @@ impl Notices {
     }
 
     pub(crate) fn list(&self) -> Vec<AuthorizationRequired> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.0);
         all.clone()
     }
 }
@@ -483,6 +470,10 @@ impl CallScope {
 
     pub(crate) fn layers(&self) -> &Pipeline<ToolCallContext> {
         &self.overlay.added.tool_call
+    }
+
+    pub(crate) fn identity(&self, call: &ToolCall) -> CallIdentity {
+        CallIdentity::new(&self.turn.origin, &self.step_id, call)
     }
 
     pub(crate) fn permit(&self, tool: &RegisteredTool) -> Arc<Permit> {

@@ -11,6 +11,7 @@ use toolhost_sandbox::{
 
 use super::cancellation::note_commit;
 use super::hints;
+use crate::middleware::CallIdentity;
 
 /// Least time that a commit has until its first rename, whatever the deadline of its call is.
 const TIME_MIN: Duration = Duration::from_secs(10);
@@ -26,12 +27,11 @@ pub(super) struct CallTransaction<'a> {
 /// What a transaction needs of its call.
 pub(super) struct TransactionCall<'a> {
     pub(super) tool: &'a ToolName,
-    pub(super) call_id: &'a str,
+    pub(super) call: &'a CallIdentity,
     /// What the call may do in its workdir.
     pub(super) access: WorkdirAccess,
     /// How long the call may take. Its commit has the same time again.
     pub(super) deadline: Duration,
-    pub(super) locale: Locale,
 }
 
 impl<'a> CallTransaction<'a> {
@@ -58,10 +58,10 @@ impl<'a> CallTransaction<'a> {
         };
         let staging = staging.ok_or_else(|| {
             let why = "`workdir: transactional` needs a state root, which the host does not have";
-            staging_error(call.tool, why, call.locale)
+            staging_error(call.tool, why, call.call.origin.locale)
         })?;
         let begun = workdir.transactional(staging);
-        *workdir = begun.map_err(|error| refused(call.tool, &error, call.locale))?;
+        *workdir = begun.map_err(|error| refused(call.tool, &error, call.call.origin.locale))?;
         Ok(Some(Self {
             workdir: workdir.clone(),
             durability,
@@ -82,7 +82,8 @@ impl<'a> CallTransaction<'a> {
         sandbox: &Sandbox,
         is_kept: impl Fn(&T) -> bool,
     ) -> Result<T, ToolError> {
-        let TransactionCall { tool, locale, .. } = self.call;
+        let TransactionCall { tool, call, .. } = self.call;
+        let locale = call.origin.locale;
         if let Some(error) = self.workdir.transaction_failure() {
             return Err(refused(tool, &error, locale));
         }
@@ -103,7 +104,7 @@ impl<'a> CallTransaction<'a> {
         let mut options = CommitOptions::default();
         options.protected = self.protected;
         options.durability = self.durability;
-        options.label = format!("{tool} {}", self.call.call_id);
+        options.label = format!("{tool} {}", self.call.call.call_id);
         options.time = self.call.deadline.max(TIME_MIN);
         // Calls that wait keep no thread, and can still be stopped.
         let turn = workdir.commit_turn().await;

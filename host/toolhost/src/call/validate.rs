@@ -10,9 +10,9 @@ use toolhost_sandbox::Limits;
 
 use super::failure::failure;
 use super::hints::suggest_raising;
-use super::outcome::{NAME_SHOWN, display_name};
 use super::scope::CallScope;
 use crate::agent::Permit;
+use crate::middleware::{NAME_SHOWN, display_name};
 use crate::registry::{RegisteredTool, ToolRegistry};
 use toolhost_schema::json;
 
@@ -27,7 +27,6 @@ pub(super) struct AdmittedCall<'a> {
 pub(super) struct ValidCall<'a> {
     pub(super) tool: &'a RegisteredTool,
     pub(super) permit: Arc<Permit>,
-    pub(super) call_id: String,
     pub(super) args: Value,
     /// The arguments as JSON text.
     pub(super) input: String,
@@ -45,7 +44,7 @@ pub(super) fn admit<'a>(
     if scope.catalog.get(&call.name).is_none() {
         tracing::info!(
             target: "toolhost::audit",
-            agent = scope.turn.origin.agent_name,
+            agent = &*scope.turn.origin.agent_name,
             tool = display_name(&call.name),
             "called from the registry: the policy allows it"
         );
@@ -153,7 +152,6 @@ pub(super) async fn validate<'a>(
     Ok(ValidCall {
         tool,
         permit,
-        call_id: call.id,
         args,
         input,
     })

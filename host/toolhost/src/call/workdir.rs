@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use toolhost_contract::{Locale, ToolError, ToolErrorCode};
 use toolhost_sandbox::Workdir;
 
-use crate::middleware::CallOrigin;
+use crate::middleware::{CallIdentity, CallOrigin};
 
 /// Why a provider could not open, commit or discard a directory. The host logs it; the model reads
 /// `E_HOST` without the reason.
@@ -56,14 +56,8 @@ pub trait WorkdirProvider: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct WorkdirRequest<'a> {
-    /// Who calls.
-    pub origin: &'a CallOrigin,
-    /// Id of the step; empty for a poll or a cancellation of a pending call.
-    pub step_id: &'a str,
-    /// Id of the call.
-    pub tool_call_id: &'a str,
-    /// Name of the tool.
-    pub tool_name: &'a str,
+    /// The call, and whose it is.
+    pub call: &'a CallIdentity,
     /// The workdir that the instance was made with.
     pub instance: &'a Workdir,
 }

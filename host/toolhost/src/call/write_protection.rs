@@ -1,7 +1,8 @@
 //! The files that no guest may change: those of every loaded bundle, and the host's own directories.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
+use toolhost_runtime::lock;
 use toolhost_sandbox::{Protected, WorkdirRules, WriteProtected};
 
 use toolhost_manifest::bundle::WriteGuard;
@@ -24,7 +25,7 @@ impl WriteProtection {
     /// Protects a bundle's files while the returned guard is alive.
     pub(crate) fn guard(&self, guard: WriteGuard) -> Arc<WriteGuard> {
         let guard = Arc::new(guard);
-        let mut all = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.bundles);
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&guard));
         guard
@@ -33,7 +34,7 @@ impl WriteProtection {
     /// Returns what is protected now. The files are looked up whenever a guest is about to change one
     /// of their names; if a lookup fails, the workdir is read-only.
     pub(crate) fn snapshot(&self) -> WriteProtected {
-        let all = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.bundles);
         let bundles: Vec<_> = all
             .iter()
             .filter(|known| known.strong_count() > 0)

@@ -16,7 +16,7 @@ use super::event::{EventError, EventKind, RuntimeEvent};
 use super::log::InstanceLog;
 use super::span::{self, milliseconds};
 use super::trace::TraceContext;
-use crate::call::outcome::CallLabel;
+use crate::middleware::CallIdentity;
 
 /// Sends the events of one instance. Cheap to clone.
 #[derive(Clone)]
@@ -174,11 +174,11 @@ impl Activity {
     }
 
     /// Returns the start event of a call of this step.
-    pub(super) fn called(&self, label: &CallLabel) -> RuntimeEvent {
+    pub(super) fn called(&self, call: &CallIdentity) -> RuntimeEvent {
         RuntimeEvent {
             kind: EventKind::ToolCalled,
-            tool_call_id: Some(bounded_id(&label.id)),
-            tool_name: Some(bounded_id(&label.tool_name)),
+            tool_call_id: Some(bounded_id(&call.call_id)),
+            tool_name: Some(bounded_id(&call.tool_name)),
             trace: self.event.trace.child(),
             ..self.event.clone()
         }
@@ -196,17 +196,17 @@ impl Activity {
     }
 
     /// Starts a call of this step, and sends its start event.
-    pub(super) fn start_call(&self, label: &CallLabel) -> Self {
-        let event = self.called(label);
+    pub(super) fn start_call(&self, call: &CallIdentity) -> Self {
+        let event = self.called(call);
         let span = span::call(&self.span, &event);
         Self::start(&self.emitter, event, span)
     }
 
     /// Returns a call of this step whose start was observed by nobody.
-    pub(super) fn unobserved_call(&self, label: &CallLabel, started_at: Instant) -> Self {
+    pub(super) fn unobserved_call(&self, call: &CallIdentity, started_at: Instant) -> Self {
         Self {
             emitter: self.emitter.clone(),
-            event: self.called(label),
+            event: self.called(call),
             span: tracing::Span::none(),
             started_at,
             has_ended: false,

@@ -5,14 +5,14 @@ use std::time::Instant;
 use toolhost_contract::ToolResult;
 
 use super::activity::Activity;
-use crate::call::outcome::CallLabel;
+use crate::middleware::CallIdentity;
 
 /// A running call. If nobody receives events or spans when it starts, it makes no event, no ids and no span.
 /// A subscriber that comes while it runs gets its end event.
 #[derive(Debug)]
 pub(crate) struct CallActivity<'s> {
     step: &'s Activity,
-    label: &'s CallLabel,
+    call: &'s CallIdentity,
     /// None if nobody observes the call, and once it has ended.
     observed: Option<Activity>,
     started_at: Instant,
@@ -21,11 +21,11 @@ pub(crate) struct CallActivity<'s> {
 
 impl Activity {
     /// Starts a call of this step.
-    pub(crate) fn call<'s>(&'s self, label: &'s CallLabel) -> CallActivity<'s> {
+    pub(crate) fn call<'s>(&'s self, call: &'s CallIdentity) -> CallActivity<'s> {
         CallActivity {
             step: self,
-            label,
-            observed: self.is_observed().then(|| self.start_call(label)),
+            call,
+            observed: self.is_observed().then(|| self.start_call(call)),
             started_at: Instant::now(),
             has_ended: false,
         }
@@ -52,7 +52,7 @@ impl CallActivity<'_> {
         let late = || {
             let step = self.step;
             let is_watched = step.is_watched();
-            is_watched.then(|| step.unobserved_call(self.label, self.started_at))
+            is_watched.then(|| step.unobserved_call(self.call, self.started_at))
         };
         self.observed.take().or_else(late)
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use toolhost_runtime::lock;
 
 use self::writer::{Batch, Lost, Writer};
 use super::event::RuntimeEvent;
@@ -46,7 +47,7 @@ impl State {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Returns the number of queued events at which the writer stops collecting.

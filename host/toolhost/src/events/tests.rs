@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult};
 
 use super::*;
-use crate::call::outcome::CallLabel;
+use crate::middleware::{CallIdentity, CallOrigin};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
@@ -32,11 +32,16 @@ fn small(config: impl FnOnce(&mut EventBusConfig)) -> EventBus {
     EventBus::new(all)
 }
 
-fn label(id: &str, tool_name: &str) -> CallLabel {
-    CallLabel {
-        id: id.to_owned(),
-        tool_name: tool_name.to_owned(),
-    }
+fn label(id: &str, tool_name: &str) -> CallIdentity {
+    let origin = CallOrigin {
+        agent_name: "coder".into(),
+        instance_key: "user-1".into(),
+        turn_id: "turn-1".into(),
+        trace_id: TRACE.into(),
+        locale: Locale::En,
+    };
+    let call = ToolCall::new(id, tool_name, JsonObject::new());
+    CallIdentity::new(&Arc::new(origin), &"step-1".into(), &call)
 }
 
 /// Emits one turn with one call.

@@ -9,6 +9,7 @@ use toolhost_contract::{
 };
 
 use super::extensions::Extensions;
+use super::identity::{CallIdentity, CallOrigin};
 use super::progress::Progress;
 use crate::catalog::ToolCatalog;
 
@@ -37,49 +38,32 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// Who a turn, a step or a call belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CallOrigin {
-    /// Name of the agent.
-    pub agent_name: String,
-    /// Key of the agent's instance.
-    pub instance_key: String,
-    /// Id of the turn.
-    pub turn_id: String,
-    /// Id shared by everything that happens for one request. Empty for a call that was stored
-    /// without one.
-    pub trace_id: String,
-    /// Language of the host's suggestions.
-    pub locale: Locale,
-}
-
 /// Implements what all three contexts have: accessors of their origin, and the refusal.
 macro_rules! context {
-    ($context:ident) => {
+    ($context:ident, $($origin:ident).+) => {
         impl $context {
             /// Name of the agent.
             #[must_use]
             pub fn agent_name(&self) -> &str {
-                &self.origin.agent_name
+                &self.$($origin).+.agent_name
             }
 
             /// Key of the agent's instance.
             #[must_use]
             pub fn instance_key(&self) -> &str {
-                &self.origin.instance_key
+                &self.$($origin).+.instance_key
             }
 
             /// Id of the turn.
             #[must_use]
             pub fn turn_id(&self) -> &str {
-                &self.origin.turn_id
+                &self.$($origin).+.turn_id
             }
 
             /// Id shared by everything that happens for one request.
             #[must_use]
             pub fn trace_id(&self) -> &str {
-                &self.origin.trace_id
+                &self.$($origin).+.trace_id
             }
 
             /// Returns `E_MIDDLEWARE` with the middleware's own message. It has no suggestion: the
@@ -88,14 +72,14 @@ macro_rules! context {
                 ToolError {
                     suggestion: None,
                     help_url: None,
-                    ..ToolError::host(ToolErrorCode::Middleware, message, self.origin.locale)
+                    ..ToolError::host(ToolErrorCode::Middleware, message, self.$($origin).+.locale)
                 }
             }
 
             /// Returns the middleware's own error, as [`Self::refuse_with`] documents.
             fn own_refusal(&self, error: HandlerError) -> ToolError {
                 if error.code.as_deref().and_then(HandlerCode::parse).is_some() {
-                    return normalise_error(error, ErrorMessageLimit::DEFAULT, self.origin.locale);
+                    return normalise_error(error, ErrorMessageLimit::DEFAULT, self.$($origin).+.locale);
                 }
                 ToolError {
                     suggestion: error.suggestion,
@@ -110,14 +94,14 @@ macro_rules! context {
         impl std::fmt::Debug for $context {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.debug_struct(stringify!($context))
-                    .field("origin", &self.origin)
+                    .field("origin", &self.$($origin).+)
                     .finish_non_exhaustive()
             }
         }
     };
     // A turn or a step: its answer is a value or an error.
     ($context:ident, $kind:literal) => {
-        context!($context);
+        context!($context, origin);
 
         impl $context {
             #[doc = concat!("Returns the answer with which a middleware refuses the ", $kind, " instead of running it.")]
@@ -168,14 +152,13 @@ pub struct ToolCallContext {
     /// Values that the layers of this call share. Those of its step and its turn are seen through it.
     pub extensions: Extensions,
     args_error: Option<String>,
-    id: String,
+    identity: CallIdentity,
+    /// Name of the tool, as the model wrote it.
     name: String,
     kind: CallKind,
     /// That of the step; empty for a poll.
     catalog: ToolCatalog,
     progress: Arc<Progress>,
-    step_id: Arc<str>,
-    origin: Arc<CallOrigin>,
 }
 
 /// Why the layers of a call run.
@@ -193,44 +176,34 @@ pub enum CallKind {
     Poll,
 }
 
-/// What a call's layers see of the step: nothing for a poll.
-#[derive(Default)]
-pub(crate) struct StepOfCall {
-    pub(crate) id: Arc<str>,
-    pub(crate) catalog: ToolCatalog,
-    pub(crate) extensions: Extensions,
-}
-
-context!(ToolCallContext);
+context!(ToolCallContext, identity.origin);
 
 impl ToolCallContext {
     pub(crate) fn new(
+        identity: &CallIdentity,
         call: ToolCall,
         kind: CallKind,
-        step: StepOfCall,
+        (catalog, extensions): (ToolCatalog, &Extensions),
         progress: &Arc<Progress>,
-        origin: &Arc<CallOrigin>,
     ) -> Self {
         Self {
             args_error: call.args_error().map(str::to_owned),
             args: call.args,
-            extensions: Extensions::within(&step.extensions),
-            id: call.id,
+            extensions: Extensions::within(extensions),
+            identity: identity.clone(),
             name: call.name,
             kind,
-            catalog: step.catalog,
+            catalog,
             progress: Arc::clone(progress),
-            step_id: step.id,
-            origin: Arc::clone(origin),
         }
     }
 
     pub(crate) fn into_call(self) -> ToolCall {
         match self.args_error {
             Some(reason) if self.args.is_empty() => {
-                ToolCall::with_args_error(self.id, self.name, reason)
+                ToolCall::with_args_error(&*self.identity.call_id, self.name, reason)
             }
-            _ => ToolCall::new(self.id, self.name, self.args),
+            _ => ToolCall::new(&*self.identity.call_id, self.name, self.args),
         }
     }
 
@@ -268,20 +241,20 @@ impl ToolCallContext {
     /// Id of the call.
     #[must_use]
     pub fn tool_call_id(&self) -> &str {
-        &self.id
+        &self.identity.call_id
     }
 
     /// Id of the step; empty for a poll.
     #[must_use]
     pub fn step_id(&self) -> &str {
-        &self.step_id
+        &self.identity.step_id
     }
 
     /// Returns the result with which a middleware refuses the call instead of running it:
     /// `E_MIDDLEWARE` with this message.
     #[must_use]
     pub fn refuse(&self, message: impl Into<String>) -> ToolResult {
-        ToolResult::error(&self.id, &self.name, self.refusal(message))
+        ToolResult::error(self.tool_call_id(), &self.name, self.refusal(message))
     }
 
     /// As [`Self::refuse`], with the middleware's own code and suggestion for the model. Without a code, or
@@ -302,7 +275,7 @@ impl ToolCallContext {
     /// ```
     #[must_use]
     pub fn refuse_with(&self, error: HandlerError) -> ToolResult {
-        ToolResult::error(&self.id, &self.name, self.own_refusal(error))
+        ToolResult::error(self.tool_call_id(), &self.name, self.own_refusal(error))
     }
 }
 
@@ -311,7 +284,7 @@ impl MiddlewareContext for ToolCallContext {
     const KIND: &'static str = "toolCall";
 
     fn locale(&self) -> Locale {
-        self.origin.locale
+        self.identity.origin.locale
     }
 
     /// The executor fills in the call's id and name.

@@ -3,7 +3,9 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use toolhost_runtime::lock;
 
 /// Values that the layers of a turn, a step or a call share, by their type, as `http::Extensions` are.
 /// Cheap to clone: every clone has the same values.
@@ -83,6 +85,6 @@ impl Extensions {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Values) -> T) -> T {
-        act(&mut self.0.own.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.0.own))
     }
 }

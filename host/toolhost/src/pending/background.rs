@@ -1,14 +1,16 @@
 //! A call that runs in the background of this process, and the end of every pending call.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use toolhost_contract::{ToolError, ToolErrorCode, ToolResult};
+use toolhost_runtime::lock;
 
 use super::completion;
 use super::record::Handle;
 use crate::call::scope::TurnScope;
+use crate::middleware::CallIdentity;
 
 /// How often storing a result is tried, and the pause in between.
 const STORE_RETRIES: (u32, Duration) = (5, Duration::from_secs(1));
@@ -18,36 +20,29 @@ const STORE_RETRIES: (u32, Duration) = (5, Duration::from_secs(1));
 pub(super) struct BackgroundCall {
     turn: Arc<TurnScope>,
     pub(super) handle: Handle,
-    call_id: String,
-    tool_name: String,
+    call: CallIdentity,
     /// Notified when the call is cancelled.
     pub(super) stopped: Arc<Notify>,
     is_settled: bool,
 }
 
 impl BackgroundCall {
-    pub(super) fn begin(
-        turn: &Arc<TurnScope>,
-        handle: &Handle,
-        (call_id, tool_name): (&str, &str),
-    ) -> Self {
+    pub(super) fn begin(turn: &Arc<TurnScope>, handle: &Handle, call: &CallIdentity) -> Self {
         let stopped = Arc::new(Notify::new());
-        let running = turn.pending().running.lock();
-        let mut running = running.unwrap_or_else(PoisonError::into_inner);
+        let mut running = lock(&turn.pending().running);
         running.insert(handle.clone(), Arc::clone(&stopped));
         drop(running);
         Self {
             turn: Arc::clone(turn),
             handle: handle.clone(),
-            call_id: call_id.to_owned(),
-            tool_name: tool_name.to_owned(),
+            call: call.clone(),
             stopped,
             is_settled: false,
         }
     }
 
     pub(super) async fn settle(mut self, result: ToolResult) {
-        let result = result.with_call(&self.call_id, &self.tool_name);
+        let result = result.with_call(&self.call.call_id, &self.call.tool_name);
         store(&self.turn, &self.handle, &result).await;
         self.is_settled = true;
     }
@@ -60,18 +55,17 @@ impl BackgroundCall {
 
 impl Drop for BackgroundCall {
     fn drop(&mut self) {
-        let running = self.turn.pending().running.lock();
-        let mut running = running.unwrap_or_else(PoisonError::into_inner);
+        let mut running = lock(&self.turn.pending().running);
         running.remove(&self.handle);
         drop(running);
         if self.is_settled {
             return;
         }
         let (turn, handle) = (Arc::clone(&self.turn), self.handle.clone());
-        let name = &self.tool_name;
+        let name = &self.call.tool_name;
         let message = format!("Tool '{name}' was interrupted: the runtime that it ran in ended.");
         let error = ToolError::host(ToolErrorCode::Interrupted, message, turn.locale());
-        let result = ToolResult::error(&self.call_id, name, error);
+        let result = self.call.error(error);
         let sandbox = turn.agent().host.sandbox.clone();
         sandbox
             .threads()
@@ -115,7 +109,7 @@ pub(super) async fn settle(
 /// Emits the event of a call that has ended, and notifies the listeners.
 pub(super) fn announce(turn: &TurnScope, handle: &Handle, result: &ToolResult) {
     let (origin, emitter) = (&turn.origin, &turn.instance.emitter);
-    let trace_id = Some(origin.trace_id.as_str());
+    let trace_id = Some(&*origin.trace_id);
     emitter.settled(&origin.turn_id, trace_id, handle.as_str(), result);
     let whose = (&*origin.agent_name, &*origin.instance_key);
     completion::announce(&turn.pending().listeners, whose, handle, result);

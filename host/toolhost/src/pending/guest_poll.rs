@@ -3,14 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
-use toolhost_contract::{ToolCall, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, ToolResult};
 use toolhost_sandbox::Operation;
 
 use super::record::PendingCall;
 use crate::call::component::stored_run;
 use crate::call::run::Answer;
 use crate::call::scope::TurnScope;
-use crate::middleware::{CallKind, Progress, StepOfCall, ToolCallContext};
+use crate::catalog::ToolCatalog;
+use crate::middleware::{CallIdentity, CallKind, Extensions, Progress, ToolCallContext};
 use crate::registry::RegisteredTool;
 
 /// What the component itself answered, beneath the layers.
@@ -29,27 +30,24 @@ pub(super) async fn poll(
     call: &PendingCall,
     guest_handle: String,
 ) -> (ToolResult, Option<PollOutcome>) {
-    let agent = turn.agent();
+    let (agent, identity) = (turn.agent(), turn.stored_identity(call));
     let running = match turn.begin_call() {
         Ok(running) => running,
         // It can be polled once the bundle is loaded again.
-        Err(error) => {
-            return (
-                ToolResult::error(&call.call_id, &call.tool_name, error),
-                None,
-            );
-        }
+        Err(error) => return (identity.error(error), None),
     };
     let tool = running.registry.get(&*call.tool_name).cloned();
     let outcome: Arc<OnceLock<PollOutcome>> = Arc::default();
     let progress: Arc<Progress> = Arc::default();
     let core = {
-        let (turn, call, outcome) = (Arc::clone(turn), call.clone(), Arc::clone(&outcome));
-        let progress = Arc::clone(&progress);
+        let (turn, message) = (Arc::clone(turn), call.message.clone());
+        let outcome = Arc::clone(&outcome);
+        let (progress, identity) = (Arc::clone(&progress), identity.clone());
         move |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
             Box::pin(async move {
                 progress.set_running();
-                let result = run(&turn, &call, tool.as_ref(), guest_handle, &outcome).await;
+                let tool = tool.as_ref();
+                let result = run(&turn, &identity, &message, tool, guest_handle, &outcome).await;
                 progress.set_result(&result);
                 result
             })
@@ -59,9 +57,8 @@ pub(super) async fn poll(
     let args = calls.find(|one| one.id == call.call_id);
     let args = args.map(|one| one.args.clone()).unwrap_or_default();
     let polled = ToolCall::new(&*call.call_id, &*call.tool_name, args);
-    let kind = CallKind::Poll;
-    let context =
-        ToolCallContext::new(polled, kind, StepOfCall::default(), &progress, &turn.origin);
+    let step = (ToolCatalog::default(), &Extensions::default());
+    let context = ToolCallContext::new(&identity, polled, CallKind::Poll, step, &progress);
     let layers = agent.overlay.snapshot().added.tool_call.clone();
     let result = layers.run(context, core).await;
     let result = progress.sanitize_codes(result, turn.locale());
@@ -71,16 +68,17 @@ pub(super) async fn poll(
 
 async fn run(
     turn: &TurnScope,
-    call: &PendingCall,
+    identity: &CallIdentity,
+    message: &AssistantMessage,
     tool: Option<&RegisteredTool>,
     guest_handle: String,
     outcome: &OnceLock<PollOutcome>,
 ) -> ToolResult {
-    let (id, name) = (&call.call_id, &call.tool_name);
-    let Some(run) = stored_run(turn, call, tool) else {
+    let Some(run) = stored_run(turn, identity, message, tool) else {
+        let name = &identity.tool_name;
         let message = format!("Tool '{name}' has been removed, so its result cannot be polled.");
         let error = ToolError::host(ToolErrorCode::NotFound, message, turn.locale());
-        return ToolResult::error(id, name, error);
+        return identity.error(error);
     };
     let operation = Operation::Poll {
         handle: guest_handle,
@@ -95,5 +93,5 @@ async fn run(
     if end.has_answered {
         let _is_first = outcome.set(polled).is_ok();
     }
-    end.into_result(id, name)
+    end.into_result(identity)
 }

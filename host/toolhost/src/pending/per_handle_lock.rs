@@ -1,9 +1,10 @@
 //! Locks by handle. A lock exists only while it is held or awaited.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::OwnedMutexGuard;
+use toolhost_runtime::lock;
 
 use super::record::Handle;
 
@@ -33,7 +34,7 @@ pub(super) async fn lock_handle(all: &Arc<HandleLocks>, handle: &Handle) -> Hand
 
 impl User {
     fn new(all: &Arc<HandleLocks>, handle: &Handle) -> (Self, Arc<tokio::sync::Mutex<()>>) {
-        let mut locks = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = lock(all);
         let (lock, users) = locks.entry(handle.clone()).or_default();
         *users += 1;
         let lock = Arc::clone(lock);
@@ -48,7 +49,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        let mut locks = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = lock(&self.all);
         if let Some((_, users)) = locks.get_mut(&self.handle) {
             *users -= 1;
             if *users == 0 {

@@ -1,10 +1,11 @@
 //! Polls and cancels pending calls.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::sync::oneshot;
 use toolhost_contract::{ErrorCode, ToolError, ToolErrorCode, ToolResult, text};
+use toolhost_runtime::lock;
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
@@ -226,7 +227,7 @@ impl PendingCalls {
 
     /// Stops a call that runs in the background of this process.
     fn stop(&self, handle: &Handle) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = lock(&self.running);
         if let Some(stopped) = running.get(handle) {
             stopped.notify_one();
         }
@@ -236,7 +237,7 @@ impl PendingCalls {
     /// its result could not be stored.
     async fn is_lost(&self, record: &Record) -> Result<bool, ToolError> {
         let is_own = self.records().await?.is_own_running(record);
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = lock(&self.running);
         Ok(is_own && !running.contains_key(&record.handle))
     }
 

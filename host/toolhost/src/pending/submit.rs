@@ -13,7 +13,6 @@ use tracing::{Instrument, Span};
 use super::background::BackgroundCall;
 use super::record::Handle;
 use crate::call::cancellation::{TURN_CANCELLED, cancelled_result};
-use crate::call::outcome::{CallLabel, display_name};
 use crate::call::scope::CallScope;
 use crate::call::{executor, validate};
 
@@ -34,32 +33,33 @@ pub(crate) async fn submit(
     message: &AssistantMessage,
     span: Span,
 ) -> ToolResult {
-    let (id, name) = (call.id.clone(), display_name(&call.name));
+    let identity = scope.identity(&call);
     if scope
         .cancellation()
         .is_some_and(CancellationToken::is_cancelled)
     {
-        let cancelled =
-            cancelled_result(&CallLabel::of(&call), TURN_CANCELLED, scope.turn.locale());
+        let cancelled = cancelled_result(&identity, TURN_CANCELLED);
         return scope.turn.instance.exit(cancelled);
     }
     let running = match scope.turn.begin_call() {
         Ok(running) => running,
-        Err(error) => return ToolResult::error(&id, &name, error),
+        Err(error) => return identity.error(error),
     };
     let registry = &running.registry;
     let submitted = match validate::check_submitted(scope, registry, &call, message) {
         Ok(()) if Box::pin(validate::is_refused(scope, registry, &call, message)).await => {
-            let label = CallLabel::of(&call);
-            let executed = Box::pin(executor::execute(scope, call, &label, message));
+            let executed = Box::pin(executor::execute(scope, call, &identity, message));
             return executed.instrument(span).await;
         }
         Ok(()) => start(scope.clone(), call, message.clone(), span).await,
         Err(refusal) => Err(refusal),
     };
     scope.turn.instance.exit(match submitted {
-        Ok(handle) => ToolResult::pending(&id, &name, handle.as_str().to_owned()),
-        Err(error) => ToolResult::error(&id, &name, error),
+        Ok(handle) => {
+            let handle = handle.as_str().to_owned();
+            ToolResult::pending(&identity.call_id, &identity.tool_name, handle)
+        }
+        Err(error) => identity.error(error),
     })
 }
 
@@ -73,10 +73,10 @@ async fn start(
     let (send, accepted) = oneshot::channel();
     // One task from the record to its end, so that dropping the caller leaves nothing half done.
     let running = async move {
-        let (turn, name) = (&scope.turn, display_name(&call.name));
+        let (turn, identity) = (&scope.turn, scope.identity(&call));
         let (owner, stored) = (
             turn.instance.owner(),
-            turn.pending_call((&call.id, &name), &message),
+            turn.pending_call(&identity, &message),
         );
         let handle = match turn.pending().accept(owner, stored, None).await {
             Ok(handle) => handle,
@@ -86,12 +86,11 @@ async fn start(
                 return;
             }
         };
-        let background = BackgroundCall::begin(turn, &handle, (&call.id, &name));
+        let background = BackgroundCall::begin(turn, &handle, &identity);
         if send.send(Ok(handle.clone())).is_err() {
             let message = "The caller dropped the call before it began.";
             let error = ToolError::host(ToolErrorCode::Cancelled, message, turn.locale());
-            let result = ToolResult::error(&call.id, &name, error);
-            return background.settle(result).await;
+            return background.settle(identity.error(error)).await;
         }
         let background_scope = CallScope {
             background: Some(handle),
@@ -118,8 +117,8 @@ async fn run(
     let (turn, handle) = (&scope.turn, background.handle.clone());
     let stopped = Arc::clone(&background.stopped);
     let ended = async {
-        let label = CallLabel::of(&call);
-        let executed = pin!(executor::execute(&scope, call, &label, message));
+        let identity = scope.identity(&call);
+        let executed = pin!(executor::execute(&scope, call, &identity, message));
         let result = executed.instrument(span).await;
         if result.handle().is_none() {
             return Some(result);

@@ -1,9 +1,10 @@
 //! What extensions add to the agents of a bundle. It survives when the bundle is loaded again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
+use toolhost_runtime::lock;
 
 use super::overlay::CurrentOverlay;
 
@@ -19,7 +20,7 @@ impl AgentOverlays {
     /// Returns the overlay of an agent: an empty one, if there was no agent of this name before. The
     /// overlay of an agent that was removed is kept while it has extensions.
     pub(crate) fn of(&self, agent: &str) -> Arc<CurrentOverlay> {
-        let mut by_agent = self.by_agent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_agent = lock(&self.by_agent);
         by_agent.retain(|_, overlay| {
             Arc::strong_count(overlay) > 1 || !overlay.snapshot().extensions().is_empty()
         });

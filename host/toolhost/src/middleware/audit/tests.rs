@@ -4,28 +4,27 @@ use std::sync::Arc;
 use toolhost_contract::{JsonObject, Locale, ToolCall, ToolStatus};
 
 use super::*;
-use crate::middleware::contexts::{CallKind, CallOrigin, StepOfCall};
+use crate::catalog::ToolCatalog;
+use crate::middleware::contexts::CallKind;
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::progress::Progress;
+use crate::middleware::{CallIdentity, CallOrigin, Extensions};
 
 /// Runs a call through the log. Returns its result; its output says that it ran.
 async fn call(log: &AuditLog) -> ToolResult {
     let layers = Pipeline::default().with(&"audit".into(), 0, Arc::new(log.clone()));
-    let origin = CallOrigin {
-        agent_name: "a".to_owned(),
-        instance_key: "k".to_owned(),
-        turn_id: "t".to_owned(),
-        trace_id: "r".to_owned(),
+    let origin = Arc::new(CallOrigin {
+        agent_name: "a".into(),
+        instance_key: "k".into(),
+        turn_id: "t".into(),
+        trace_id: "r".into(),
         locale: Locale::En,
-    };
-    let progress: Arc<Progress> = Arc::default();
+    });
     let called = ToolCall::new("c", "text__upper", JsonObject::new());
-    let step = StepOfCall {
-        id: "step-1".into(),
-        ..StepOfCall::default()
-    };
-    let origin = Arc::new(origin);
-    let context = ToolCallContext::new(called, CallKind::Call, step, &progress, &origin);
+    let identity = CallIdentity::new(&origin, &"step-1".into(), &called);
+    let step = (ToolCatalog::default(), &Extensions::default());
+    let progress: Arc<Progress> = Arc::default();
+    let context = ToolCallContext::new(&identity, called, CallKind::Call, step, &progress);
     let core = |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
         Box::pin(async { ToolResult::ok("c", "text__upper", "ran".into()) })
     };
