@@ -1,6 +1,5 @@
 //! The context of a tool call.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -31,7 +30,7 @@ pub struct ToolContext {
     /// The assistant message with the call.
     pub message: AssistantMessage,
     /// The working directory: `/` for a component, a path of this machine for a native handler.
-    pub workdir: Cow<'static, str>,
+    pub workdir: String,
 }
 
 fn shared<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {

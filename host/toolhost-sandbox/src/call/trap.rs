@@ -118,7 +118,8 @@ pub(crate) fn out_of_memory(meters: &CallMeters) -> Option<SandboxError> {
 }
 
 /// How the engine's error begins if a guest passed too much at once. Its type is private.
-pub(crate) const HOSTCALL_FUEL: &str = "too much data is being copied between the host and the guest";
+pub(crate) const HOSTCALL_FUEL: &str =
+    "too much data is being copied between the host and the guest";
 
 /// How the engine's error begins if a component needs more instances, memories or tables than its store
 /// allows. It has no type.

@@ -163,7 +163,7 @@ pub(super) fn context(recorded: &Value) -> Result<ToolContext, ReplayError> {
             .map(Into::into),
         message: AssistantMessage::parse(message)
             .map_err(|error| invalid(&place("message"), &error))?,
-        workdir: text("workdir")?.into(),
+        workdir: text("workdir")?,
     })
 }
 

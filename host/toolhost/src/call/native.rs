@@ -39,7 +39,7 @@ pub(super) async fn run(
         .map(|sink| Arc::new(LiveLog::new(sink, &valid.permit.limits)));
     let context = HandlerContext {
         context: ToolContext {
-            workdir: directory.workdir.path().into(),
+            workdir: directory.workdir.path(),
             ..identity.tool_context(message)
         },
         workdir: directory.workdir,

@@ -72,7 +72,7 @@ impl CallIdentity {
             tool_call_id: Arc::clone(&self.call_id),
             trace_id: Some(Arc::clone(&origin.trace_id)),
             message: message.clone(),
-            workdir: "/".into(),
+            workdir: "/".to_owned(),
         }
     }
 }
