@@ -130,15 +130,21 @@ impl Sandbox {
     /// Of the limits, those of HTTP apply, to each request alone.
     #[must_use]
     pub fn http_client(&self, owner: &str, grant: Arc<HttpGrant>, limits: Limits) -> HttpClient {
-        let owner = ComponentId::from(blake3::hash(owner.as_bytes()));
         let (network, files) = (Arc::clone(&self.0.network), Arc::clone(&self.0.open_files));
-        HttpClient::new(owner, grant, limits, network, files)
+        HttpClient::new(owner_of(owner), grant, limits, network, files)
     }
 
     /// Returns a client for requests of the host itself to one server. `owner` as in
     /// [`http_client`](Self::http_client).
     pub fn client_to(&self, owner: &str, origin: Origin) -> OriginClient {
-        OriginClient::new(self.clone(), owner, origin)
+        let (network, files) = (Arc::clone(&self.0.network), Arc::clone(&self.0.open_files));
+        OriginClient::new(
+            network,
+            files,
+            self.0.threads.clone(),
+            owner_of(owner),
+            origin,
+        )
     }
 
     /// The threads that run guests, for work of the host.
@@ -204,6 +210,11 @@ impl Sandbox {
     pub fn memory_in_use(&self) -> u64 {
         self.0.memory.held()
     }
+}
+
+/// Returns the id under which open connections of the host's own requests count.
+fn owner_of(name: &str) -> ComponentId {
+    ComponentId::from(blake3::hash(name.as_bytes()))
 }
 
 fn start_failed(error: wasmtime::Error) -> SandboxStartError {

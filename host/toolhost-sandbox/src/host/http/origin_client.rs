@@ -10,9 +10,10 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use toolhost_contract::http::{HttpGrant, HttpRule, Origin, Reach};
 use toolhost_contract::{AddressBlock, Limits};
+use toolhost_runtime::{ComponentId, Quota, Threads};
 
 use super::client::{HttpClient, HttpClientError};
-use crate::Sandbox;
+use super::network::Network;
 
 /// The type of a stream of events, which does not end by itself.
 const EVENTS: &[u8] = b"text/event-stream";
@@ -28,8 +29,10 @@ const BEYOND: u64 = 1 << 20;
 #[derive(Clone)]
 #[must_use]
 pub struct OriginClient {
-    sandbox: Sandbox,
-    owner: String,
+    network: Arc<Network>,
+    open_files: Arc<Quota>,
+    threads: Threads,
+    owner: ComponentId,
     origin: Origin,
     networks: Vec<AddressBlock>,
     is_named: bool,
@@ -47,10 +50,18 @@ impl fmt::Debug for OriginClient {
 }
 
 impl OriginClient {
-    pub(crate) fn new(sandbox: Sandbox, owner: &str, origin: Origin) -> Self {
+    pub(crate) fn new(
+        network: Arc<Network>,
+        open_files: Arc<Quota>,
+        threads: Threads,
+        owner: ComponentId,
+        origin: Origin,
+    ) -> Self {
         Self {
-            sandbox,
-            owner: owner.to_owned(),
+            network,
+            open_files,
+            threads,
+            owner,
             origin,
             networks: Vec::new(),
             is_named: false,
@@ -96,10 +107,7 @@ impl OriginClient {
     /// # Errors
     /// [`HttpClientError`]; [`HttpClientError::NotPublic`] before anything is sent.
     pub async fn fetch(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpClientError> {
-        let answer = self
-            .sandbox
-            .threads()
-            .within(self.time, self.exchange(request));
+        let answer = self.threads.within(self.time, self.exchange(request));
         let too_late = HttpClientError::Timeout { time: self.time };
         answer.await.unwrap_or(Err(too_late))
     }
@@ -144,9 +152,14 @@ impl OriginClient {
             http_between_bytes: idle,
             ..Limits::default()
         };
-        Ok(self
-            .sandbox
-            .http_client(&self.owner, Arc::new(grant), limits))
+        let (network, files) = (Arc::clone(&self.network), Arc::clone(&self.open_files));
+        Ok(HttpClient::new(
+            self.owner,
+            Arc::new(grant),
+            limits,
+            network,
+            files,
+        ))
     }
 }
 
