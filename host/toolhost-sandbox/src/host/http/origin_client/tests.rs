@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::SandboxConfig;
+use crate::{Sandbox, SandboxConfig};
 
 /// Answers each request with this text. Returns the URL, and how many requests arrived.
 fn server(answer: &'static str) -> (String, Arc<AtomicUsize>) {
