@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::coop::{Unconstrained, unconstrained};
 use tokio::time::{Instant, Sleep};
 
-/// A handle on the clock. The clock stops when the sender that [`Clock::start`] returns is dropped.
+/// A handle on the clock. It stops when the threads of its host end.
 #[derive(Clone)]
 pub struct Clock(Handle);
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolhost_contract::{JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
 
 use super::*;
 use crate::middleware::{CallIdentity, CallOrigin};
@@ -40,8 +40,12 @@ fn label(id: &str, tool_name: &str) -> CallIdentity {
         trace_id: TRACE.into(),
         locale: Locale::En,
     };
-    let call = ToolCall::new(id, tool_name, JsonObject::new());
-    CallIdentity::new(&Arc::new(origin), &"step-1".into(), &call)
+    CallIdentity {
+        origin: Arc::new(origin),
+        step_id: "step-1".into(),
+        call_id: id.into(),
+        tool_name: tool_name.into(),
+    }
 }
 
 /// Emits one turn with one call.
