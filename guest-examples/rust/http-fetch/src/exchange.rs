@@ -185,5 +185,9 @@ fn wait(request: &Request, what: &Pollable) -> Result<(), ToolError> {
     let left = request.until.saturating_duration_since(Instant::now());
     let nanos = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
     let timer = monotonic_clock::subscribe_duration(nanos);
-    if poll(&[what, &timer]).contains(&0) { Ok(()) } else { Err(fault::timeout(&request.url, request.timeout)) }
+    if poll(&[what, &timer]).contains(&0) {
+        Ok(())
+    } else {
+        Err(fault::timeout(&request.url, request.timeout))
+    }
 }

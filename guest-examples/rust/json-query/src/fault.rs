@@ -121,6 +121,10 @@ fn place(query: &str, found: &str, what: &str) -> String {
         .chars()
         .take(20)
         .collect();
-    let at = if rest.is_empty() { "at the end".to_owned() } else { format!("at `{rest}`") };
+    let at = if rest.is_empty() {
+        "at the end".to_owned()
+    } else {
+        format!("at `{rest}`")
+    };
     format!("query: line {line} column {column}, {at}: {what}")
 }
