@@ -52,11 +52,9 @@ mod sandbox {
         pub(crate) mod limits;
         pub(crate) mod served_imports;
     }
-
-    pub(crate) mod sync;
 }
 
-pub(crate) use sandbox::{accounting, component, sync};
+pub(crate) use sandbox::{accounting, component};
 pub(crate) use toolhost::middleware;
 
 pub use sandbox::error::{CacheError, PrepareError, SandboxError, SandboxStartError};

@@ -24,7 +24,7 @@ pub struct OAuthStore {
 /// The tables, as migration steps.
 const SCHEMA: Schema = Schema {
     owner: "oauth",
-    steps: &[TABLES, servers::TABLE],
+    steps: &[TABLES, SERVERS],
     legacy_versions: &[],
 };
 
@@ -68,6 +68,19 @@ CREATE TABLE oauth_grants (
     failures       INTEGER NOT NULL,
     retry_ms       INTEGER NOT NULL,
     PRIMARY KEY (app, subject, client)
+) STRICT;
+";
+
+/// The table of MCP servers. `record` is a BLOB that [`Cipher`] encrypted for its place; none if
+/// only a lease is held.
+const SERVERS: &str = "
+CREATE TABLE oauth_servers (
+    server         TEXT    NOT NULL,
+    url            TEXT    NOT NULL,
+    record         BLOB,
+    lease          TEXT,
+    lease_until_ms INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (server, url)
 ) STRICT;
 ";
 

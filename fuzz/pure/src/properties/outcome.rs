@@ -11,7 +11,9 @@ use toolhost_contract::{
 };
 
 use super::{BETWEEN, display};
-use crate::accounting::output::{HeadTail, LogBook, LogLevel};
+use crate::accounting::output::LogLevel;
+use crate::accounting::output::head_tail::HeadTail;
+use crate::accounting::output::log::LogBook;
 use crate::middleware::progress::Progress;
 use crate::toolhost::call::hints::{FailureContext, explain};
 use crate::{DiskLimit, Limits};

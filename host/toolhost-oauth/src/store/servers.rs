@@ -12,19 +12,6 @@ use crate::earlier_file::EarlierFile;
 use crate::error::OAuthError;
 use crate::secret::Secret;
 
-/// The table. `record` is a BLOB that [`Cipher`](crate::cipher::Cipher) encrypted for its place; none if
-/// only a lease is held.
-pub(super) const TABLE: &str = "
-CREATE TABLE oauth_servers (
-    server         TEXT    NOT NULL,
-    url            TEXT    NOT NULL,
-    record         BLOB,
-    lease          TEXT,
-    lease_until_ms INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (server, url)
-) STRICT;
-";
-
 /// Letters that tell one lease of a run from another.
 const LEASE_LETTERS: usize = 16;
 

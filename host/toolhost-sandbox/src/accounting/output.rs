@@ -1,9 +1,9 @@
 //! Bounds the texts that a guest produces: its output streams, its log and its JSON.
 
-mod head_tail;
+pub(crate) mod head_tail;
 mod lines;
 mod live_log;
-mod log;
+pub(crate) mod log;
 mod meter;
 mod printable;
 
