@@ -304,16 +304,16 @@ impl Inner {
 
     /// Ends a commit whose process has ended: its renames were made, or were taken back when this process
     /// opened the state root.
-    async fn recover(&self, id: &str, found: &OpenChangeset) -> Result<(), ChangesetError> {
-        let ended = if found.merged().is_applied() {
+    async fn recover(&self, id: &str, changeset: &OpenChangeset) -> Result<(), ChangesetError> {
+        let committed = changeset.merged().is_applied();
+        let state = if committed {
             Ended::Committed
         } else {
             Ended::Open
         };
-        self.records.end_commit(id, ended).await?;
-        let committed = ended == Ended::Committed;
+        self.records.end_commit(id, state).await?;
         if committed {
-            found.contents.remove_all();
+            changeset.contents.remove_all();
         }
         tracing::info!(
             id,

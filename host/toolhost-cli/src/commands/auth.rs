@@ -107,7 +107,7 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
     stdout::write(&if was_there {
         format!("revoked the grant of {grant}")
     } else {
-        format!("there is no grant of {grant}")
+        format!("no grant of {grant} is stored")
     })?;
     Ok(if was_there { Exit::Done } else { Exit::Refused })
 }

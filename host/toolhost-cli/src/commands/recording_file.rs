@@ -138,8 +138,8 @@ fn cannot_write(path: &Path) -> String {
 /// Whether a folder is `top` or lies beneath it, by the identities of the folders above it.
 fn lies_in(folder: &Path, top: &Path) -> bool {
     let identity = |path: &Path| {
-        let found = std::fs::metadata(path).ok()?;
-        Some((found.dev(), found.ino()))
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
     };
     let top = identity(top);
     top.is_some() && folder.ancestors().any(|above| identity(above) == top)

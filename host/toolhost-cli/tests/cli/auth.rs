@@ -219,7 +219,10 @@ fn a_login_lets_a_tool_use_the_users_account_and_nothing_shows_the_token() {
     );
     assert!(!servers.to_issuer("/revoke").is_empty());
     let again = setup.run(&words).exits(1);
-    assert_eq!(again.stdout, "there is no grant of OAuthApp/acct for ada\n");
+    assert_eq!(
+        again.stdout,
+        "no grant of OAuthApp/acct for ada is stored\n"
+    );
     let needed = setup.call_api("ada").exits(1);
     assert_eq!(error(&needed)["code"], "E_TOOL_AUTH_REQUIRED");
     assert_eq!(servers.to_api().len(), 1, "a component ran");
@@ -354,7 +357,7 @@ fn a_login_that_cannot_begin_says_what_to_do() {
         "{late:?}"
     );
     let forgotten = setup.run(&["auth", "revoke", "acct"]).exits(1);
-    assert_eq!(forgotten.stdout, "there is no grant of OAuthApp/acct\n");
+    assert_eq!(forgotten.stdout, "no grant of OAuthApp/acct is stored\n");
 }
 
 #[test]

@@ -149,8 +149,8 @@ impl Index {
         let mut hits = Vec::new();
         let Some(automaton) = &self.automaton else {
             for (form, it) in self.forms.iter().enumerate() {
-                let found = memmem::find_iter(text, it.text.as_bytes());
-                hits.extend(found.map(|start| Hit {
+                let starts = memmem::find_iter(text, it.text.as_bytes());
+                hits.extend(starts.map(|start| Hit {
                     form,
                     start,
                     end: start + it.text.len(),

@@ -83,7 +83,7 @@ async fn one_process_at_a_time_renews_the_tokens_of_a_server() {
     drop(held);
     let second = tokio::time::timeout(Duration::from_secs(20), waiting).await;
     drop(second.unwrap().unwrap());
-    // A lease alone is no record.
+    // A row that holds only a lease has no record.
     assert_eq!(one.load().await.unwrap(), None);
     assert!(!one.remove().await.unwrap());
 }

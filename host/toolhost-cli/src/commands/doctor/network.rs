@@ -57,8 +57,8 @@ fn certificates(name: &'static str, path: &str) -> Finding {
     if Path::new(path).exists() {
         Finding::ok(AREA, name, path)
     } else {
-        let found = Finding::ok(AREA, name, format!("{path} does not exist"));
-        found.warning(format!("unset {name}"))
+        let finding = Finding::ok(AREA, name, format!("{path} does not exist"));
+        finding.warning(format!("unset {name}"))
     }
 }
 

@@ -43,13 +43,13 @@ pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exi
             Err(_) => {}
         }
         let store = store.clone();
-        let kept = puller
+        let stored = puller
             .sandbox
             .threads()
             .compute(move || pulled.keep(&store))
             .await;
-        let kept = kept.map_err(Failure::of)?;
-        kept.map_err(|error| {
+        let stored = stored.map_err(Failure::of)?;
+        stored.map_err(|error| {
             Failure::of(error).hint("Make the directory of the bundle writable.")
         })?;
         count += 1;

@@ -37,12 +37,12 @@ pub(crate) async fn verify(args: &VerifyArgs, settings: &Settings) -> Result<Exi
         return Err(Failure::from(error).hint("For the file, begin the path with ./"));
     }
     let (packages, folder) = if path.exists() {
-        let opened = open(path).await?;
-        let tools = opened.bundle().tools().iter();
+        let bundle = open(path).await?;
+        let tools = bundle.bundle().tools().iter();
         let entries = tools.map(|tool| &tool.spec.entry);
         let packages = entries.filter(|entry| is_package(entry));
         let packages: Result<Vec<_>, _> = packages.map(|entry| reference(entry)).collect();
-        (packages?, Some(opened.dir().to_owned()))
+        (packages?, Some(bundle.dir().to_owned()))
     } else {
         let package = puller.with_digest(reference(&args.what)?).await?;
         (vec![package], None)
