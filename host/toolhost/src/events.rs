@@ -26,6 +26,7 @@
 
 mod activity;
 mod bounded;
+pub(crate) mod broadcast_stream;
 mod bus;
 mod call_activity;
 mod event;

@@ -1,5 +1,7 @@
 //! The host: a sandbox, a policy and a state root, from which bundles are loaded.
 
+mod staging_root;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +20,6 @@ use crate::events::{EventBus, EventBusConfig};
 use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use crate::recording::recorder::CallRecorder;
-use crate::staging_root;
 use toolhost_manifest::bundle::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 

@@ -45,53 +45,39 @@
 //! # }
 //! ```
 
-mod agent;
 mod agents_port;
 mod agents_tool;
-mod broadcast_stream;
+mod api;
 mod call;
 mod catalog;
-pub mod credentials;
 pub mod events;
 pub mod extension;
 mod handler;
+mod handles;
 mod host;
-pub mod http;
-mod inspect;
-mod instance;
 pub mod instances;
 mod live_bundle;
 mod load;
 mod loaded_bundle;
-pub mod lock;
-pub mod manifest;
-pub mod mcp;
 pub mod message;
 pub mod middleware;
 pub mod oauth;
 pub mod pending;
 pub mod recording;
 mod registry;
-pub mod sandbox;
-mod staging;
-mod staging_root;
-mod step;
-pub mod tool;
-mod tool_access;
-mod turn;
 mod watch;
-pub mod workdir;
 mod workspace;
 
-pub use agent::Agent;
 pub use agents_tool::agents_tool;
+pub use api::{credentials, http, lock, manifest, mcp, sandbox, tool, workdir};
 pub use catalog::ToolCatalog;
+pub use handles::agent::Agent;
+pub use handles::instance::Instance;
+pub use handles::step::Step;
+pub use handles::turn::{Turn, TurnStart};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
-pub use instance::Instance;
 pub use live_bundle::{BundleChanges, LiveBundle};
 pub use loaded_bundle::{AgentError, LoadedBundle, WorkspaceError};
-pub use step::Step;
-pub use turn::{Turn, TurnStart};
 pub use watch::BundleWatch;
 
 pub use futures_util::future::BoxFuture;

@@ -4,6 +4,7 @@
 mod agents;
 mod component;
 pub(crate) mod described;
+pub(crate) mod inspect;
 mod lock;
 mod mcp_servers;
 mod names;

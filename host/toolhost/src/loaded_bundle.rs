@@ -9,7 +9,7 @@ use toolhost_contract::McpServerResource;
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 use toolhost_store::make_private_beneath;
 
-use crate::agent::Agent;
+use crate::handles::agent::Agent;
 use crate::host::{Host, HostInner};
 use crate::oauth::{CallbackError, Granted, OAuthApp};
 use crate::registry::agent_overlays::AgentOverlays;

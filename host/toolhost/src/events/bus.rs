@@ -13,7 +13,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::event::RuntimeEvent;
 use super::log::{EventLog, InstanceLog};
-use crate::broadcast_stream::BroadcastStream;
+use crate::events::broadcast_stream::BroadcastStream;
 
 /// Configuration of an [`EventBus`].
 #[derive(Debug, Clone)]

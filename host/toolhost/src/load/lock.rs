@@ -12,8 +12,8 @@ use toolhost_manifest::lock::{
 use toolhost_manifest::policy::Policy;
 
 use super::register::Found;
+use crate::handles::tool_access::ToolAccess;
 use crate::loaded_bundle::GrantedMcpServer;
-use crate::tool_access::ToolAccess;
 
 /// Returns the lock that describes the tools and the grants as they are, without the words of MCP servers.
 pub(super) fn now(

@@ -10,7 +10,7 @@ use toolhost_contract::ToolResult;
 use toolhost_store::StoreError;
 
 use super::record::Handle;
-use crate::broadcast_stream::BroadcastStream;
+use crate::events::broadcast_stream::BroadcastStream;
 
 /// Completions that wait for a slow listener before the oldest are lost.
 const LISTENER_QUEUE: usize = 1024;

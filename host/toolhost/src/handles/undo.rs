@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use toolhost_sandbox::{UndoError, UndoRecord, Undone, Workdir};
 
+use crate::handles::instance::Instance;
 use crate::host::Host;
-use crate::instance::Instance;
 
 impl Host {
     /// Returns the calls in a workdir that can be undone, the newest first. They include those of other

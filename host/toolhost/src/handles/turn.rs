@@ -11,7 +11,7 @@ use toolhost_contract::{HandlerError, ToolError, ToolName, ToolResult};
 use crate::call::live_log::{CallLogRecord, LogListener};
 use crate::call::scope::{TurnOptions, TurnScope, unloaded};
 use crate::events::Activity;
-use crate::instance::Instance;
+use crate::handles::instance::Instance;
 use crate::live_bundle::LiveBundle;
 use crate::middleware::{Extensions, SuspendedPipeline, TurnContext};
 use crate::recording::recorder::CallRecorder;

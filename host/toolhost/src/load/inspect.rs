@@ -1,7 +1,7 @@
 //! Describes a component: its imports, its handlers and whether it can be loaded.
 
-pub use crate::load::described::DescribeFault;
-use crate::load::described::faults;
+pub use super::described::DescribeFault;
+use super::described::faults;
 use toolhost_sandbox::{ComponentFacts, HandlerSpec, PrepareError, Sandbox};
 
 /// Description of a component.

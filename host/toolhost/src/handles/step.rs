@@ -18,9 +18,9 @@ use crate::call::scope::{CallScope, Notices, TurnScope};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
 use crate::events::Activity;
+use crate::handles::turn::Turn;
 use crate::middleware::{Extensions, StepContext, SuspendedPipeline};
 use crate::pending::submit;
-use crate::turn::Turn;
 
 /// How many calls of one message run at the same time.
 const CALLS_AT_ONCE: usize = 64;

@@ -1,0 +1,95 @@
+//! The public modules that name what other modules and crates define, by subject.
+
+/// The secrets that calls get, and how to provide them otherwise than by the policy: see
+/// [`HostBuilder::credential_provider`](crate::HostBuilder::credential_provider).
+pub mod credentials {
+    pub use toolhost_manifest::{
+        CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse,
+        Credentials, SecretSource,
+    };
+}
+
+/// HTTP for tools: what a policy allows, how the sandbox reaches servers, and a client under the same
+/// rules for the host's own requests.
+pub mod http {
+    pub use toolhost_contract::http::{
+        Host as HttpHost, Origin as HttpOrigin, Reach as HttpReach, Scheme as HttpScheme,
+        non_public_block,
+    };
+    pub use toolhost_contract::{
+        AddressBlock, HttpCredential, HttpCredentialError, HttpGrant, HttpRule, HttpRuleError,
+    };
+    pub use toolhost_sandbox::{
+        HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture, HttpResolver,
+        OriginClient,
+    };
+}
+
+/// The lock of a bundle, and how the tools differ from it.
+pub mod lock {
+    pub use toolhost_manifest::lock::{
+        AGENT, Annotations, Drift, Grade, LOCK, LOCK_BYTES_MAX, Lock, LockError, LockedServer,
+        LockedTool, Review, ServerLock, Words,
+    };
+}
+
+/// The resources of a bundle, the findings in them, and where the bytes of components come from: see
+/// [`HostBuilder::component_source`](crate::HostBuilder::component_source).
+pub mod manifest {
+    pub use crate::loaded_bundle::Declares;
+    pub use toolhost_contract::ToolResource;
+    pub use toolhost_manifest::bundle::BundleView;
+    pub use toolhost_manifest::bundle::component_source::{
+        BundleDirectory, ComponentSource, EntryFuture,
+    };
+    pub use toolhost_manifest::bundle::host_files::{folded, is_read_by_name};
+    pub use toolhost_manifest::{
+        Bundle, ChangesetGrant, Diagnostic, LimitInfo, Place, Severity, YamlSource,
+    };
+}
+
+/// MCP servers that a bundle names and a policy grants. The crate `toolhost-mcp-client` starts them.
+pub mod mcp {
+    pub use crate::loaded_bundle::GrantedMcpServer;
+    pub use toolhost_contract::{McpServerResource, McpServerSpec, McpSource, McpTransportSpec};
+    pub use toolhost_manifest::{McpGrant, McpOAuth, McpOAuthGrant, McpReach};
+}
+
+/// Settings of the sandbox, its cache of compiled components, and what it reports of a component.
+pub mod sandbox {
+    pub use crate::call::failure::{prepare_error_code, prepare_error_help};
+    pub use crate::load::inspect::{DescribeFault, Inspection, inspect};
+    pub use toolhost_sandbox::{
+        CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler, ComponentFacts,
+        FileIo, Grants, HandlerSpec, KernelFeatures, Limits, LogLevel, PrepareError, PrepareStage,
+        PreparedCount, SandboxStartError,
+    };
+}
+
+/// What is known of a tool and of its calls: its definition, what it can reach, what it logged and what it
+/// was denied.
+pub mod tool {
+    pub use crate::call::live_log::CallLogRecord;
+    pub use crate::catalog::provider::{ModelProvider, ProviderFinding};
+    pub use crate::handles::tool_access::ToolAccess;
+    pub use toolhost_contract::{
+        Denial, ExportName, JsonError, JsonLimits, JsonPlace, JsonSchemaObject, JsonShape,
+        NameError, NoLine, SourceType, ToolContext, ToolSource,
+    };
+}
+
+/// Which directory a call sees as `/`: see
+/// [`HostBuilder::workdir_provider`](crate::HostBuilder::workdir_provider).
+pub mod workdir {
+    pub use crate::call::workdir::{
+        CallWorkdir, InstanceWorkdir, OpenWorkdir, WorkdirProvider, WorkdirProviderError,
+        WorkdirRequest, WorkdirTransaction,
+    };
+    pub use toolhost_contract::{
+        FileChange, FileChangeCounts, FileChangeKind, FileChanges, FileDigest, WorkdirChanges,
+    };
+    pub use toolhost_sandbox::{
+        CommitError, FileReplacement, ReplaceFilesError, ReplacedFiles, Shortage, StagingError,
+        StagingRoot, UndoError, UndoRecord, Undone, WorkdirAccess,
+    };
+}
