@@ -4,6 +4,7 @@
 //! the specification.
 
 mod agent_event;
+mod attempts;
 mod call;
 mod catalog;
 mod code;
@@ -12,6 +13,7 @@ mod context;
 mod denial;
 mod error;
 mod error_limits;
+mod failed_operation;
 mod file_change;
 mod grants;
 mod handler_spec;
@@ -37,6 +39,7 @@ pub use agent_event::{
     AgentEvent, Delegation, EventError, EventSource, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcBody,
     IpcError, IpcMessage, RESPONSE_TYPE, ReplyTo,
 };
+pub use attempts::Attempts;
 pub use call::ToolCall;
 pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};
@@ -45,6 +48,7 @@ pub use context::ToolContext;
 pub use denial::{Denial, NoLine};
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
 pub use error_limits::{dropped_values, limit_error, limit_handler_error, normalise_error};
+pub use failed_operation::FailedOperation;
 pub use file_change::{
     FileChange, FileChangeCounts, FileChangeKind, FileChanges, FileDigest, FileDigestError,
 };

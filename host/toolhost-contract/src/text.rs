@@ -1,11 +1,13 @@
 //! Escapes and truncates untrusted text for models, terminals and logs.
 
 mod cuts;
+mod printable;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 pub use cuts::{CUT, cuts, left_out};
+pub use printable::printable;
 
 /// Returns whether a character is a control character, reorders text or is invisible.
 ///

@@ -23,7 +23,6 @@ mod scheduler;
 mod tool;
 mod workdir;
 
-pub use accounting::failed_operation::FailedOperation;
 pub use accounting::output::{LiveLog, LogLevel, LogRecord, LogSink};
 pub use call::invocation::{CallReport, Invocation, Operation, Outcome};
 pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
@@ -56,7 +55,7 @@ pub use workdir::{
 };
 
 pub use toolhost_contract::{
-    AddressBlock, AddressBlockError, DiskLimit, FileId, Grants, HandlerSpec, HttpCredential,
-    HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError, Protected,
-    WorkdirAccess,
+    AddressBlock, AddressBlockError, DiskLimit, FailedOperation, FileId, Grants, HandlerSpec,
+    HttpCredential, HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError,
+    Protected, WorkdirAccess,
 };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use toolhost_runtime::{ComponentId, Quota};
 
-use crate::accounting::attempts::Attempts;
+use toolhost_contract::Attempts;
 
 /// Counts the memory of one call against its own limit and that of all calls.
 #[derive(Debug)]

@@ -5,10 +5,8 @@ mod lines;
 mod live_log;
 pub(crate) mod log;
 mod meter;
-mod printable;
 
 pub(crate) use live_log::Stream;
 pub use live_log::{LiveLog, LogSink};
 pub use log::{LogLevel, LogRecord};
 pub(crate) use meter::OutputMeter;
-pub(crate) use printable::printable;

@@ -1,7 +1,7 @@
 //! Finds in a guest's stderr why it crashed. Each runtime prints the cause in its own form, and often other
 //! lines after it.
 
-use crate::accounting::output::printable;
+use toolhost_contract::text::printable;
 
 /// Longest reason, in bytes.
 const REASON_MAX: usize = 4 << 10;

@@ -7,13 +7,13 @@ use serde_json::Value;
 use toolhost_contract::http::Origin;
 use toolhost_contract::{ExportName, HandlerError, Recording, ToolContext, Usage};
 
-use crate::accounting::failed_operation::FailedOperation;
 use crate::accounting::output::{LogRecord, LogSink};
 use crate::call::meters::CallMeters;
 use crate::host::agents::port::AgentsPort;
 use crate::recording::options::RecordOptions;
 use crate::workdir::{Workdir, WriteProtected};
 use crate::{DiskLimit, Grants, Limits, SandboxError};
+use toolhost_contract::FailedOperation;
 
 /// What a component is to do. Each operation is a call of its own, in a fresh instance.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use toolhost_contract::Usage;
 use toolhost_runtime::{ComponentId, Quota};
 
 use crate::Limits;
-use crate::accounting::attempts::Attempts;
 use crate::accounting::call_memory::CallMemory;
 use crate::accounting::output::{LogSink, OutputMeter};
 use crate::host::filesystem::FileMeter;
 use crate::host::http::HttpMeter;
+use toolhost_contract::Attempts;
 
 /// Counts what one call uses, against its limits.
 #[derive(Debug)]

@@ -9,9 +9,10 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::I32Exit;
 
 use crate::SandboxError;
-use crate::accounting::output::{Stream, printable};
+use crate::accounting::output::Stream;
 use crate::call::crash_words::{crash_words, go_words, last_words};
 use crate::call::meters::CallMeters;
+use toolhost_contract::text::printable;
 
 /// Longest reason taken from a guest's stderr, in bytes.
 const REASON_MAX: usize = 4 << 10;

@@ -13,9 +13,9 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit};
 use wasmtime::Engine;
 
 use crate::PrepareError;
-use crate::accounting::output::printable;
 use crate::engine::settings;
 use crate::platform::{self, memory_file};
+use toolhost_contract::text::printable;
 
 /// Largest artifact a compiler may hand over, in bytes.
 const ARTIFACT_MAX: u64 = 256 << 20;

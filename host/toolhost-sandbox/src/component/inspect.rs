@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use wasmparser::{Parser, Payload};
 
 use crate::PrepareError;
-use crate::accounting::output::printable;
 use crate::component::limits::CompileLimits;
 use crate::component::served_imports::serves;
 use check::{malformed, within};
 use count::Count;
 pub(crate) use function_cost::check_function_cost;
 use instances::Instantiations;
+use toolhost_contract::text::printable;
 
 /// Longest name of an import or an export that is reported, in bytes. Served names are shorter.
 const NAME_MAX: usize = 200;

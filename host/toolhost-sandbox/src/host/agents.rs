@@ -14,7 +14,6 @@ use toolhost_contract::{
 };
 use wasmtime::component::HasData;
 
-use crate::accounting::attempts::Attempts;
 use crate::host::agents::port::{
     AgentEntry, AgentRequest, AgentResponse, AgentSend, AgentSpawn, AgentsFuture, AgentsPort,
 };
@@ -23,6 +22,7 @@ use crate::host::bindings::agents::{
 };
 use crate::scheduler::call_slot::CallSlot;
 use crate::{Limits, SandboxError};
+use toolhost_contract::Attempts;
 
 /// Default timeout of a request.
 const TIMEOUT_MS: u32 = 60_000;

@@ -7,10 +7,10 @@ use wasmtime::component::{HasData, Resource};
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily};
 use wasmtime_wasi::p2::{DynPollable, Network, TcpSocket, UdpSocket};
 
-use crate::accounting::attempts::Attempts;
 use crate::host::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
 };
+use toolhost_contract::Attempts;
 
 /// Selects the denied sockets in a store.
 pub(crate) struct HasDeniedSockets;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use toolhost_contract::{ExportName, HandlerSpec};
 use toolhost_runtime::ComponentId;
 
-use crate::accounting::output::printable;
 use crate::call::instantiated::Request;
 use crate::call::response::Response;
 use crate::call::task::CallTask;
@@ -15,6 +14,7 @@ use crate::component::code::ComponentCode;
 use crate::host::bindings::handlers;
 use crate::sandbox::SandboxInner;
 use crate::{Limits, PrepareError, SandboxError};
+use toolhost_contract::text::printable;
 
 /// Most handlers `describe` may name.
 const HANDLERS_MAX: usize = 256;

@@ -56,9 +56,8 @@ impl HeadTail {
 mod tests {
     use std::ops::Range;
 
-    use toolhost_contract::text::cuts;
+    use toolhost_contract::text::{cuts, printable};
 
-    use super::super::printable;
     use super::*;
 
     #[test]

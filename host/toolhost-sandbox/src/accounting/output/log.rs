@@ -1,6 +1,6 @@
 //! The log records of one call.
 
-use super::printable::printable;
+use toolhost_contract::text::printable;
 
 /// The severity of a log record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

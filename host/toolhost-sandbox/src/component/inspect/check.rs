@@ -3,7 +3,7 @@
 use wasmparser::{BinaryReaderError, ElementItems, ElementSectionReader};
 
 use crate::PrepareError;
-use crate::accounting::output::printable;
+use toolhost_contract::text::printable;
 
 /// Longest message of the parser, in bytes: it may quote the file.
 const MALFORMED_MAX: usize = 1_000;

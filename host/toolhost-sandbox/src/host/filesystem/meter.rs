@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use toolhost_contract::{DiskLimit, Limits, Usage};
 use toolhost_runtime::{ComponentId, Quota, lock};
 
-use crate::accounting::attempts::Attempts;
 use crate::accounting::file_changes::FileChangeBook;
+use toolhost_contract::Attempts;
 
 /// Counts what one call does with files, against its limits.
 #[derive(Debug)]

@@ -13,9 +13,9 @@ use super::context::Filesystem;
 use super::descriptor::Descriptor;
 use super::error::{FsError, FsResult, errno_of};
 use super::listing::Listing;
-use crate::accounting::failed_operation::FailedOperation;
 use crate::host::bindings::filesystem::preopens;
 use crate::host::bindings::filesystem::types::{self, DirectoryEntry, ErrorCode};
+use toolhost_contract::FailedOperation;
 
 /// The filesystem and the handles of a store, borrowed for one host call.
 pub(crate) struct FilesystemView<'a> {

@@ -19,7 +19,7 @@ use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks};
 use super::hooks::Http;
 use super::meter::HttpMeter;
 use super::network::Network;
-use crate::accounting::attempts::Attempts;
+use toolhost_contract::Attempts;
 
 /// Sends HTTP requests of the host to the servers that a grant allows. Cheap to clone.
 ///

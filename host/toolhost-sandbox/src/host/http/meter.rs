@@ -7,7 +7,7 @@ use toolhost_contract::http::Origin;
 use toolhost_contract::{Limits, Usage};
 use toolhost_runtime::{ComponentId, Quota, lock};
 
-use crate::accounting::attempts::Attempts;
+use toolhost_contract::Attempts;
 
 /// Counts HTTP requests against the limits of their sender.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use wasmtime_wasi_http::Error;
 use super::error::{cause, fault_of_certificate, from_tls};
 use super::meter::HttpMeter;
 use super::network::Network;
-use crate::accounting::failed_operation::FailedOperation;
+use toolhost_contract::FailedOperation;
 
 /// Maximum addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::accounting::output::printable;
+use crate::text::printable;
 
 /// Longest path or origin that is kept, in bytes.
 const TEXT_MAX: usize = 512;

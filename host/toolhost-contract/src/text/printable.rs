@@ -1,14 +1,15 @@
 //! Escapes and truncates a guest's text.
 
-use toolhost_contract::text::{self, CUT};
+use super::{CUT, needs_escape};
 
 /// Escapes control characters, line breaks and characters that reorder text. Truncates the result to
 /// `bytes_max` and marks the end if it is longer.
-pub(crate) fn printable(text: &str, bytes_max: usize) -> String {
+#[must_use]
+pub fn printable(text: &str, bytes_max: usize) -> String {
     let mut out = String::with_capacity(text.len().min(bytes_max));
     for c in text.chars() {
         let before = out.len();
-        if text::needs_escape(c) {
+        if needs_escape(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -35,9 +36,7 @@ mod tests {
         assert!(!escaped.chars().any(char::is_control), "{escaped}");
         assert_eq!(escaped, r"a\u{a}b\u{d}\u{1b}[31m\u{2028}\u{202e}c\u{85}");
         assert_eq!(printable("가나다", 7), "가나… (cut)");
-        let all: String = ('\0'..=char::MAX)
-            .filter(|c| text::needs_escape(*c))
-            .collect();
-        assert!(!printable(&all, 1 << 20).contains(text::needs_escape));
+        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
+        assert!(!printable(&all, 1 << 20).contains(needs_escape));
     }
 }
