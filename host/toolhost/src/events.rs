@@ -28,7 +28,6 @@ mod activity;
 mod bounded;
 pub(crate) mod broadcast_stream;
 mod bus;
-mod call_activity;
 mod event;
 mod grants;
 mod log;

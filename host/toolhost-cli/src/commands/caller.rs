@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::Context;
+use serde_json::json;
 use toolhost::workdir::{FileChangeKind, FileChanges};
 use toolhost::{Host, Instance, LoadedBundle, ToolResult, ToolStatus, Workdir, WorkdirError};
 
@@ -89,21 +89,11 @@ pub(super) fn print(
     if settings.verbosity >= Verbosity::Verbose {
         note_changes(&result.usage().changes, settings);
     }
-    let unwritable = "the result cannot be written as JSON";
-    let mut answer = serde_json::to_value(result).context(unwritable)?;
-    if args.usage {
-        let usage = serde_json::to_value(result.usage()).context(unwritable)?;
-        stdout::set(&mut answer, "usage", usage);
-        if let Some(path) = result.recording() {
-            stdout::set(&mut answer, "recording", path.to_string_lossy());
-        }
-        let changes = &result.usage().changes;
-        if !changes.is_empty() {
-            let changes = serde_json::to_value(changes).context(unwritable)?;
-            stdout::set(&mut answer, "changes", changes);
-        }
-    }
-    stdout::json(&answer)
+    stdout::json(&if args.usage {
+        result.to_receipt()
+    } else {
+        json!(result)
+    })
 }
 
 /// Lists the files that a call changed, a line each.

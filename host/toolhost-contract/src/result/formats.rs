@@ -39,6 +39,27 @@ impl ToolResult {
         text
     }
 
+    /// Returns the result with its receipt, as `toolhost call --usage` prints it: `usage`, the path of its
+    /// `recording` and the `changes` of files, where there are any.
+    #[must_use]
+    pub fn to_receipt(&self) -> Value {
+        let mut receipt = json!(self);
+        let changes = Some(&self.usage.changes).filter(|changes| !changes.is_empty());
+        let path = self.recording().map(|path| path.to_string_lossy());
+        let more = [
+            ("usage", Some(json!(self.usage))),
+            ("recording", path.map(|path| json!(path))),
+            ("changes", changes.map(|changes| json!(changes))),
+        ];
+        if let Value::Object(members) = &mut receipt {
+            let more = more
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+            members.extend(more);
+        }
+        receipt
+    }
+
     /// Returns the message of an OpenAI request that answers the call:
     /// `{"role": "tool", "tool_call_id", "content"}`. `content` is [`Self::to_text`].
     #[must_use]
@@ -134,7 +155,12 @@ fn error_text(error: &ToolError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AuthorizationRequired, Locale, ResourceName, Timestamp, ToolErrorCode};
+    use std::path::Path;
+
+    use crate::{
+        AuthorizationRequired, FileChange, FileChangeKind, Locale, ResourceName, Timestamp,
+        ToolErrorCode,
+    };
 
     fn failed() -> ToolResult {
         let error = ToolError::host(ToolErrorCode::Tool, "no\nCODE: forged", Locale::En);
@@ -188,6 +214,28 @@ mod tests {
         );
         let stored = result.to_stored();
         assert_eq!(ToolResult::from_stored(&stored), Some(result));
+    }
+
+    #[test]
+    fn a_receipt_has_the_usage_and_names_the_recording_and_the_changed_files_if_there_are_any() {
+        let keys = |result: &ToolResult| {
+            let receipt = result.to_receipt();
+            let more = ["usage", "recording", "changes"];
+            more.map(|key| receipt.get(key).cloned())
+        };
+        let usage = Some(json!(crate::Usage::default()));
+        assert_eq!(keys(&ok()), [usage.clone(), None, None]);
+        let recorded = failed().with_recording(Some(Path::new("/state/one.call").into()));
+        let path = Some(json!("/state/one.call"));
+        assert_eq!(keys(&recorded), [usage, path, None]);
+
+        let mut usage = crate::Usage::default();
+        let created = FileChange::new("a.md", FileChangeKind::Created);
+        usage.changes.files.push(created);
+        let changes = Some(json!(usage.changes));
+        let receipt = ok().with_usage(usage);
+        assert_eq!(keys(&receipt)[2], changes);
+        assert_eq!(receipt.to_receipt()["output"], json!({"n": 1}));
     }
 
     #[test]

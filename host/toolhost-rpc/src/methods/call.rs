@@ -139,16 +139,9 @@ fn none_beside(other: &str, instance: Option<&InstanceParams>) -> Result<(), Rpc
 
 /// The JSON of `toolhost call`; with `usage` that of `toolhost call --usage`.
 pub(super) fn to_json(result: &ToolResult, usage: bool) -> Value {
-    let mut json = json!(result);
-    if let (true, Some(members)) = (usage, json.as_object_mut()) {
-        members.insert("usage".to_owned(), json!(result.usage()));
-        if let Some(path) = result.recording() {
-            members.insert("recording".to_owned(), path.to_string_lossy().into());
-        }
-        let changes = &result.usage().changes;
-        if !changes.is_empty() {
-            members.insert("changes".to_owned(), json!(changes));
-        }
+    if usage {
+        result.to_receipt()
+    } else {
+        json!(result)
     }
-    json
 }

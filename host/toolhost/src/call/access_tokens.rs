@@ -90,7 +90,7 @@ pub(super) async fn reject(sent: Vec<SentToken>, unauthorized: &[Origin], turn: 
             continue;
         }
         redacted.revoke();
-        let (oauth, subject) = (oauth.clone(), turn.subject.clone());
+        let (oauth, subject) = (oauth.clone(), turn.options.subject.clone());
         let mut rejecting = Box::pin(async move {
             let rejected = oauth.reject(&app, subject.as_deref(), &token).await;
             if let Err(error) = rejected {
@@ -116,7 +116,7 @@ async fn get(
         let reason = "this host keeps no grants: the runtime sets HostBuilder::oauth";
         return Err(failed(tool, app, reason, turn));
     };
-    let subject = turn.subject.as_deref();
+    let subject = turn.options.subject.as_deref();
     // Boxed, so that the futures of calls without OAuth stay small.
     let token = Box::pin(oauth.access_token(app, subject, one.scopes.as_deref(), MIN_TTL));
     match token.await {

@@ -73,8 +73,8 @@ impl<'a> ComponentRun<'a> {
             workdir: Some(directory.workdir),
             protected: std::mem::take(&mut self.protected),
             grants: permit.grants.clone(),
-            agents: agents.then(|| agents_port::port(turn.agents.as_ref(), redactor)),
-            log: turn.log_sink(&self.call.call_id, tool),
+            agents: agents.then(|| agents_port::port(turn.options.agents.as_ref(), redactor)),
+            log: turn.log_sink(self.call),
             limits: permit.limits.clone(),
             record: recorder.map(|recorder| recorder.options(redactor)),
         };

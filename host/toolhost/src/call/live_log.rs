@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolhost_contract::{Redactor, ToolName};
+use toolhost_contract::Redactor;
 use toolhost_sandbox::{LogLevel, LogSink};
+
+use crate::middleware::CallIdentity;
 
 /// A record that a call logged. Its texts are escaped, truncated and redacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +41,12 @@ impl LogListener {
     }
 
     /// Returns the sink of one call.
-    pub(crate) fn sink(&self, redactor: &Redactor, call_id: &str, tool: &ToolName) -> LogSink {
-        let receive = Arc::clone(&self.0);
-        let (call_id, tool) = (call_id.to_owned(), tool.clone());
+    pub(crate) fn sink(&self, redactor: &Redactor, call: &CallIdentity) -> LogSink {
+        let (receive, call) = (Arc::clone(&self.0), call.clone());
         LogSink::new(redactor.clone(), move |record| {
             receive(&CallLogRecord {
-                tool_call_id: &call_id,
-                tool_name: tool.as_str(),
+                tool_call_id: &call.call_id,
+                tool_name: &call.tool_name,
                 level: record.level,
                 context: &record.context,
                 message: &record.message,

@@ -35,7 +35,7 @@ pub(super) async fn run(
     // Dropped with this future: a logger that the handler keeps no longer reaches the turn's listener.
     let live_log = scope
         .turn
-        .log_sink(&identity.call_id, valid.tool)
+        .log_sink(identity)
         .map(|sink| Arc::new(LiveLog::new(sink, &valid.permit.limits)));
     let context = HandlerContext {
         context: ToolContext {
@@ -44,7 +44,7 @@ pub(super) async fn run(
         },
         workdir: directory.workdir,
         logger: Logger::of_call(owner, live_log.as_ref()),
-        agents: scope.turn.agents.clone(),
+        agents: scope.turn.options.agents.clone(),
         // Without layers, the scope has those of the step or the turn.
         extensions: Extensions::within(scope.extensions()),
     };

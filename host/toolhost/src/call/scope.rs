@@ -38,7 +38,7 @@ use crate::registry::overlay::Overlay;
 use crate::registry::{RegisteredTool, ToolRegistry};
 
 /// What calls need of their instance.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct InstanceScope {
     pub(crate) agent: Agent,
     pub(crate) key: Arc<str>,
@@ -64,22 +64,8 @@ impl InstanceScope {
     /// Returns this instance with another workdir.
     pub(crate) fn in_workdir(&self, workdir: Workdir) -> Arc<Self> {
         Arc::new(Self {
-            agent: self.agent.clone(),
-            key: self.key.clone(),
             workdir,
-            emitter: self.emitter.clone(),
-            directory: self.directory.clone(),
-        })
-    }
-
-    /// Returns this instance with its agent in another load of the bundle.
-    fn of_agent(&self, agent: Agent) -> Arc<Self> {
-        Arc::new(Self {
-            agent,
-            key: self.key.clone(),
-            workdir: self.workdir.clone(),
-            emitter: self.emitter.clone(),
-            directory: self.directory.clone(),
+            ..self.clone()
         })
     }
 
@@ -114,21 +100,13 @@ pub(crate) struct TurnOptions {
 }
 
 /// What calls need of their turn. Its steps and calls share it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct TurnScope {
     pub(crate) origin: Arc<CallOrigin>,
     pub(crate) instance: Arc<InstanceScope>,
-    pub(crate) agents: Option<AgentsClient>,
-    /// Receives what the calls log while they run.
-    log: Option<LogListener>,
-    recorder: Option<CallRecorder>,
-    pub(crate) cancellation: Option<CancellationToken>,
-    /// The user whose grants of OAuthApps the calls use.
-    pub(crate) subject: Option<Arc<str>>,
+    pub(crate) options: TurnOptions,
     /// Values that the layers of the turn share with those of its steps and calls.
     pub(crate) extensions: Extensions,
-    /// The bundle whose current load each step uses; none: that of the instance.
-    bundle: Option<LiveBundle>,
     required_succeeded: Arc<AtomicBool>,
 }
 
@@ -136,19 +114,11 @@ impl TurnScope {
     pub(crate) fn new(
         instance: &Arc<InstanceScope>,
         turn_id: &str,
-        trace_id: &str,
-        options: TurnOptions,
+        trace_id: Arc<str>,
+        mut options: TurnOptions,
     ) -> Self {
-        let TurnOptions {
-            agents,
-            log,
-            cancellation,
-            extensions,
-            subject,
-            bundle,
-            recorder,
-        } = options;
         // What the layers of this turn insert is not seen by another turn with the same options.
+        let extensions = options.extensions.take();
         let extensions =
             extensions.map_or_else(Extensions::default, |given| Extensions::within(&given));
         Self {
@@ -156,17 +126,12 @@ impl TurnScope {
                 agent_name: instance.agent.0.name.as_str().into(),
                 instance_key: Arc::clone(&instance.key),
                 turn_id: turn_id.into(),
-                trace_id: trace_id.into(),
+                trace_id,
                 locale: instance.agent.0.host.policy.locale(),
             }),
             instance: Arc::clone(instance),
-            agents,
-            log,
-            recorder,
-            cancellation,
-            subject,
+            options,
             extensions,
-            bundle,
             required_succeeded: Arc::default(),
         }
     }
@@ -177,7 +142,7 @@ impl TurnScope {
     /// # Errors
     /// `E_TOOL_UNLOADED` if the current bundle has no such agent, or the bundle was unloaded.
     pub(crate) fn of_next_step(self: &Arc<Self>) -> Result<Arc<Self>, ToolError> {
-        let scope = match &self.bundle {
+        let scope = match &self.options.bundle {
             Some(bundle) => self.within(&bundle.current())?,
             None => Arc::clone(self),
         };
@@ -197,16 +162,11 @@ impl TurnScope {
             return Ok(Arc::clone(self));
         }
         Ok(Arc::new(Self {
-            origin: Arc::clone(&self.origin),
-            instance: self.instance.of_agent(agent),
-            agents: self.agents.clone(),
-            log: self.log.clone(),
-            recorder: self.recorder.clone(),
-            cancellation: self.cancellation.clone(),
-            subject: self.subject.clone(),
-            extensions: self.extensions.clone(),
-            bundle: self.bundle.clone(),
-            required_succeeded: Arc::clone(&self.required_succeeded),
+            instance: Arc::new(InstanceScope {
+                agent,
+                ..InstanceScope::clone(&self.instance)
+            }),
+            ..Self::clone(self)
         }))
     }
 
@@ -215,7 +175,7 @@ impl TurnScope {
         Arc::new(Self::new(
             instance,
             &call.turn_id,
-            call.trace_id.as_deref().unwrap_or_default(),
+            call.trace_id.as_deref().unwrap_or_default().into(),
             TurnOptions {
                 subject: call.subject.as_deref().map(Arc::from),
                 ..TurnOptions::default()
@@ -245,16 +205,16 @@ impl TurnScope {
     }
 
     /// Returns the sink of what a call logs while it runs; none if nobody listens.
-    pub(crate) fn log_sink(&self, call_id: &str, tool: &RegisteredTool) -> Option<LogSink> {
+    pub(crate) fn log_sink(&self, call: &CallIdentity) -> Option<LogSink> {
         let redactor = &self.agent().host.redactor;
-        let sink = |log: &LogListener| log.sink(redactor, call_id, &tool.item.name);
-        self.log.as_ref().map(sink)
+        let sink = |log: &LogListener| log.sink(redactor, call);
+        self.options.log.as_ref().map(sink)
     }
 
     /// Returns what receives the recordings of the calls: that of the turn, or else that of the host.
     pub(crate) fn recorder(&self) -> Option<&CallRecorder> {
         let of_host = self.agent().host.recorder.as_ref();
-        self.recorder.as_ref().or(of_host)
+        self.options.recorder.as_ref().or(of_host)
     }
 
     /// Returns the identity of a call that was stored earlier.
@@ -280,7 +240,7 @@ impl TurnScope {
             trace_id: Some(self.origin.trace_id.to_string()),
             message: message.clone(),
             workdir: pending::CallWorkdir::of(&self.instance.workdir),
-            subject: self.subject.as_deref().map(str::to_owned),
+            subject: self.options.subject.as_deref().map(str::to_owned),
         }
     }
 
@@ -458,7 +418,7 @@ impl CallScope {
 
     /// The token that cancels the call. A call in the background has none.
     pub(crate) fn cancellation(&self) -> Option<&CancellationToken> {
-        let token = self.turn.cancellation.as_ref();
+        let token = self.turn.options.cancellation.as_ref();
         token.filter(|_| self.background.is_none())
     }
 

@@ -1,13 +1,16 @@
-//! Running turns and steps, and the emitter of their events.
+//! The facts of turns, steps and calls: that each has started, and how it ended.
 //!
-//! Each activity sends its start event when it is created and exactly one end event. If it is dropped before
-//! it is ended, for example with a cancelled future, it sends the event of a failure.
+//! Events, the lines of `events.jsonl` and spans are made of these facts. An activity publishes its start when
+//! it is created, and exactly one end: if it is dropped before, for example with a cancelled future, that of a
+//! failure. A fact that nobody receives is not made.
 
+use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Instant, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use toolhost_contract::{Timestamp, ToolError, ToolErrorCode, ToolResult, ToolStatus};
+use tracing::Span;
 use tracing::level_filters::LevelFilter;
 
 use super::bounded::bounded_id;
@@ -16,7 +19,7 @@ use super::event::{EventError, EventKind, RuntimeEvent};
 use super::log::InstanceLog;
 use super::span::{self, milliseconds};
 use super::trace::TraceContext;
-use crate::middleware::CallIdentity;
+use crate::middleware::{CallIdentity, CallOrigin};
 
 /// Sends the events of one instance. Cheap to clone.
 #[derive(Clone)]
@@ -24,16 +27,13 @@ pub(crate) struct Emitter(Arc<EmitterInner>);
 
 struct EmitterInner {
     bus: EventBus,
-    agent_name: Arc<str>,
-    instance_key: Arc<str>,
     log: Option<InstanceLog>,
 }
 
 impl std::fmt::Debug for Emitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Emitter")
-            .field("agent_name", &self.0.agent_name)
-            .field("instance_key", &self.0.instance_key)
+            .field("bus", &self.0.bus)
             .finish_non_exhaustive()
     }
 }
@@ -41,16 +41,9 @@ impl std::fmt::Debug for Emitter {
 impl EventBus {
     /// Creates the emitter of an instance. `directory` receives its log: the instance's own directory,
     /// parent of its workspace.
-    pub(crate) fn emitter(
-        &self,
-        agent_name: &str,
-        instance_key: &str,
-        directory: Option<&Path>,
-    ) -> Emitter {
+    pub(crate) fn emitter(&self, directory: Option<&Path>) -> Emitter {
         Emitter(Arc::new(EmitterInner {
             bus: self.clone(),
-            agent_name: bounded_id(agent_name),
-            instance_key: bounded_id(instance_key),
             log: directory.map(|directory| self.log_in(directory)),
         }))
     }
@@ -62,41 +55,51 @@ impl Emitter {
         self.0.log.is_some() || self.0.bus.is_watched()
     }
 
-    /// Returns the `traceparent` of the current span if a layer exports it.
-    fn current_traceparent(&self) -> Option<String> {
-        (self.0.bus.config().current_traceparent)()
-    }
-
-    /// Returns an event of this instance. [`Self::emit`] sets its time.
-    fn event(&self, kind: EventKind, turn_id: &str, trace: TraceContext) -> RuntimeEvent {
-        RuntimeEvent {
-            kind,
-            timestamp: Timestamp(UNIX_EPOCH),
-            agent_name: Arc::clone(&self.0.agent_name),
-            instance_key: Arc::clone(&self.0.instance_key),
-            turn_id: bounded_id(turn_id),
-            step_id: None,
-            tool_call_id: None,
-            tool_name: None,
-            trace,
-            status: None,
-            duration_ms: None,
-            error: None,
-            usage: None,
-            handle: None,
-            auth: None,
+    /// Returns the trace of a turn. `caller` is an argument of [`TraceContext::root`]; without one, the trace of
+    /// the current span is continued if a layer exports it.
+    pub(crate) fn trace(&self, caller: Option<&str>) -> TraceContext {
+        match caller {
+            Some(_) => TraceContext::root(caller),
+            None => {
+                let current = (self.0.bus.config().current_traceparent)();
+                TraceContext::root(current.as_deref())
+            }
         }
     }
 
-    /// Sends a copy of an event with the current time, if there is a log or a subscriber.
-    fn emit(&self, event: &RuntimeEvent) {
+    /// Starts a turn.
+    pub(crate) fn turn(&self, origin: &Arc<CallOrigin>, trace: TraceContext) -> Activity<'static> {
+        let who = CallIdentity {
+            origin: Arc::clone(origin),
+            step_id: Arc::default(),
+            call_id: Arc::default(),
+            tool_name: Arc::default(),
+        };
+        let (emitter, who) = (Cow::Owned(self.clone()), Cow::Owned(who));
+        Activity::new(emitter, Level::Turn, who, trace.into()).start(span::turn)
+    }
+
+    /// Sends the end event of a background call, perhaps started by another process.
+    pub(crate) fn settled(&self, origin: &CallOrigin, handle: &str, result: &ToolResult) {
+        let trace = TraceContext::root(Some(&origin.trace_id));
+        let mut event = RuntimeEvent {
+            tool_call_id: Some(bounded_id(result.tool_call_id())),
+            tool_name: Some(bounded_id(result.tool_name())),
+            ..RuntimeEvent::of(EventKind::ToolSettled, origin, trace)
+        };
+        event.set_result(result);
+        event.handle = Some(bounded_id(handle));
+        span::ended(&span::settled(&event), &event);
+        self.emit(event);
+    }
+
+    /// Sends an event with the current time, if there is a log or a subscriber.
+    fn emit(&self, mut event: RuntimeEvent) {
         if !self.is_watched() {
             return;
         }
-        let event = Arc::new(RuntimeEvent {
-            timestamp: Timestamp((self.0.bus.config().clock)()),
-            ..event.clone()
-        });
+        event.timestamp = Timestamp((self.0.bus.config().clock)());
+        let event = Arc::new(event);
         if let Some(log) = &self.0.log {
             log.write(&event);
         }
@@ -104,184 +107,188 @@ impl Emitter {
     }
 }
 
-/// A running turn or step, or a call that is observed. The calls of a step may run concurrently.
+/// What runs. The calls of a step may run concurrently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Turn,
+    Step,
+    Call,
+}
+
+/// How an activity ended.
+enum End<'a> {
+    /// A turn or a step, with an error if it failed.
+    Closed(Option<&'a ToolError>),
+    /// A call.
+    Result(&'a ToolResult),
+    Dropped,
+}
+
+/// A running turn, step or call.
 #[derive(Debug)]
-pub(crate) struct Activity {
-    emitter: Emitter,
-    /// The start event; at the end, the end event.
-    event: RuntimeEvent,
-    span: tracing::Span,
+pub(crate) struct Activity<'s> {
+    emitter: Cow<'s, Emitter>,
+    level: Level,
+    /// Whose it is. A turn has no step, and only a call has a tool.
+    who: Cow<'s, CallIdentity>,
+    /// That of a call is made when somebody observes the call.
+    trace: OnceLock<TraceContext>,
+    /// The trace of the step of a call.
+    parent: Option<&'s TraceContext>,
+    span: Span,
     started_at: Instant,
     has_ended: bool,
 }
 
-impl Emitter {
-    /// Starts a turn. `trace` is an argument of [`TraceContext::root`].
-    pub(crate) fn turn(&self, turn_id: &str, trace: Option<&str>) -> Activity {
-        let trace = trace.filter(|text| !text.is_empty()).map_or_else(
-            || TraceContext::root(self.current_traceparent().as_deref()),
-            |trace| TraceContext::root(Some(trace)),
-        );
-        let event = self.event(EventKind::TurnStarted, turn_id, trace);
-        let span = span::turn(&event);
-        Activity::start(self, event, span)
-    }
-
-    /// Sends the end event of a background call, perhaps started by another process. `trace` is an
-    /// argument of [`TraceContext::root`].
-    pub(crate) fn settled(
-        &self,
-        turn_id: &str,
-        trace: Option<&str>,
-        handle: &str,
-        result: &ToolResult,
-    ) {
-        let trace = TraceContext::root(trace);
-        let mut event = RuntimeEvent {
-            tool_call_id: Some(bounded_id(result.tool_call_id())),
-            tool_name: Some(bounded_id(result.tool_name())),
-            ..self.event(EventKind::ToolSettled, turn_id, trace)
-        };
-        event.set_result(result);
-        event.handle = Some(bounded_id(handle));
-        span::ended(&span::settled(&event), &event);
-        self.emit(&event);
-    }
-}
-
-impl Activity {
-    fn start(emitter: &Emitter, event: RuntimeEvent, span: tracing::Span) -> Self {
-        emitter.emit(&event);
+impl<'s> Activity<'s> {
+    fn new(
+        emitter: Cow<'s, Emitter>,
+        level: Level,
+        who: Cow<'s, CallIdentity>,
+        trace: OnceLock<TraceContext>,
+    ) -> Self {
         Self {
-            emitter: emitter.clone(),
-            event,
-            span,
+            emitter,
+            level,
+            who,
+            trace,
+            parent: None,
+            span: Span::none(),
             started_at: Instant::now(),
             has_ended: false,
         }
     }
 
+    /// Publishes the start, if a log, a subscriber or a `tracing` subscriber may receive it.
+    fn start(mut self, span: impl FnOnce(&RuntimeEvent) -> Span) -> Self {
+        if LevelFilter::current() >= LevelFilter::INFO || self.emitter.is_watched() {
+            let [started, ..] = self.kinds();
+            let event = self.event(started);
+            self.span = span(&event);
+            self.emitter.emit(event);
+        }
+        self
+    }
+
     /// Starts a step of this turn.
-    pub(crate) fn step(&self, step_id: &str) -> Self {
-        let event = RuntimeEvent {
-            kind: EventKind::StepStarted,
-            step_id: Some(bounded_id(step_id)),
-            trace: self.event.trace.child(),
-            ..self.event.clone()
+    pub(crate) fn step(&self, step_id: &Arc<str>) -> Activity<'static> {
+        let who = CallIdentity {
+            step_id: Arc::clone(step_id),
+            ..CallIdentity::clone(&self.who)
         };
-        let span = span::step(&self.span, &event);
-        Self::start(&self.emitter, event, span)
+        let emitter = Cow::Owned(Emitter::clone(&self.emitter));
+        let trace = self.trace().child().into();
+        let step = Activity::new(emitter, Level::Step, Cow::Owned(who), trace);
+        step.start(|event| span::step(&self.span, event))
     }
 
-    /// Returns the start event of a call of this step.
-    pub(super) fn called(&self, call: &CallIdentity) -> RuntimeEvent {
-        RuntimeEvent {
-            kind: EventKind::ToolCalled,
-            tool_call_id: Some(bounded_id(&call.call_id)),
-            tool_name: Some(bounded_id(&call.tool_name)),
-            trace: self.event.trace.child(),
-            ..self.event.clone()
-        }
+    /// Starts a call of this step. If nobody observes the call, it makes no event, no ids and no span. A subscriber
+    /// that comes while it runs gets its end event.
+    pub(crate) fn call<'c>(&'c self, who: &'c CallIdentity) -> Activity<'c> {
+        let emitter = Cow::Borrowed(&*self.emitter);
+        let mut call = Activity::new(emitter, Level::Call, Cow::Borrowed(who), OnceLock::new());
+        call.parent = Some(self.trace());
+        call.start(|event| span::call(&self.span, event))
     }
 
-    /// Returns whether a log, a subscriber or a `tracing` subscriber may receive what happens in this
-    /// activity.
-    pub(super) fn is_observed(&self) -> bool {
-        LevelFilter::current() >= LevelFilter::INFO || self.is_watched()
+    fn trace(&self) -> &TraceContext {
+        let of_parent = || self.parent.map(TraceContext::child);
+        self.trace
+            .get_or_init(|| of_parent().unwrap_or_else(|| TraceContext::root(None)))
     }
 
-    /// Returns whether there is a log or a subscriber.
-    pub(super) fn is_watched(&self) -> bool {
-        self.emitter.is_watched()
-    }
-
-    /// Starts a call of this step, and sends its start event.
-    pub(super) fn start_call(&self, call: &CallIdentity) -> Self {
-        let event = self.called(call);
-        let span = span::call(&self.span, &event);
-        Self::start(&self.emitter, event, span)
-    }
-
-    /// Returns a call of this step whose start was observed by nobody.
-    pub(super) fn unobserved_call(&self, call: &CallIdentity, started_at: Instant) -> Self {
-        Self {
-            emitter: self.emitter.clone(),
-            event: self.called(call),
-            span: tracing::Span::none(),
-            started_at,
-            has_ended: false,
-        }
-    }
-
-    pub(crate) fn trace(&self) -> &TraceContext {
-        &self.event.trace
-    }
-
-    pub(crate) fn span(&self) -> &tracing::Span {
+    pub(crate) fn span(&self) -> &Span {
         &self.span
     }
 
-    /// Sends the end event of a turn or a step: failed if there is an error.
+    /// Publishes the end of a turn or a step: failed if there is an error.
     pub(crate) fn end(mut self, error: Option<&ToolError>) {
-        self.finish(|event, kinds| event.set_error(error.map(Into::into), kinds));
+        self.finish(End::Closed(error));
     }
 
-    /// Sends the end event of a call.
-    pub(super) fn end_call(mut self, result: &ToolResult) {
-        self.finish(|event, [completed, failed]| {
-            event.set_result(result);
-            event.kind = match result.status() {
-                ToolStatus::Ok => completed,
-                ToolStatus::Error => failed,
-                ToolStatus::Pending => EventKind::ToolPending,
-            };
-        });
+    /// Publishes the end of a call.
+    pub(crate) fn end_call(mut self, result: &ToolResult) {
+        self.finish(End::Result(result));
     }
 
-    /// Returns the name, and the kinds of end events: completed, failed.
-    fn kind(&self) -> (&'static str, [EventKind; 2]) {
-        match (&self.event.step_id, &self.event.tool_call_id) {
-            (None, _) => ("turn", [EventKind::TurnCompleted, EventKind::TurnFailed]),
-            (_, None) => ("step", [EventKind::StepCompleted, EventKind::StepFailed]),
-            (_, Some(_)) => ("call", [EventKind::ToolCompleted, EventKind::ToolFailed]),
+    /// The kinds of its events: started, completed, failed.
+    fn kinds(&self) -> [EventKind; 3] {
+        use EventKind::{
+            StepCompleted, StepFailed, StepStarted, ToolCalled, ToolCompleted, ToolFailed,
+            TurnCompleted, TurnFailed, TurnStarted,
+        };
+        match self.level {
+            Level::Turn => [TurnStarted, TurnCompleted, TurnFailed],
+            Level::Step => [StepStarted, StepCompleted, StepFailed],
+            Level::Call => [ToolCalled, ToolCompleted, ToolFailed],
         }
     }
 
-    fn finish(&mut self, set_outcome: impl FnOnce(&mut RuntimeEvent, [EventKind; 2])) {
+    fn event(&self, kind: EventKind) -> RuntimeEvent {
+        let who = &*self.who;
+        let of = |level, id: &Arc<str>| (self.level >= level).then(|| bounded_id(Arc::clone(id)));
+        RuntimeEvent {
+            step_id: of(Level::Step, &who.step_id),
+            tool_call_id: of(Level::Call, &who.call_id),
+            tool_name: of(Level::Call, &who.tool_name),
+            ..RuntimeEvent::of(kind, &who.origin, self.trace().clone())
+        }
+    }
+
+    fn finish(&mut self, end: End<'_>) {
         self.has_ended = true;
         if self.span.is_disabled() && !self.emitter.is_watched() {
             return;
         }
-        let (_, kinds) = self.kind();
-        self.event.duration_ms = Some(milliseconds(self.started_at.elapsed()));
-        set_outcome(&mut self.event, kinds);
-        span::ended(&self.span, &self.event);
-        self.emitter.emit(&self.event);
+        let [_, completed, failed] = self.kinds();
+        let mut event = self.event(completed);
+        event.duration_ms = Some(milliseconds(self.started_at.elapsed()));
+        match end {
+            End::Result(result) => event.set_result(result),
+            End::Closed(error) => event.error = error.map(Into::into),
+            End::Dropped => event.error = Some(self.dropped()),
+        }
+        let failure = event.error.as_ref().map(|_| ToolStatus::Error);
+        let status = *event
+            .status
+            .get_or_insert(failure.unwrap_or(ToolStatus::Ok));
+        event.kind = match status {
+            ToolStatus::Ok => completed,
+            ToolStatus::Error => failed,
+            ToolStatus::Pending => EventKind::ToolPending,
+        };
+        span::ended(&self.span, &event);
+        self.emitter.emit(event);
+    }
+
+    fn dropped(&self) -> EventError {
+        // Turns and steps have no `ToolErrorCode`.
+        let (name, code) = match self.level {
+            Level::Turn => ("turn", "E_CANCELLED"),
+            Level::Step => ("step", "E_CANCELLED"),
+            Level::Call => ("call", ToolErrorCode::Cancelled.as_str()),
+        };
+        EventError::new(code, &format!("the {name} was dropped before it ended"))
     }
 }
 
-impl Drop for Activity {
+impl Drop for Activity<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
-            let (name, _) = self.kind();
-            // Turns and steps have no `ToolErrorCode`.
-            let code = match self.event.tool_call_id {
-                Some(_) => ToolErrorCode::Cancelled.as_str(),
-                None => "E_CANCELLED",
-            };
-            let error = EventError::new(code, &format!("the {name} was dropped before it ended"));
-            self.finish(|event, kinds| event.set_error(Some(error), kinds));
+            self.finish(End::Dropped);
         }
     }
 }
 
 impl RuntimeEvent {
-    fn set_error(&mut self, error: Option<EventError>, [completed, failed]: [EventKind; 2]) {
-        (self.kind, self.status) = match &error {
-            None => (completed, Some(ToolStatus::Ok)),
-            Some(_) => (failed, Some(ToolStatus::Error)),
-        };
-        self.error = error;
+    /// Returns an event of a turn, without its time.
+    fn of(kind: EventKind, origin: &CallOrigin, trace: TraceContext) -> Self {
+        Self {
+            agent_name: bounded_id(Arc::clone(&origin.agent_name)),
+            instance_key: bounded_id(Arc::clone(&origin.instance_key)),
+            turn_id: bounded_id(Arc::clone(&origin.turn_id)),
+            ..Self::new(kind, trace)
+        }
     }
 
     fn set_result(&mut self, result: &ToolResult) {

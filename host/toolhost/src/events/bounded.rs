@@ -8,7 +8,8 @@ const ID_MAX_BYTES: usize = 256;
 /// Longest error message, in bytes.
 const MESSAGE_MAX_BYTES: usize = 4096;
 
-pub(super) fn bounded_id(text: &str) -> Arc<str> {
+/// Copies no text that is shared and short.
+pub(super) fn bounded_id<T: AsRef<str> + Into<Arc<str>>>(text: T) -> Arc<str> {
     truncated(text, ID_MAX_BYTES)
 }
 
@@ -16,10 +17,11 @@ pub(super) fn bounded_message(text: &str) -> Arc<str> {
     truncated(text, MESSAGE_MAX_BYTES)
 }
 
-fn truncated(text: &str, max: usize) -> Arc<str> {
-    if text.len() <= max {
+fn truncated<T: AsRef<str> + Into<Arc<str>>>(text: T, max: usize) -> Arc<str> {
+    if text.as_ref().len() <= max {
         return text.into();
     }
+    let text = text.as_ref();
     let kept = text.get(..text.floor_char_boundary(max));
     format!("{}…", kept.unwrap_or_default()).into()
 }

@@ -1,6 +1,7 @@
 //! The event type and its JSON form.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -151,6 +152,29 @@ pub struct RuntimeEvent {
     pub handle: Option<Arc<str>>,
     /// The grant of an `auth.granted` event.
     pub auth: Option<Box<AuthGrant>>,
+}
+
+impl RuntimeEvent {
+    /// Returns an event that belongs to nobody, without its time.
+    pub(super) fn new(kind: EventKind, trace: TraceContext) -> Self {
+        Self {
+            kind,
+            timestamp: Timestamp(UNIX_EPOCH),
+            agent_name: Arc::default(),
+            instance_key: Arc::default(),
+            turn_id: Arc::default(),
+            step_id: None,
+            tool_call_id: None,
+            tool_name: None,
+            trace,
+            status: None,
+            duration_ms: None,
+            error: None,
+            usage: None,
+            handle: None,
+            auth: None,
+        }
+    }
 }
 
 impl Serialize for RuntimeEvent {

@@ -1,7 +1,5 @@
 //! Sends an event for each grant of an OAuthApp that is stored.
 
-use std::sync::Arc;
-
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use toolhost_contract::Timestamp;
@@ -38,23 +36,10 @@ impl EventBus {
         if !self.is_watched() {
             return;
         }
-        let none: Arc<str> = Arc::from("");
         self.emit(RuntimeEvent {
-            kind: EventKind::AuthGranted,
             timestamp: Timestamp((self.config().clock)()),
-            agent_name: Arc::clone(&none),
-            instance_key: Arc::clone(&none),
-            turn_id: none,
-            step_id: None,
-            tool_call_id: None,
-            tool_name: None,
-            trace: TraceContext::root(None),
-            status: None,
-            duration_ms: None,
-            error: None,
-            usage: None,
-            handle: None,
             auth: Some(Box::new(granted.into())),
+            ..RuntimeEvent::new(EventKind::AuthGranted, TraceContext::root(None))
         });
     }
 }

@@ -48,12 +48,18 @@ fn label(id: &str, tool_name: &str) -> CallIdentity {
     }
 }
 
+fn turn(bus: &EventBus, directory: Option<&Path>, trace: Option<&str>) -> Activity<'static> {
+    let emitter = bus.emitter(directory);
+    let trace = emitter.trace(trace);
+    emitter.turn(&label("", "").origin, trace)
+}
+
 /// Emits one turn with one call.
 fn one_call(bus: &EventBus, directory: Option<&Path>, tool_name: &str) {
-    let emitter = bus.emitter("coder", "user-1", directory);
-    let turn = emitter.turn("turn-1", None);
-    let step = turn.step("step-1");
-    step.call(&label("call_1", tool_name)).end(&ok("call_1"));
+    let turn = turn(bus, directory, None);
+    let step = turn.step(&"step-1".into());
+    let call = label("call_1", tool_name);
+    step.call(&call).end_call(&ok("call_1"));
     step.end(None);
     turn.end(None);
 }
@@ -166,14 +172,16 @@ fn a_traceparent_continues_a_trace() {
 async fn a_turn_and_its_steps_and_calls_send_start_and_end_events() {
     let bus = EventBus::default();
     let mut stream = bus.subscribe();
-    let emitter = bus.emitter("coder", "user-1", None);
-    let turn = emitter.turn("turn-1", Some("request-42"));
-    let step = turn.step("step-1");
-    step.call(&label("call_1", "a__b")).end(&ok("call_1"));
-    step.call(&label("call_2", "a__b"))
-        .end(&ToolResult::error("call_2", "a__b", timed_out()));
-    step.call(&label("call_3", "a__b"))
-        .end(&ToolResult::pending("call_3", "a__b", "h1".to_owned()));
+    let turn = turn(&bus, None, Some("request-42"));
+    let step = turn.step(&"step-1".into());
+    for result in [
+        ok("call_1"),
+        ToolResult::error("call_2", "a__b", timed_out()),
+        ToolResult::pending("call_3", "a__b", "h1".to_owned()),
+    ] {
+        let call = label(result.tool_call_id(), "a__b");
+        step.call(&call).end_call(&result);
+    }
     drop(step.call(&label("call_4", "a__b")));
     step.end(Some(&timed_out()));
     drop(turn);
@@ -220,9 +228,11 @@ async fn a_turn_and_its_steps_and_calls_send_start_and_end_events() {
 async fn a_call_that_ends_later_belongs_to_its_trace() {
     let bus = EventBus::default();
     let mut stream = bus.subscribe();
-    let emitter = bus.emitter("coder", "user-1", None);
-    let trace = format!("00-{TRACE}-{SPAN}-01");
-    emitter.settled("turn-1", Some(&trace), "h1", &ok("call_1"));
+    let origin = CallOrigin {
+        trace_id: format!("00-{TRACE}-{SPAN}-01").into(),
+        ..CallOrigin::clone(&label("", "").origin)
+    };
+    bus.emitter(None).settled(&origin, "h1", &ok("call_1"));
     let event = next(&mut stream).await;
     assert_eq!(event["type"], "tool.settled");
     assert_eq!(

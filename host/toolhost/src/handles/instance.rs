@@ -54,7 +54,7 @@ impl Agent {
         let events = &host.events;
         Instance(Arc::new(InstanceScope {
             agent: self.clone(),
-            emitter: events.emitter(self.name(), &key, directory.as_deref()),
+            emitter: events.emitter(directory.as_deref()),
             directory: directory.map(Into::into),
             key: key.into(),
             workdir,

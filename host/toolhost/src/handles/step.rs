@@ -56,7 +56,7 @@ pub struct Step {
     scope: CallScope,
     workdirs: StepWorkdirs,
     pipeline: SuspendedPipeline<StepContext>,
-    span: Activity,
+    span: Activity<'static>,
     responses: Vec<AgentEvent>,
 }
 
@@ -102,7 +102,7 @@ impl Drop for StepWorkdirs {
 
 /// Takes the responses of other agents. A later step takes those that cannot be read now.
 async fn responses(turn: &TurnScope) -> Vec<AgentEvent> {
-    let Some(agents) = &turn.agents else {
+    let Some(agents) = &turn.options.agents else {
         return Vec::new();
     };
     agents.take_responses().await.unwrap_or_else(|error| {
@@ -217,8 +217,8 @@ impl Step {
         let identity = self.scope.identity(&call);
         let activity = self.span.call(&identity);
         let executed = pin!(executor::execute(&self.scope, call, &identity, message));
-        let result = executed.instrument(activity.span()).await;
-        activity.end(&result);
+        let result = executed.instrument(activity.span().clone()).await;
+        activity.end_call(&result);
         result
     }
 
@@ -245,10 +245,10 @@ impl Step {
         let identity = self.scope.identity(&call);
         let activity = self.span.call(&identity);
         let executed = executor::execute(&self.scope, call, &identity, message);
-        let executed = Box::pin(executed.instrument(activity.span()));
+        let executed = Box::pin(executed.instrument(activity.span().clone()));
         let stopped = || cancelled_result(&identity, STOPPED);
         let result = run_until(stop, executed).await.unwrap_or_else(stopped);
-        activity.end(&result);
+        activity.end_call(&result);
         result
     }
 
@@ -296,8 +296,8 @@ impl Step {
     pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
         let identity = self.scope.identity(&call);
         let activity = self.span.call(&identity);
-        let result = submit(&self.scope, call, message, activity.span()).await;
-        activity.end(&result);
+        let result = submit(&self.scope, call, message, activity.span().clone()).await;
+        activity.end_call(&result);
         result
     }
 

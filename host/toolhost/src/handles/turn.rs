@@ -235,7 +235,7 @@ impl From<String> for TurnStart {
 #[must_use = "close the turn, so that the second halves of its middleware run"]
 pub struct Turn {
     pub(crate) scope: Arc<TurnScope>,
-    pub(crate) span: Activity,
+    pub(crate) span: Activity<'static>,
     /// How many steps were opened.
     pub(crate) steps: AtomicU32,
     input: Value,
@@ -258,13 +258,14 @@ impl Instance {
         let layers = instance.agent.0.overlay.snapshot().added.turn.clone();
         let trace_id = start.trace_id.as_deref();
         let trace_id = trace_id.filter(|text| (1..=TRACE_ID_BYTES_MAX).contains(&text.len()));
-        let span = instance.emitter.turn(&start.id, trace_id);
+        let trace = instance.emitter.trace(trace_id);
         let trace_id = match trace_id {
-            Some(own) => own.to_owned(),
-            None => span.trace().trace_id().to_string(),
+            Some(own) => own.into(),
+            None => trace.trace_id().to_string().into(),
         };
-        let scope = TurnScope::new(instance, &start.id, &trace_id, start.options);
+        let scope = TurnScope::new(instance, &start.id, trace_id, start.options);
         let scope = Arc::new(scope);
+        let span = instance.emitter.turn(&scope.origin, trace);
         let context = TurnContext::new(start.input, scope.extensions.clone(), &scope.origin);
         match scope.open_layers(&layers, context, span.span()).await {
             Ok((context, pipeline)) => Ok(Turn {
@@ -351,7 +352,7 @@ impl Turn {
             .close_layers(self.pipeline, answer, self.span.span());
         let answer = closed.await;
         self.span.end(answer.as_ref().err());
-        if let (Ok(_), Some(agents)) = (&answer, &self.scope.agents)
+        if let (Ok(_), Some(agents)) = (&answer, &self.scope.options.agents)
             && let Err(error) = agents.acknowledge_responses().await
         {
             // A later turn gets them again.

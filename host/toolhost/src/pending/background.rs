@@ -109,8 +109,7 @@ pub(super) async fn settle(
 /// Emits the event of a call that has ended, and notifies the listeners.
 pub(super) fn announce(turn: &TurnScope, handle: &Handle, result: &ToolResult) {
     let (origin, emitter) = (&turn.origin, &turn.instance.emitter);
-    let trace_id = Some(&*origin.trace_id);
-    emitter.settled(&origin.turn_id, trace_id, handle.as_str(), result);
+    emitter.settled(origin, handle.as_str(), result);
     let whose = (&*origin.agent_name, &*origin.instance_key);
     completion::announce(&turn.pending().listeners, whose, handle, result);
 }
