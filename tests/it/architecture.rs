@@ -10,15 +10,16 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 18] = [
+const ORDER: [(&str, &[&str]); 19] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
+    ("toolhost-files", &[]),
     ("toolhost-runtime", &[]),
     (
         "toolhost-sandbox",
-        &["toolhost-contract", "toolhost-runtime"],
+        &["toolhost-contract", "toolhost-files", "toolhost-runtime"],
     ),
-    ("toolhost-store", &[]),
+    ("toolhost-store", &["toolhost-files"]),
     ("toolhost-schema", &["toolhost-contract"]),
     (
         "toolhost-manifest",
@@ -30,7 +31,12 @@ const ORDER: [(&str, &[&str]); 18] = [
     ),
     (
         "toolhost-oauth",
-        &["toolhost-contract", "toolhost-sandbox", "toolhost-store"],
+        &[
+            "toolhost-contract",
+            "toolhost-files",
+            "toolhost-sandbox",
+            "toolhost-store",
+        ],
     ),
     (
         "toolhost-package",
@@ -41,6 +47,7 @@ const ORDER: [(&str, &[&str]); 18] = [
         &[
             "toolhost-agents",
             "toolhost-contract",
+            "toolhost-files",
             "toolhost-manifest",
             "toolhost-oauth",
             "toolhost-runtime",
@@ -53,10 +60,18 @@ const ORDER: [(&str, &[&str]); 18] = [
     ("toolhost-mcp", &["toolhost", "toolhost-runtime"]),
     (
         "toolhost-rpc",
-        &["toolhost", "toolhost-features", "toolhost-runtime"],
+        &[
+            "toolhost",
+            "toolhost-features",
+            "toolhost-files",
+            "toolhost-runtime",
+        ],
     ),
     ("toolhost-mcp-client", &["toolhost", "toolhost-runtime"]),
-    ("toolhost-changesets", &["toolhost", "toolhost-store"]),
+    (
+        "toolhost-changesets",
+        &["toolhost", "toolhost-files", "toolhost-store"],
+    ),
     (
         "toolhost-testing",
         &[
@@ -73,6 +88,7 @@ const ORDER: [(&str, &[&str]); 18] = [
             "toolhost",
             "toolhost-contract",
             "toolhost-features",
+            "toolhost-files",
             "toolhost-manifest",
             "toolhost-mcp",
             "toolhost-rpc",
@@ -92,7 +108,7 @@ const OWNERS: [(&str, &[&str]); 20] = [
     ("wit-component", &["toolhost-cli"]),
     ("wit-parser", &["toolhost-cli"]),
     ("wasi-preview1-component-adapter", &["toolhost-cli"]),
-    ("cap-fs-ext", &["toolhost-sandbox"]),
+    ("cap-fs-ext", &["toolhost-files", "toolhost-sandbox"]),
     ("rustls", &["toolhost-sandbox"]),
     ("jsonschema", &["toolhost-schema"]),
     ("serde-saphyr", &["toolhost-manifest"]),
@@ -302,9 +318,10 @@ fn only_the_lease_of_the_store_learns_from_a_file_lock_whether_a_process_is_aliv
 }
 
 /// Crates beneath the engine, or beside it: whoever uses them links no compiler.
-const WITHOUT_ENGINE: [&str; 5] = [
+const WITHOUT_ENGINE: [&str; 6] = [
     "toolhost-agents",
     "toolhost-contract",
+    "toolhost-files",
     "toolhost-manifest",
     "toolhost-runtime",
     "toolhost-store",

@@ -8,8 +8,9 @@ pub(crate) struct Published {
 }
 
 /// Crates of the host's workspace.
-pub(crate) const HOST: [Published; 14] = [
+pub(crate) const HOST: [Published; 15] = [
     published("toolhost-contract", "host/toolhost-contract"),
+    published("toolhost-files", "host/toolhost-files"),
     published("toolhost-runtime", "host/toolhost-runtime"),
     published("toolhost-store", "host/toolhost-store"),
     published("toolhost-schema", "host/toolhost-schema"),

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use toolhost::manifest::BundleView;
-use toolhost_store::{make_private_beneath, random_text};
+use toolhost_files::PrivateDir;
+use toolhost_store::random_text;
 
 use crate::diff::Differences;
 use crate::error::ChangesetError;
@@ -39,7 +40,9 @@ impl Contents {
     }
 
     pub(crate) fn make(&self, state_root: &Path) -> Result<(), ChangesetError> {
-        make_private_beneath(state_root, &self.dir).map_err(self.failed())
+        PrivateDir::make_beneath(state_root, &self.dir)
+            .map(drop)
+            .map_err(self.failed())
     }
 
     /// Writes a content under a new name, and returns the name.

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
-use toolhost_store::check_private_beneath;
+use toolhost_files::{PrivateDir, PrivateFile};
 use zeroize::Zeroizing;
 
-use crate::private_file;
 use crate::secret::Secret;
 
 /// Folder of the files, in the state root.
@@ -49,13 +49,15 @@ impl EarlierFile {
     /// # Errors
     /// Where a directory or the file is a link, or others can write the one or read the other.
     pub(crate) fn read(&self) -> io::Result<Option<Secret>> {
-        check_private_beneath(&self.state_root, &self.folder)?;
-        let file = match private_file::open(&self.path("json")) {
+        PrivateDir::open_beneath(&self.state_root, &self.folder)?;
+        let file = match PrivateFile::open(&self.path("json"), OFlags::RDONLY) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
         let mut bytes = Zeroizing::new(Vec::new());
-        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        file.into_file()
+            .take(BYTES_MAX + 1)
+            .read_to_end(&mut bytes)?;
         if bytes.len() as u64 > BYTES_MAX {
             return Ok(None);
         }
@@ -64,7 +66,7 @@ impl EarlierFile {
 
     /// Removes the file and its lock, and the folder if it is empty then. Returns whether there was a file.
     pub(crate) fn remove(&self) -> bool {
-        if check_private_beneath(&self.state_root, &self.folder).is_err() {
+        if PrivateDir::open_beneath(&self.state_root, &self.folder).is_err() {
             return false;
         }
         let was_there = fs::remove_file(self.path("json")).is_ok();

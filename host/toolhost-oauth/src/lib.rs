@@ -35,7 +35,6 @@ mod egress;
 mod endpoint;
 mod error;
 mod key;
-mod private_file;
 mod secret;
 mod store;
 mod token;

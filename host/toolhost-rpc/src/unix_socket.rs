@@ -6,10 +6,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::process::geteuid;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixSocket as TokioSocket, UnixStream};
 use tokio::time::{sleep, timeout};
+use toolhost_files::is_of_this_user;
 
 use crate::socket_error::SocketError;
 
@@ -99,7 +99,7 @@ async fn remove_stale(path: &Path) -> Result<(), SocketError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found.map_err(create)?,
     };
-    if !found.file_type().is_socket() || found.uid() != geteuid().as_raw() {
+    if !found.file_type().is_socket() || !is_of_this_user(&found) {
         let path = path.to_owned();
         return Err(SocketError::NotOurs { path });
     }

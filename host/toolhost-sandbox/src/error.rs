@@ -1,10 +1,11 @@
 //! Errors of calls, of loading a component, and of starting a sandbox.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolhost_contract::{ExportName, JsonError};
+use toolhost_files::NotPrivate;
 use toolhost_runtime::TaskError;
 
 /// Why a call has no outcome of its own.
@@ -232,17 +233,23 @@ pub enum CacheError {
         /// Why.
         source: io::Error,
     },
-    /// Others could write it, or it is a link.
-    #[error(
-        "{} belongs to another user, is writable by others, or is not a file or directory: \
-         if it is yours, run `chmod go-rwx '{}'`",
-        .0.display(),
-        .0.to_string_lossy().replace('\'', r"'\''")
-    )]
-    NotPrivate(PathBuf),
+    /// Others could read or write it, or it is a link.
+    #[error(transparent)]
+    NotPrivate(NotPrivate),
     /// The key is invalid.
     #[error("{} is not a key of 32 bytes; delete it to make a new one", .0.display())]
     BadKey(PathBuf),
+}
+
+impl CacheError {
+    pub(crate) fn of(path: &Path, error: io::Error) -> Self {
+        let path = path.to_owned();
+        match error.downcast() {
+            Ok(not_private) => Self::NotPrivate(not_private),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Self::BadKey(path),
+            Err(source) => Self::Io { path, source },
+        }
+    }
 }
 
 impl From<TaskError> for SandboxError {

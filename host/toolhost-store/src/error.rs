@@ -16,7 +16,7 @@ pub(crate) const WORK_TIME: Duration = Duration::from_secs(if cfg!(test) { 3 } e
 #[non_exhaustive]
 pub enum StoreError {
     /// The state root or the database's file cannot be created, or is not this user's: see
-    /// [`NotPrivate`](crate::NotPrivate).
+    /// [`NotPrivate`](toolhost_files::NotPrivate).
     #[error("{} cannot be used", .path.display())]
     Make {
         /// The path.

@@ -1,15 +1,16 @@
 //! Which runs of the store are alive.
 
-use std::fs::{self, DirEntry, File, OpenOptions};
+use std::fs::{self, DirEntry, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
+use toolhost_files::{PrivateDir, PrivateFile};
+
 use super::error::StoreError;
-use super::private::{make_private_beneath, open_own};
 use super::random::{is_random_text, random_text};
 
 /// Letters of a run's id: 80 random bits.
@@ -60,7 +61,7 @@ impl FileLease {
             dir: dir.clone(),
             source,
         };
-        make_private_beneath(state_root, &dir).map_err(failed)?;
+        PrivateDir::make_beneath(state_root, &dir).map_err(failed)?;
         for _ in 0..ATTEMPTS {
             let run_id = random_text::<ID_LETTERS>()?;
             if let Some(file) = lock_new(&lock_path(&dir, &run_id)).map_err(failed)? {
@@ -118,11 +119,7 @@ fn lock_path(dir: &Path, run_id: &str) -> PathBuf {
 
 /// Makes and locks a file; none where another process tested or removed it in that moment.
 fn lock_new(path: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let file = PrivateFile::make_new(path)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Ok(None),
@@ -147,10 +144,9 @@ fn is_dead(path: &Path) -> bool {
     }
 }
 
-/// Takes a lock with others that test it, so that several tests do not conflict. Opens nothing but a regular
-/// file of this user's.
+/// Takes a lock with others that test it, so that several tests do not conflict.
 fn lock_shared(path: &Path) -> io::Result<File> {
-    let file = open_own(path)?;
+    let file = PrivateFile::open_own(path, OFlags::RDONLY)?;
     flock(&file, FlockOperation::NonBlockingLockShared)?;
     Ok(file)
 }

@@ -7,7 +7,6 @@
 mod error;
 mod lease;
 mod open;
-mod private;
 mod random;
 mod schema;
 mod store;
@@ -15,7 +14,6 @@ mod wal;
 
 pub use error::StoreError;
 pub use lease::{FileLease, Lease, LocalLease};
-pub use private::{NotPrivate, check_private_beneath, make_private, make_private_beneath};
 pub use random::{is_random_text, random_text};
 pub use rusqlite;
 pub use schema::Schema;

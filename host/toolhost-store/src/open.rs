@@ -1,15 +1,16 @@
 //! Opening a database: created for this user alone, refused if it is newer or damaged, brought up to date.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
+use rustix::fs::OFlags;
+use toolhost_files::PrivateFile;
 
 use super::error::{BUSY_TIMEOUT, StoreError, WORK_TIME};
-use super::private::{open_own, own_file};
 use super::random::random_text;
 use super::schema::{FORMAT, Schema, Version};
 use super::wal::{self, Fault};
@@ -68,11 +69,11 @@ pub(super) fn memory(path: &Path, schema: &Schema) -> Result<Connection, StoreEr
 
 /// Checks that the files of a database are regular files of this user's, where they exist.
 fn own_files(path: &Path) -> io::Result<()> {
-    own_file(path)?;
+    PrivateFile::stat_own(path)?;
     for end in BESIDE {
         let mut beside = path.to_owned().into_os_string();
         beside.push(end);
-        own_file(Path::new(&beside))?;
+        PrivateFile::stat_own(Path::new(&beside))?;
     }
     Ok(())
 }
@@ -108,7 +109,7 @@ fn check_log(path: &Path) -> Result<(), StoreError> {
 
 /// Copies a file, in the place of an earlier copy.
 fn keep_copy(file: &Path, copy: &Path) -> io::Result<()> {
-    let mut from = open_own(file)?;
+    let mut from = PrivateFile::open_own(file, OFlags::RDONLY)?;
     if from.metadata()?.len() > COPIED_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -116,13 +117,8 @@ fn keep_copy(file: &Path, copy: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    let mut to = new_private(copy)?;
+    let mut to = PrivateFile::make_new(copy)?;
     io::copy(&mut from, &mut to).map(drop)
-}
-
-fn new_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Creates a missing file, readable for this user alone. SQLite gives its other files the same mode.
@@ -134,9 +130,9 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
         path: path.to_owned(),
         source,
     };
-    if own_file(path).map_err(failed)?.is_none() {
+    if PrivateFile::stat_own(path).map_err(failed)?.is_none() {
         let fresh = path.with_extension(format!("{}.new", random_text::<16>()?));
-        new_private(&fresh).map_err(failed)?;
+        PrivateFile::make_new(&fresh).map_err(failed)?;
         let linked = fs::hard_link(&fresh, path);
         fs::remove_file(&fresh).map_err(failed)?;
         match linked {
@@ -146,8 +142,8 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
             Ok(()) | Err(_) => {}
         }
     }
-    match own_file(path).map_err(failed)? {
-        Some(found) if found.permissions().mode() & 0o077 != 0 => {
+    match PrivateFile::stat_own(path).map_err(failed)? {
+        Some(stat) if stat.st_mode & 0o077 != 0 => {
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)
         }
         Some(_) | None => Ok(()),

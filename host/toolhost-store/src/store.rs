@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
+use toolhost_files::PrivateDir;
 
 use super::error::StoreError;
 use super::lease::{FileLease, Lease, LocalLease};
 use super::open;
-use super::private::make_private;
 use super::schema::Schema;
 
 pub(super) const FILE_NAME: &str = "toolhost.db";
@@ -57,7 +57,7 @@ impl Store {
     /// damaged, locked or of a newer version.
     pub fn open(state_root: &Path, schema: &Schema) -> Result<Self, StoreError> {
         // SQLite refuses links anywhere in the path.
-        let real = make_private(state_root).and_then(|()| state_root.canonicalize());
+        let real = PrivateDir::make(state_root).and_then(|_| state_root.canonicalize());
         let state_root = real.map_err(|source| StoreError::Make {
             path: state_root.to_owned(),
             source,

@@ -10,7 +10,8 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::private::{open_own, own_file};
+use rustix::fs::OFlags;
+use toolhost_files::PrivateFile;
 
 /// Bytes of the header of the log, and of a frame.
 const HEADER: usize = 32;
@@ -93,14 +94,14 @@ pub(crate) fn fault_of(database: &Path) -> io::Result<Option<Fault>> {
 }
 
 fn examine(database: &Path, log: &Path) -> io::Result<Option<Fault>> {
-    if own_file(log)?.is_none_or(|found| found.len() == 0) {
+    if PrivateFile::stat_own(log)?.is_none_or(|log| log.st_size == 0) {
         return Ok(None);
     }
     // SQLite removes the log of an empty database. It makes no log before the database has a page.
-    if own_file(database)?.is_none_or(|found| found.len() == 0) {
+    if PrivateFile::stat_own(database)?.is_none_or(|database| database.st_size == 0) {
         return Ok(Some(Fault::NoDatabase));
     }
-    match open_own(log) {
+    match PrivateFile::open_own(log, OFlags::RDONLY) {
         Ok(file) => frames(&file),
         // The process that used it has ended.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_contract::{Redactor, ResourceName};
+use toolhost_files::PrivateDir;
 use toolhost_sandbox::{
     CodeOrigin, PrepareStage, Sandbox, SandboxConfig, SandboxStartError, StagingError, StagingRoot,
     Workdir, WorkdirError, WorkdirRules,
 };
-use toolhost_store::make_private;
 
 use crate::call::workdir::{InstanceWorkdir, WorkdirProvider};
 use crate::call::write_protection::WriteProtection;
@@ -240,7 +240,7 @@ impl HostBuilder {
         };
         let mut rules = WorkdirRules::default();
         if let Some(root) = &self.state_root {
-            make_private(root).map_err(|source| HostError::StateRoot {
+            PrivateDir::make(root).map_err(|source| HostError::StateRoot {
                 path: root.clone(),
                 source,
             })?;

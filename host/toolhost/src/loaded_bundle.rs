@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use toolhost_contract::McpServerResource;
+use toolhost_files::PrivateDir;
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
-use toolhost_store::make_private_beneath;
 
 use crate::handles::agent::Agent;
 use crate::host::{Host, HostInner};
@@ -277,8 +277,8 @@ impl LoadedBundle {
         let root = self.0.host.state_root.as_ref();
         let root = root.ok_or(WorkspaceError::NoStateRoot)?;
         let path = self.instance_path(instance_key)?;
-        match make_private_beneath(root, &path) {
-            Ok(()) => Ok(self.0.host.sandbox.open_own_workdir(&path)?),
+        match PrivateDir::make_beneath(root, &path) {
+            Ok(_) => Ok(self.0.host.sandbox.open_own_workdir(&path)?),
             Err(source) => Err(WorkspaceError::Make { path, source }),
         }
     }

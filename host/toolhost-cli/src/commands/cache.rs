@@ -76,10 +76,10 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
 
 fn unusable(error: CacheError) -> Failure {
     let hint = match &error {
-        CacheError::NotPrivate(path) => {
+        CacheError::NotPrivate(fault) => {
             format!(
                 "If {} is not yours, name another directory: XDG_CACHE_HOME, --state-root.",
-                path.display()
+                fault.path().display()
             )
         }
         CacheError::BadKey(path) => format!("Delete {}; all is compiled again.", path.display()),

@@ -1,13 +1,13 @@
 //! Keeps a copy of each kit in the user's cache, in a folder named by its digest, so that several versions
 //! can be installed. All of it may be deleted.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::kit::{CONTRACT, Kit, contract, write_files};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow};
 use toolhost::text::shell_word;
+use toolhost_files::{NotPrivate, PrivateDir};
 
 /// A file that marks a complete folder.
 const COMPLETE: &str = ".complete";
@@ -15,12 +15,14 @@ const COMPLETE: &str = ".complete";
 /// The folder of kits in the user's cache.
 #[derive(Debug, Clone)]
 pub(crate) struct KitCache {
+    cache: PathBuf,
     dir: PathBuf,
 }
 
 impl KitCache {
     pub(crate) fn new(cache: &Path) -> Self {
         Self {
+            cache: cache.to_owned(),
             dir: cache.join("kits"),
         }
     }
@@ -36,14 +38,24 @@ impl KitCache {
 
     /// Returns why builds refuse a folder. None if it does not exist yet.
     pub(crate) fn refusal(folder: &Path) -> Option<String> {
-        let refused = folder.exists().then(|| check_private(folder).err());
-        refused.flatten().map(|error| format!("{error:#}"))
+        match PrivateDir::open(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Some(format!("{:#}", unusable(error, folder)))
+            }
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Makes a folder that only this user can write to. Build programs in it run with the user's rights.
+    fn make(&self, folder: &Path) -> Result<()> {
+        let made = PrivateDir::make_beneath(&self.cache, folder);
+        made.map(drop).map_err(|error| unusable(error, folder))
     }
 
     /// Returns a folder for build programs to use.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.dir.join(name);
-        make_folder(&folder)?;
+        self.make(&folder)?;
         Ok(folder)
     }
 
@@ -58,7 +70,7 @@ impl KitCache {
             write_files(contract(), folder, CONTRACT)?;
             install(folder).await
         };
-        make_folder(&self.dir)?;
+        self.make(&self.dir)?;
         self.complete(self.dir.join(kit.id()), fill).await
     }
 
@@ -86,7 +98,7 @@ impl KitCache {
             let cannot = || format!("{} cannot be removed", folder.display());
             fs::remove_dir_all(&folder).with_context(cannot)?;
         }
-        make_folder(&folder)?;
+        self.make(&folder)?;
         fill(&folder).await?;
         let cannot = || format!("{} cannot be written", complete.display());
         fs::write(&complete, "").with_context(cannot)?;
@@ -99,34 +111,21 @@ pub(crate) fn contract_dir(kit: &Path) -> PathBuf {
     kit.join(CONTRACT)
 }
 
-/// Makes a folder that only this user can write. Build programs in it run with the user's rights.
-fn make_folder(folder: &Path) -> Result<()> {
-    let cannot = || format!("{} cannot be created", folder.display());
-    let mut builder = DirBuilder::new();
-    let builder = builder.recursive(true).mode(0o700);
-    builder.create(folder).with_context(cannot)?;
-    check_private(folder)
-}
-
-/// Checks that only this user can write a folder.
-fn check_private(folder: &Path) -> Result<()> {
-    let cannot = || format!("{} cannot be read", folder.display());
-    let found = fs::metadata(folder).with_context(cannot)?;
+/// Says what to do with a folder that is not private: others may have changed what lies in it.
+fn unusable(error: io::Error, folder: &Path) -> anyhow::Error {
     let path = shell_word(&folder.to_string_lossy()).into_owned();
-    ensure!(
-        found.uid() == rustix::process::geteuid().as_raw(),
-        "{path} belongs to another user: set another XDG_CACHE_HOME"
-    );
-    ensure!(
-        found.mode() & 0o022 == 0,
-        "other users can write {path}: run `rm -r {path}`, and it is made again"
-    );
-    Ok(())
+    match NotPrivate::of(&error) {
+        Some(fault) => anyhow!(
+            "{}: run `rm -r {path}`, and it is made again, or set another XDG_CACHE_HOME",
+            fault.finding()
+        ),
+        None => anyhow!(error).context(format!("{} cannot be used", folder.display())),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::*;
 

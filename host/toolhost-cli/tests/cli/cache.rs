@@ -164,8 +164,10 @@ fn an_unusable_cache_is_an_error_with_the_reason() {
     let dir = user.0.path("home/.cache/toolhost");
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("it is ours");
     for what in ["ls", "verify", "clear"] {
-        let ran = user.run(&["cache", what]).fails(2, "writable by others");
-        assert!(ran.stderr.contains("run `chmod go-rwx '"), "{ran:?}");
+        let ran = user
+            .run(&["cache", what])
+            .fails(2, "other users can write to");
+        assert!(ran.stderr.contains("run `chmod go-w '"), "{ran:?}");
     }
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).expect("it is ours");
     fs::write(user.0.path("home/.local/state/toolhost/cache.key"), "short").expect("it is written");

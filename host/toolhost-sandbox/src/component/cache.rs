@@ -15,7 +15,6 @@
 mod artifact;
 mod compile_lock;
 mod eviction;
-mod private_file;
 mod record;
 
 use std::fs;
@@ -24,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use toolhost_contract::ExportName;
+use toolhost_files::{PrivateDir, PrivateFile, read_or_make_key};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -33,7 +33,6 @@ use crate::engine::memory::image::Image;
 use artifact::{Key, Name, Refused};
 pub(crate) use compile_lock::{CompileLock, CompileQueue, CompileTurn, FileStamp};
 use eviction::Item;
-use private_file::{private_dir, read_or_make_key, write_new};
 pub(crate) use record::ComponentRecord;
 
 /// Where compiled components are kept.
@@ -105,7 +104,7 @@ pub enum CacheVerdict {
     Truncated,
     /// Its contents differ from what was signed.
     Tampered,
-    /// It belongs to another user, is writable by others, or is not a regular file.
+    /// It belongs to another user, others can read or write it, or it is not a regular file.
     NotPrivate,
     /// It cannot be read.
     Unreadable,
@@ -159,12 +158,14 @@ pub(crate) struct Cached {
 
 impl ComponentCache {
     pub(crate) fn open(config: &CacheConfig, engine: &Engine) -> Result<Self, CacheError> {
-        private_dir(&config.dir)?;
-        if let Some(parent) = config.key_file.parent() {
-            private_dir(parent)?;
+        let dirs = [Some(config.dir.as_path()), config.key_file.parent()];
+        for dir in dirs.into_iter().flatten() {
+            PrivateDir::make(dir).map_err(|error| CacheError::of(dir, error))?;
         }
+        let key = read_or_make_key(&config.key_file);
+        let key = key.map_err(|error| CacheError::of(&config.key_file, error))?;
         Ok(Self {
-            key: Key::new(read_or_make_key(&config.key_file)?),
+            key: Key::new(*key),
             engine: artifact::compatibility(engine),
             config: config.clone(),
         })
@@ -229,8 +230,8 @@ impl ComponentCache {
             Err(Refused::Absent) => return None,
             Err(Refused::Truncated) => CacheVerdict::Truncated,
             Err(Refused::Tampered) => CacheVerdict::Tampered,
-            Err(Refused::NotPrivate) => CacheVerdict::NotPrivate,
-            Err(Refused::Io(_)) => CacheVerdict::Unreadable,
+            Err(Refused::NotPrivate(_)) => CacheVerdict::NotPrivate,
+            Err(Refused::TooLarge | Refused::Io(_)) => CacheVerdict::Unreadable,
         };
         Some((verdict, None))
     }
@@ -273,7 +274,7 @@ impl ComponentCache {
         let mapped = artifact::verify(&path, &self.key, &name).and_then(|verified| {
             let component = artifact::map(engine, &verified)?;
             let image = artifact::map_image(&verified)?;
-            private_file::touch(&verified.file);
+            compile_lock::touch(&verified.file);
             Ok(Cached {
                 component,
                 image,
@@ -332,7 +333,7 @@ impl ComponentCache {
 
         let dir = &self.config.dir;
         let path = dir.join(name.to_string());
-        let written = eviction::write_with_room(dir, || write_new(dir, &bytes, 0o400))?;
+        let written = eviction::write_with_room(dir, || PrivateFile::temporary(dir, &bytes))?;
         written.persist(&path)?;
         Ok(eviction::sweep(dir, &path, self.config.bytes)?)
     }

@@ -1,108 +1,28 @@
-//! What Linux has.
+//! Requests of memory that only Linux has.
 
-use std::ffi::CString;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, StatFs, StatxFlags, Timestamps, statx};
-use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mm;
 
-/// Opens a file, a directory or a symlink for its metadata and its path alone.
-pub(crate) const PATH_ONLY: OFlags = OFlags::PATH;
-
-/// Reads without a change of the time of access.
-pub(crate) const KEEP_ACCESS_TIME: OFlags = OFlags::NOATIME;
-
-/// The numbers of file systems in memory. A file system of devices has one of them.
-const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-
-/// Returns the number of the file system that a file is in.
-pub(crate) fn device(found: &Stat) -> u64 {
-    found.st_dev
+/// Makes a file without a name in memory.
+pub(crate) fn memory_file(name: &str) -> io::Result<File> {
+    Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Returns the type and the permissions of a file.
-pub(crate) fn mode(found: &Stat) -> u32 {
-    found.st_mode
+/// Keeps the kernel from making huge pages of a mapping. Fails on kernels without huge pages.
+#[expect(unsafe_code, reason = "the advice changes no byte")]
+pub(crate) fn keep_small_pages(start: *mut c_void, len: usize) {
+    let _ = unsafe { mm::madvise(start, len, mm::Advice::LinuxNoHugepage) };
 }
 
-/// Returns the type of a file system as the unsigned number of 32 bits that it is.
-pub(crate) fn file_system_type(found: &StatFs) -> u64 {
-    found.f_type.cast_unsigned() & 0xffff_ffff
-}
-
-/// Whether a file system of this type may hold the device files.
-pub(crate) fn may_hold_devices(kind: u64) -> bool {
-    IN_MEMORY.contains(&kind)
-}
-
-/// Sets the times of what a handle is open for.
-pub(crate) fn set_times(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
-    rustix::fs::utimensat(handle, "", times, AtFlags::EMPTY_PATH)
-}
-
-/// Returns the target of a symlink that a handle is open for.
-pub(crate) fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
-    rustix::fs::readlinkat(handle, "", Vec::new())
-}
-
-/// Returns the path of what a handle is open for, without symlinks. That of a removed file ends with ` (deleted)`.
-pub(crate) fn path_of(handle: impl AsFd) -> Result<CString, Errno> {
-    rustix::fs::readlink(fd_path(handle), Vec::new())
-}
-
-/// Returns a path that leads to an open file of this process.
-pub(crate) fn fd_path(file: impl AsFd) -> String {
-    format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
-}
-
-/// Returns a path that leads to an open directory of this process, for other processes, too.
-pub(crate) fn handle_path(dir: impl AsFd) -> String {
-    format!(
-        "/proc/{}/fd/{}",
-        std::process::id(),
-        dir.as_fd().as_raw_fd()
-    )
-}
-
-/// Opens the very file that a handle is open for, with other access.
-pub(crate) fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(fd_path(handle), flags, Mode::empty())
-}
-
-/// Returns when a directory was made, in seconds and nanoseconds. None where the file system does not keep it.
-pub(crate) fn birth_time(dir: impl AsFd) -> Option<(i64, u32)> {
-    let asked = StatxFlags::INO | StatxFlags::BTIME;
-    let found = statx(dir, "", AtFlags::EMPTY_PATH, asked).ok()?;
-    let is_known = found.stx_mask & StatxFlags::BTIME.bits() != 0;
-    is_known.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec))
-}
-
-/// Returns the mount in which a directory is open.
-pub(crate) fn mount_id(dir: impl AsFd) -> Option<u64> {
-    let asked = StatxFlags::MNT_ID;
-    let found = statx(dir, "", AtFlags::EMPTY_PATH, asked).ok()?;
-    (found.stx_mask & asked.bits() != 0).then_some(found.stx_mnt_id)
-}
-
-/// Kills this process when its parent ends.
-pub(crate) fn end_with_parent() {
-    // It works also where the system refuses.
-    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-}
-
-/// Limits what a process may use.
-pub(crate) fn limit_process(pid: Pid, resource: Resource, limit: Rlimit) -> Result<(), Errno> {
-    rustix::process::prlimit(Some(pid), resource, limit).map(drop)
-}
-
-/// Writes all of all file systems to the disk.
-#[cfg_attr(
-    not(feature = "portable"),
-    expect(dead_code, reason = "the kernel writes one file system")
-)]
-pub(crate) fn sync_all(dir: impl AsFd) -> Result<(), Errno> {
-    rustix::fs::fsync(dir)?;
-    rustix::fs::sync();
-    Ok(())
+/// Returns pages of a private mapping to the kernel: they read as the file that is mapped there, or as zeros.
+///
+/// # Safety
+/// The range is a mapping of the caller's, and nobody reads or writes it meanwhile.
+#[expect(unsafe_code, reason = "it is unsafe for the caller")]
+pub(crate) unsafe fn discard(start: *mut c_void, len: usize) -> io::Result<()> {
+    Ok(unsafe { mm::madvise(start, len, mm::Advice::LinuxDontNeed) }?)
 }

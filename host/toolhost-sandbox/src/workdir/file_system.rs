@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use rustix::fs::{fstat, fstatfs, stat};
 use rustix::io::Errno;
 
-use crate::platform::{device, file_system_type, may_hold_devices};
+use toolhost_files::platform::{device, file_system_type, may_hold_devices};
 
 /// The numbers by which the kernel names these file systems (`linux/magic.h`), and their names.
 const KERNEL_FILE_SYSTEMS: [(u64, &str); 25] = [

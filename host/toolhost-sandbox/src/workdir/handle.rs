@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use cap_std::fs::Dir;
 
 use super::usage::WorkdirUsage;
-use crate::platform;
+use toolhost_files::platform;
 
 /// The device of a directory, and its mount, where the kernel returns it (Linux 5.8): renames are possible
 /// within a mount.

@@ -7,12 +7,12 @@
 mod change_set;
 mod clock;
 mod commit;
+mod contents;
 mod error;
 mod journal;
 mod namespace;
 mod plan;
 mod plan_text;
-mod private;
 mod records;
 mod recovery;
 mod renames;

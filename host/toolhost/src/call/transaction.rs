@@ -156,7 +156,7 @@ fn refused(tool: &ToolName, error: &StagingError, locale: Locale) -> ToolError {
         StagingError::NoExchange { .. } => {
             "the file system of the state root cannot exchange files"
         }
-        StagingError::NotPrivate { .. } | StagingError::Io { .. } | _ => {
+        StagingError::NotPrivate(_) | StagingError::Io { .. } | _ => {
             "the staging directory in the state root cannot be used"
         }
     };

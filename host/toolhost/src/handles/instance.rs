@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use toolhost_contract::{ToolName, ToolResult};
+use toolhost_files::{NotPrivate, PrivateDir};
 use toolhost_sandbox::Workdir;
-use toolhost_store::{NotPrivate, make_private_beneath};
 
 use crate::call::scope::InstanceScope;
 use crate::handles::agent::Agent;
@@ -42,13 +42,13 @@ impl Agent {
         let (key, host) = (key.into(), &self.0.host);
         let directory = host.state_root.as_ref().and_then(|root| {
             let directory = self.0.bundle.instance(root, &key);
-            match make_private_beneath(root, &directory) {
-                Err(error) if error.get_ref().is_some_and(|it| it.is::<NotPrivate>()) => {
+            match PrivateDir::make_beneath(root, &directory) {
+                Err(error) if NotPrivate::of(&error).is_some() => {
                     tracing::warn!(%error, "the events of an instance are not logged");
                     None
                 }
                 // The event log reports a directory that is missing.
-                Ok(()) | Err(_) => Some(directory),
+                Ok(_) | Err(_) => Some(directory),
             }
         });
         let events = &host.events;

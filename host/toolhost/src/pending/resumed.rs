@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use toolhost_files::PrivateDir;
 use toolhost_sandbox::Workdir;
-use toolhost_store::check_private_beneath;
 
 use super::record::{CallWorkdir, PendingCall};
 use crate::call::scope::InstanceScope;
@@ -53,7 +53,8 @@ fn is_own_workspace(instance: &InstanceScope, path: &Path) -> bool {
     let is_own = |root: &Path| {
         let own = agent.bundle.workspace(root, &instance.key);
         // A link in its place leads to a directory of someone else.
-        check_private_beneath(root, &own).is_ok() && own.canonicalize().is_ok_and(|own| own == path)
+        PrivateDir::open_beneath(root, &own).is_ok()
+            && own.canonicalize().is_ok_and(|own| own == path)
     };
     agent.host.state_root.as_deref().is_some_and(is_own)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustix::fs::{Mode, OFlags, RenameFlags};
-use toolhost_store::make_private_beneath;
+use toolhost_files::PrivateDir;
 
 /// The directory, in that of the instance.
 const DIRECTORY: &str = "failed";
@@ -32,12 +32,7 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// `at` is the time of the call and begins the name, so that names sort by time.
 pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     let directory = instance.join(DIRECTORY);
-    make_private_beneath(root, &directory)?;
-    let opened = rustix::fs::open(
-        &directory,
-        OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
+    let opened = PrivateDir::make_beneath(root, &directory)?;
     let number = NUMBER.fetch_add(1, Relaxed);
     let process = std::process::id();
     // Without colons, which other file systems do not take.
@@ -156,7 +151,7 @@ mod tests {
     fn a_link_in_the_place_of_the_directory_is_refused() {
         let (root, instance) = root();
         let elsewhere = tempfile::tempdir().unwrap();
-        make_private_beneath(root.path(), &instance).unwrap();
+        PrivateDir::make_beneath(root.path(), &instance).unwrap();
         symlink(elsewhere.path(), instance.join(DIRECTORY)).unwrap();
         keep(root.path(), &instance, "2026-11-23T23:00:00.000Z", b"{}").unwrap_err();
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);

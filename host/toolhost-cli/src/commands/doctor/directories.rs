@@ -1,12 +1,13 @@
 //! The cache and the state root.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{Access, access, statfs, statvfs};
 use toolhost::text::shell_word;
+use toolhost_files::{NotPrivate, PrivateDir, read_key};
 
 use super::finding::Finding;
 use crate::settings::Settings;
@@ -19,9 +20,6 @@ pub(super) const STATE: &str = "state";
 
 /// Free space that a large component and a kit need, in bytes.
 const FREE_MIN: u64 = 500_000_000;
-
-/// Bytes of the key that signs compiled components.
-const KEY_BYTES: u64 = 32;
 
 /// Folders of a state root.
 const FOLDERS: [&str; 2] = ["runs", "workspaces"];
@@ -90,14 +88,13 @@ enum Readers {
     Owner,
 }
 
-/// Examines the owner and the mode of a directory, and whether it can be written. One that does not exist
+/// Examines a directory as the parts that use it do, and whether it can be written. One that does not exist
 /// is created when it is needed: the directory above it must be writable.
 fn directory(area: &'static str, dir: &Path, readers: Readers) -> Finding {
     let display = dir.display();
-    let word = shell_word(&dir.to_string_lossy()).into_owned();
     let found = |value: String| Finding::ok(area, "directory", value);
-    let metadata = match fs::metadata(dir) {
-        Ok(metadata) => metadata,
+    match PrivateDir::open(dir) {
+        Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let above = dir.ancestors().skip(1).find(|above| above.exists());
             let above = above.unwrap_or(Path::new("."));
@@ -107,18 +104,12 @@ fn directory(area: &'static str, dir: &Path, readers: Readers) -> Finding {
                 found(format!("{display} cannot be created")).error(other(area))
             };
         }
-        Err(error) => return found(format!("{display}: {error}")).error(other(area)),
-    };
-    let mode = metadata.mode() & 0o7777;
-    let value = format!("{display}, owner {}, mode {mode:04o}", metadata.uid());
-    if !metadata.is_dir() {
-        found(format!("{display} is not a directory")).error(other(area))
-    } else if metadata.uid() != user() {
-        let next = format!("sudo chown -R {} {word}", user());
-        found(format!("{value}: it belongs to another user")).error(next)
-    } else if mode & 0o022 != 0 {
-        found(format!("{value}: other users can write to it")).error(format!("chmod go-w {word}"))
-    } else if !is_writable(dir) {
+        Err(error) => return refused(area, "directory", dir, &error, other(area)),
+    }
+    let word = shell_word(&dir.to_string_lossy()).into_owned();
+    let (owner, mode) = fs::metadata(dir).map_or((0, 0), |dir| (dir.uid(), dir.mode() & 0o7777));
+    let value = format!("{display}, owner {owner}, mode {mode:04o}");
+    if !is_writable(dir) {
         found(format!("{value}: it cannot be written")).error(format!("chmod u+rwx {word}"))
     } else if readers == Readers::Owner && mode & 0o044 != 0 {
         found(format!("{value}: other users can read it")).warning(format!("chmod 700 {word}"))
@@ -127,30 +118,30 @@ fn directory(area: &'static str, dir: &Path, readers: Readers) -> Finding {
     }
 }
 
-/// Examines a folder of the state root: the host follows no links there.
-fn folder(root: &Path, name: &'static str) -> Option<Finding> {
-    let path = root.join(name);
-    let metadata = fs::symlink_metadata(&path).ok()?;
-    let word = shell_word(&path.to_string_lossy()).into_owned();
-    let found = |wrong: &str| Finding::ok(STATE, name, format!("{} {wrong}", path.display()));
-    if metadata.is_symlink() {
-        Some(found("is a link, which is not followed").error(format!("rm {word}")))
-    } else if !metadata.is_dir() {
-        Some(found("is not a directory").error(format!("mv {word} {word}.bad")))
-    } else if metadata.uid() != user() {
-        let next = format!("sudo chown -R {} {word}", user());
-        Some(found("belongs to another user").error(next))
-    } else if metadata.mode() & 0o022 != 0 {
-        let next = format!("chmod go-w {word}");
-        Some(found("can be written by other users").error(next))
-    } else {
-        None
+/// Says why a part refuses a path, with the command that mends it, or `other`.
+fn refused(
+    area: &'static str,
+    name: &'static str,
+    path: &Path,
+    error: &io::Error,
+    other: &str,
+) -> Finding {
+    match NotPrivate::of(error) {
+        Some(fault) => {
+            let next = fault.command().unwrap_or_else(|| other.to_owned());
+            Finding::ok(area, name, fault.finding()).error(next)
+        }
+        None => Finding::ok(area, name, format!("{}: {error}", path.display())).error(other),
     }
 }
 
-/// The user of this process.
-fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
+/// Examines a folder of the state root: the host follows no links there.
+fn folder(root: &Path, name: &'static str) -> Option<Finding> {
+    let path = root.join(name);
+    let error = PrivateDir::open_beneath(root, &path).err()?;
+    let word = shell_word(&path.to_string_lossy()).into_owned();
+    (error.kind() != ErrorKind::NotFound)
+        .then(|| refused(STATE, name, &path, &error, &format!("mv {word} {word}.bad")))
 }
 
 /// How to use another directory.
@@ -211,34 +202,20 @@ fn file_system(dir: &Path) -> Finding {
     }
 }
 
-/// Examines the key, as the cache does before it uses it.
+/// Examines the key, as the cache does before it uses it. Whoever has read it can sign components.
 fn key(path: &Path) -> Finding {
+    const NAME: &str = "signature key";
     let word = shell_word(&path.to_string_lossy()).into_owned();
     let remove = format!("rm {word}   # components are compiled again");
-    let found = |value: String| Finding::ok(CACHE, "signature key", value);
-    let metadata = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
+    match read_key(path) {
+        Ok(_) => Finding::ok(CACHE, NAME, format!("valid, {}", path.display())),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return found("is created with the first component".to_owned());
+            Finding::ok(CACHE, NAME, "is created with the first component")
         }
-        Err(error) => return found(format!("{}: {error}", path.display())).error(remove),
-    };
-    let display = path.display();
-    let mode = metadata.mode() & 0o7777;
-    if !metadata.is_file() {
-        found(format!("{display} is not a file")).error(remove)
-    } else if metadata.uid() != user() {
-        found(format!("{display} belongs to another user")).error(remove)
-    } else if mode & 0o077 != 0 {
-        // Whoever has read it can sign components.
-        found(format!(
-            "{display}, mode {mode:04o}: other users can use it"
-        ))
-        .error(remove)
-    } else if metadata.len() != KEY_BYTES {
-        found(format!("{display} is not a key of {KEY_BYTES} bytes")).error(remove)
-    } else {
-        found(format!("valid, {display}"))
+        Err(error) => match NotPrivate::of(&error) {
+            Some(fault) => Finding::ok(CACHE, NAME, fault.finding()).error(remove),
+            None => Finding::ok(CACHE, NAME, error.to_string()).error(remove),
+        },
     }
 }
 

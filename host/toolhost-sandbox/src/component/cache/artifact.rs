@@ -10,11 +10,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::{fmt, io};
 
-use rustix::io::Errno;
+use rustix::fs::OFlags;
+use toolhost_files::{NotPrivate, PrivateFile, platform};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::private_file::{is_private, open};
 use super::record::ComponentRecord;
 use crate::component::tree_hash::{FileAnd, hash};
 use crate::engine::memory::image::{Image, PAGE};
@@ -173,8 +173,10 @@ impl Footer {
 pub(super) enum Refused {
     #[error("there is none")]
     Absent,
-    #[error("not a private file of ours")]
-    NotPrivate,
+    #[error(transparent)]
+    NotPrivate(NotPrivate),
+    #[error("it has more than {ARTIFACT_MAX} bytes")]
+    TooLarge,
     #[error("its end is missing")]
     Truncated,
     #[error("its signature does not match")]
@@ -185,7 +187,11 @@ pub(super) enum Refused {
 
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
-        Self::Io(error)
+        match error.downcast() {
+            Ok(not_private) => Self::NotPrivate(not_private),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Absent,
+            Err(error) => Self::Io(error),
+        }
     }
 }
 
@@ -221,17 +227,11 @@ pub(super) fn sign(
 
 /// Opens an artifact once and checks that this key signed it for that component and engine.
 pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Refused> {
-    let file = open(path).map_err(|error| match error {
-        // A symbolic link.
-        Errno::LOOP => Refused::NotPrivate,
-        Errno::NOENT => Refused::Absent,
-        _ => Refused::Io(error.into()),
-    })?;
-    let metadata = file.metadata()?;
-    if !is_private(&metadata) || metadata.len() > ARTIFACT_MAX {
-        return Err(Refused::NotPrivate);
+    let file = PrivateFile::open(path, OFlags::RDONLY)?.into_file();
+    let length = file.metadata()?.len();
+    if length > ARTIFACT_MAX {
+        return Err(Refused::TooLarge);
     }
-    let length = metadata.len();
     let signed = length
         .checked_sub(MAC + MARK.len() as u64)
         .filter(|_| length >= TRAILER)
@@ -276,7 +276,7 @@ fn footer_of(file: &File, signed: u64) -> Result<(Footer, ComponentRecord), Refu
     reason = "the bytes behind this descriptor were signed with our key, and the file is ours and read-only"
 )]
 pub(super) fn map(engine: &Engine, verified: &Verified) -> Result<Component, Refused> {
-    let same = crate::platform::fd_path(&verified.file);
+    let same = platform::fd_path(&verified.file);
     let mapped = unsafe { Component::deserialize_file(engine, same) };
     mapped.map_err(|error| Refused::Io(io::Error::other(error)))
 }

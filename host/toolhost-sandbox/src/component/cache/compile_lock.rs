@@ -11,11 +11,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, OFlags, Timespec, Timestamps, UTIME_NOW, flock, futimens};
 use rustix::io::Errno;
+use toolhost_files::PrivateFile;
 
 use super::artifact::Name;
-use super::private_file::{is_private, touch};
 
 /// End of the name of a lock.
 const LOCK: &str = ".lock";
@@ -167,7 +167,8 @@ impl Drop for CompileLock {
 /// Takes a lock, or returns who holds it.
 fn try_lock(path: &Path) -> io::Result<Result<CompileLock, FileStamp>> {
     for _ in 0..ATTEMPTS {
-        let file = open(path)?;
+        // It is made where it is missing.
+        let file = PrivateFile::open(path, OFlags::RDWR | OFlags::CREATE)?.into_file();
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if is_at(&file, path) => {
                 // Tells this holder from one that died.
@@ -187,16 +188,19 @@ fn try_lock(path: &Path) -> io::Result<Result<CompileLock, FileStamp>> {
     Err(io::ErrorKind::ResourceBusy.into())
 }
 
-/// Opens the file of a lock, and makes it where it is missing. Follows no link.
-fn open(path: &Path) -> io::Result<File> {
-    let flags =
-        OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
-    if !is_private(&file.metadata()?) {
-        let reason = "it is not a private file of this user";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+/// Records that a file was used. A failure is logged: the file is evicted earlier.
+pub(super) fn touch(file: &File) {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    if let Err(error) = futimens(file, &times) {
+        tracing::debug!(%error, "cannot record the use of a file of the cache");
     }
-    Ok(file)
 }
 
 /// Returns the identity of a file: the numbers of its device and of its inode there.

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
+use toolhost_files::PrivateFile;
 
 use super::artifact::Name;
 use super::compile_lock::is_lock;
-use super::private_file::write_new;
 
 /// Age at which a half-written artifact, or a lock, counts as abandoned: writing the largest takes seconds, and nobody
 /// waits for a lock as long.
@@ -110,7 +110,7 @@ pub(super) fn write_with_room(
 /// Removes abandoned half-written artifacts and locks.
 pub(super) fn remove_abandoned(dir: &Path) -> io::Result<()> {
     // An empty file takes no space of a full disk, and has the time of the file system.
-    let now = write_new(dir, b"", 0o600)?
+    let now = PrivateFile::temporary(dir, b"")?
         .as_file()
         .metadata()?
         .modified()?;
@@ -172,7 +172,7 @@ mod tests {
             attempts.set(attempts.get() + 1);
             match attempts.get() {
                 1 => Err(io::ErrorKind::StorageFull.into()),
-                _ => write_new(dir.path(), b"whole", 0o400),
+                _ => PrivateFile::temporary(dir.path(), b"whole"),
             }
         };
         let written = write_with_room(dir.path(), write).unwrap();

@@ -9,8 +9,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::error::{FsError, FsResult, of_resolution};
-use crate::platform::{self, PATH_ONLY, Resolve, open_options, path_of, resolve_beneath};
 use crate::workdir::kernel_file_system;
+use toolhost_files::platform::{self, PATH_ONLY, Resolve, open_options, path_of, resolve_beneath};
 
 /// Maximum attempts: any rename on this machine makes the kernel give up on a path with `..`.
 const ATTEMPTS_MAX: usize = 64;

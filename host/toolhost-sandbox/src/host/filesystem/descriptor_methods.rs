@@ -24,8 +24,8 @@ use crate::host::bindings::filesystem::types::{
     Advice, DescriptorFlags, DescriptorStat, DescriptorType, HostDescriptor, MetadataHashValue,
     NewTimestamp, OpenFlags, PathFlags,
 };
-use crate::platform;
 use crate::workdir::{FreedSpace, file_id};
+use toolhost_files::platform;
 
 type Handle = Resource<Descriptor>;
 

@@ -13,8 +13,8 @@ use toolhost_contract::FileId;
 use super::beneath::{open_beneath, open_path, path_beneath};
 use super::budget::Budget;
 use super::error::{FsError, FsResult};
-use crate::platform::{PATH_ONLY, read_link_of};
 use crate::workdir::{ChangeGuard, FreedSpace, Overlay, Target, WorkdirUsage, file_id};
+use toolhost_files::platform::{PATH_ONLY, read_link_of};
 
 /// A name in an open directory. Its parent is resolved once and kept open, so that the entry that was
 /// checked is the entry that is changed, even if another call replaces a directory on the path.

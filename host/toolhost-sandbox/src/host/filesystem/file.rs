@@ -13,8 +13,8 @@ use toolhost_contract::FileId;
 
 use super::budget::{Budget, OpenSlot};
 use super::error::errno_of;
-use crate::platform;
 use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirFile};
+use toolhost_files::platform;
 
 /// Maximum bytes of one read or write of a stream.
 pub(super) const CHUNK: usize = 64 << 10;

@@ -16,8 +16,8 @@ use super::error::{FsError, FsResult};
 use super::file::{FileAccess, OpenFile};
 use super::found::Found;
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
-use crate::platform::{has_proc, open_again};
 use crate::workdir::{WorkdirFile, file_id};
+use toolhost_files::platform::{has_proc, open_again};
 
 /// Maximum attempts while other processes create and remove the file.
 const ATTEMPTS_MAX: usize = 8;

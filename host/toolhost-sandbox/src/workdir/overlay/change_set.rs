@@ -13,9 +13,9 @@ use toolhost_contract::{FileChange, FileChangeKind, FileChanges, FileDigest};
 use super::state::{Entry, ReadPath, Shown, State, join};
 use super::view::Overlay;
 use crate::accounting::file_changes::{DIGESTED_MAX, FILES_MAX, PATH_BYTES_MAX};
-use crate::platform::KEEP_ACCESS_TIME;
 use crate::workdir::staging::{ChangeSet, CommitClock, CommitError, FileKind, RenameOp, Stamp};
 use crate::workdir::tree_path::TreePath;
+use toolhost_files::platform::KEEP_ACCESS_TIME;
 
 /// A changed name, with its paths in the lower layer and in the merged view.
 struct ChangedName<'a> {

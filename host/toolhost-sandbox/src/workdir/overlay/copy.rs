@@ -14,9 +14,11 @@ use super::open_lower::OpenLower;
 use super::state::{DirNode, DirPlace, NameIn, Shown, State};
 use super::view::{Changing, Overlay};
 use super::walk::Walked;
-use crate::platform::{self, PATH_ONLY, clone_file, device, nanoseconds, read_link_of, set_times};
 use crate::workdir::file_id;
 use crate::workdir::staging::{FileKind, Stamp};
+use toolhost_files::platform::{
+    self, PATH_ONLY, clone_file, device, nanoseconds, read_link_of, set_times,
+};
 
 /// Counts bytes that are about to be copied, or refuses.
 pub(crate) type Charge<'a> = &'a dyn Fn(u64) -> Result<(), Errno>;

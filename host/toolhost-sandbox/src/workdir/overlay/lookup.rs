@@ -13,9 +13,9 @@ use toolhost_contract::FileId;
 use super::error::OverlayError;
 use super::state::{DirNode, DirPlace, Shown, State};
 use super::view::Overlay;
-use crate::platform::{PATH_ONLY, path_of};
 use crate::workdir::tree_path::TreePath;
 use crate::workdir::{file_id, kernel_file_system};
+use toolhost_files::platform::{PATH_ONLY, path_of};
 
 /// An entry of the merged view, opened with `O_PATH`.
 pub(super) struct Child {

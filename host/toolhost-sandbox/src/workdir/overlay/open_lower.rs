@@ -43,7 +43,7 @@ impl OpenLower {
         } else {
             OFlags::RDONLY
         };
-        let opened = crate::platform::open_again(copy, access | OFlags::CLOEXEC)?;
+        let opened = toolhost_files::platform::open_again(copy, access | OFlags::CLOEXEC)?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(opened.into());
         self.is_staged.store(true, Relaxed);

@@ -12,8 +12,8 @@ use super::error::OverlayError;
 use super::lookup::Child;
 use super::state::{NameIn, State};
 use super::view::Overlay;
-use crate::platform::{PATH_ONLY, read_link_of};
 use crate::workdir::file_id;
+use toolhost_files::platform::{PATH_ONLY, read_link_of};
 
 /// Maximum symlinks followed on a path: the kernel's own limit.
 const LINKS_MAX: usize = 40;

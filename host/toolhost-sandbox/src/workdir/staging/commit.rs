@@ -10,11 +10,11 @@ use rustix::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;
+use super::contents::is_empty;
 use super::error::{CommitError, LISTED_MAX};
 use super::journal::{self, BYTES_MAX, Committed as EndMark, Mark, Progress};
 use super::namespace::{Checked, Placed, check, staged_dir};
 use super::plan::{JournalOp, Plan, WorkdirPlace};
-use super::private::is_empty;
 use super::records::{UndoLimits, drop_oldest, prune};
 use super::recovery::finish_dead;
 use super::renames::{Fault, Renames};
@@ -24,9 +24,9 @@ use super::stamp::FileKind;
 use super::step::{Step, reach};
 use super::transaction::Staging;
 use super::tree::{Left, read_tree};
-use crate::platform::sync_file_system;
 use crate::workdir::tree_path::TreePath;
 use crate::workdir::{WorkdirHandle, WriteProtected};
+use toolhost_files::platform::sync_file_system;
 
 /// Bytes of a block, as the system counts them.
 const BLOCK_BYTES: u64 = 512;

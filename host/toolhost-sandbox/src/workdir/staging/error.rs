@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Most paths in an error, a record or a result: each may have 4,096 bytes, and a journal names each directory once.
 pub(super) const LISTED_MAX: usize = 1_000;
 
 use rustix::io::Errno;
+use toolhost_files::NotPrivate;
 
 /// Paths that a message names.
 const NAMED_MAX: usize = 8;
@@ -74,13 +75,8 @@ pub enum StagingError {
         staging: PathBuf,
     },
     /// Another user could change what is staged.
-    #[error("the staging directory {} is refused: {reason}", .path.display())]
-    NotPrivate {
-        /// The directory.
-        path: PathBuf,
-        /// Why, and what to do.
-        reason: &'static str,
-    },
+    #[error("the staging directory is refused: {0}")]
+    NotPrivate(NotPrivate),
     /// The directory cannot be made or opened.
     #[error("the staging directory {} cannot be used", .path.display())]
     Io {
@@ -93,14 +89,23 @@ pub enum StagingError {
 }
 
 impl StagingError {
+    /// Returns the error of a system call on the directory.
+    pub(super) fn of(path: &Path, error: io::Error) -> Self {
+        match error.downcast() {
+            Ok(not_private) => Self::NotPrivate(not_private),
+            Err(source) => Self::Io {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+
     /// Returns what the system lacked, if that is why.
     #[must_use]
     pub fn shortage(&self) -> Option<Shortage> {
         match self {
             Self::Io { source, .. } => Shortage::of(source),
-            Self::OtherFileSystem { .. } | Self::NoExchange { .. } | Self::NotPrivate { .. } => {
-                None
-            }
+            Self::OtherFileSystem { .. } | Self::NoExchange { .. } | Self::NotPrivate(_) => None,
         }
     }
 }

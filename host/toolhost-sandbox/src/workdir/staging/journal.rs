@@ -10,16 +10,18 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use toolhost_files::PrivateFile;
 
 use super::plan::Plan;
 use super::plan_text::{read_plan, write_plan};
-use super::private::open_file;
 use super::step::{Step, reach};
 
 /// Name of the journal, which no staged file has.
@@ -123,6 +125,17 @@ fn write_new(dir: &Dir, plan: &Plan) -> io::Result<()> {
     reach(Step::JournalNamed)
 }
 
+/// Opens the journal of a staging directory. Returns `None` where there is none.
+fn open_file(dir: &Dir, access: OFlags) -> io::Result<Option<File>> {
+    match PrivateFile::open_in(dir, NAME, Path::new(NAME), access) {
+        // A mark would change the file of the other name, too.
+        Ok(file) if file.metadata()?.nlink() > 1 => Err(io::ErrorKind::PermissionDenied.into()),
+        Ok(file) => Ok(Some(file.into_file())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
@@ -131,7 +144,7 @@ fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// Adds a mark to the journal, in one write. Where that fails, it is not in it.
 pub(super) fn append(dir: &Dir, mark: Mark) -> io::Result<()> {
-    let file = open_file(dir, NAME, OFlags::RDWR | OFlags::APPEND)?;
+    let file = open_file(dir, OFlags::RDWR | OFlags::APPEND)?;
     let mut file = file.ok_or(Errno::NOENT)?;
     let length = cut(&mut file)?;
     let line = line(&mark)?;
@@ -164,13 +177,13 @@ fn cut(file: &mut File) -> io::Result<u64> {
 
 /// Waits until the journal is on the disk.
 pub(super) fn sync(dir: &Dir) -> io::Result<()> {
-    let file = open_file(dir, NAME, OFlags::RDONLY)?;
+    let file = open_file(dir, OFlags::RDONLY)?;
     file.ok_or(Errno::NOENT)?.sync_all()
 }
 
 /// Returns when the last mark was written.
 pub(super) fn written(dir: &Dir) -> io::Result<SystemTime> {
-    let file = open_file(dir, NAME, OFlags::RDONLY)?;
+    let file = open_file(dir, OFlags::RDONLY)?;
     file.ok_or(Errno::NOENT)?.metadata()?.modified()
 }
 
@@ -188,11 +201,11 @@ pub(super) fn remove(dir: &Dir) -> Result<(), Errno> {
 /// # Errors
 /// Why it was not written by this program, or cannot be read.
 pub(super) fn read(dir: &Dir) -> Result<Option<Journal>, String> {
-    let opened = open_file(dir, NAME, OFlags::RDONLY).map_err(|errno| match errno {
-        Errno::PERM | Errno::LOOP | Errno::ISDIR | Errno::NXIO => {
+    let opened = open_file(dir, OFlags::RDONLY).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
             "its journal is not a private file of this user".to_owned()
         }
-        errno => errno.to_string(),
+        _ => error.to_string(),
     })?;
     let Some(mut file) = opened else {
         return Ok(None);
@@ -225,12 +238,14 @@ pub(super) fn read(dir: &Dir) -> Result<Option<Journal>, String> {
 
 /// Returns how far the commit came, from the end of its journal. A journal that is not this program's counts
 /// as unfinished: whoever finishes it finds out.
-pub(super) fn progress(dir: &Dir) -> Result<Progress, Errno> {
-    let mut file = match open_file(dir, NAME, OFlags::RDONLY) {
+pub(super) fn progress(dir: &Dir) -> io::Result<Progress> {
+    let mut file = match open_file(dir, OFlags::RDONLY) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(Progress::NotBegun),
-        Err(Errno::NOTDIR | Errno::PERM | Errno::LOOP) => return Ok(Progress::Unfinished),
-        Err(errno) => return Err(errno),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Ok(Progress::Unfinished);
+        }
+        Err(error) => return Err(error),
     };
     let last = last_mark(&mut file).ok().flatten();
     Ok(match last {

@@ -12,16 +12,16 @@ use toolhost_contract::{FileId, NameChange};
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;
+use super::contents::open_dir;
 use super::error::{CommitError, LISTED_MAX};
 use super::plan::{JournalOp, is_tree_path};
-use super::private::open_dir;
 use super::renames::{Mounts, Place, Renames, is_gone, place};
 use super::stamp::{FileKind, Stamp, of_stat};
 use super::tree::{LeftStamp, read_tree};
-use crate::platform::device;
 use crate::workdir::WriteProtected;
 use crate::workdir::protected::ProtectedSet;
 use crate::workdir::tree_path::TreePath;
+use toolhost_files::platform::device;
 
 /// A list of renames that nothing conflicts with.
 #[derive(Debug)]

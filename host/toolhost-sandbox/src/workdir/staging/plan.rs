@@ -11,9 +11,9 @@ use rustix::fs::fstat;
 use serde::{Deserialize, Serialize};
 
 use super::tree::Left;
-use crate::platform::birth_time;
 use crate::workdir::WorkdirHandle;
 use crate::workdir::tree_path::TreePath;
+use toolhost_files::platform::birth_time;
 
 /// The first line of a journal.
 #[derive(Debug, Clone)]

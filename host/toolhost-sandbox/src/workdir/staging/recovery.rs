@@ -7,11 +7,11 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use rustix::fs::fstat;
 use rustix::io::Errno;
+use toolhost_files::PrivateDir;
 
 use super::error::{StagingError, named};
 use super::journal::{self, Committed, Journal, Progress};
 use super::plan::WorkdirPlace;
-use super::private::not_private;
 use super::records::{committed, progress_of, remove};
 use super::renames::Renames;
 use super::rollback::{paths, take_back};
@@ -90,10 +90,8 @@ impl StagingRoot {
     }
 
     fn recover_locked(&self, id: &str, dir: &Dir) -> Result<Done, String> {
-        if let Some(reason) = not_private(dir).map_err(|errno| errno.to_string())? {
-            return Err(reason.to_owned());
-        }
-        match journal::progress(dir).map_err(|errno| errno.to_string())? {
+        PrivateDir::check(dir, &self.path().join(id)).map_err(|error| error.to_string())?;
+        match journal::progress(dir).map_err(|error| error.to_string())? {
             Progress::Committed(_) => return Ok(self.drop_orphan(id, dir)),
             Progress::NotBegun => {
                 remove(self, id, dir);

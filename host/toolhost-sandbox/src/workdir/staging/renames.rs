@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat, fstat, openat, rename
 use rustix::io::Errno;
 
 use super::stamp::{Stamp, of_stat};
-use crate::platform::{PATH_ONLY, Resolve, resolve_beneath};
 use crate::workdir::tree_path::TreePath;
+use toolhost_files::platform::{PATH_ONLY, Resolve, resolve_beneath};
 
 /// Attempts to open a path: a rename elsewhere on this machine may make the kernel give up on it.
 const ATTEMPTS: usize = 64;

@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, statat,
     unlinkat,
 };
 use rustix::io::Errno;
+use toolhost_files::PrivateDir;
+use toolhost_files::platform::mount_id;
 use toolhost_runtime::lock;
 
+use super::contents::{make_dir, names, open_dir, remove_contents};
 use super::error::StagingError;
 use super::journal::{self, Committed, Progress};
-use super::private::{make_dir, names, not_private, open_dir, remove_contents};
 use super::stamp::{Stamp, of_stat};
 use super::step::{Step, reach};
 use super::turns::{CommitTurn, CommitTurns};
-use crate::platform::mount_id;
 use crate::workdir::handle::MountId;
 use crate::workdir::{WorkdirHandle, file_id};
 
@@ -53,22 +53,14 @@ struct Inner {
 }
 
 impl StagingRoot {
-    /// Opens the staging directory of a state root, and makes it with mode 0700 where it is missing. The
-    /// state root must exist.
+    /// Opens the staging directory of a state root, and makes both with mode 0700 where they are missing.
     ///
     /// # Errors
     /// [`StagingError`] where it cannot be made, or is not private to this user.
     pub fn open(state_root: &Path) -> Result<Self, StagingError> {
         let path = state_root.join("staging");
-        let failed = |source: io::Error| StagingError::Io {
-            path: path.clone(),
-            source,
-        };
-        let top = Dir::open_ambient_dir(state_root, ambient_authority()).map_err(failed)?;
-        let dir = make_dir(&top, "staging").map_err(|errno| failed(errno.into()))?;
-        if let Some(reason) = not_private(&dir).map_err(|errno| failed(errno.into()))? {
-            return Err(StagingError::NotPrivate { path, reason });
-        }
+        let dir = PrivateDir::make_beneath(state_root, &path);
+        let dir = dir.map_err(|error| StagingError::of(&path, error))?.into();
         Ok(Self(Arc::new(Inner {
             dir,
             path,
@@ -86,10 +78,7 @@ impl StagingRoot {
     }
 
     pub(super) fn failed(&self, source: impl Into<io::Error>) -> StagingError {
-        StagingError::Io {
-            path: self.0.path.clone(),
-            source: source.into(),
-        }
+        StagingError::of(&self.0.path, source.into())
     }
 
     /// Checks that files can be renamed between this directory and a workdir. Asks the system once for each

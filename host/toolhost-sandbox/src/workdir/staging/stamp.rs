@@ -6,8 +6,8 @@ use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 use toolhost_contract::FileId;
 
-use crate::platform::{device, nanoseconds};
 use crate::workdir::file_id;
+use toolhost_files::platform::{device, nanoseconds};
 
 /// Identity, size and times of a file, directory or link, without following it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

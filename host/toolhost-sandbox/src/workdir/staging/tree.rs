@@ -9,12 +9,12 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::contents::{names, open_dir};
 use super::error::LISTED_MAX;
-use super::private::{names, open_dir};
 use super::renames::Renames;
 use super::stamp::{FileKind, of_stat};
-use crate::platform::mode;
 use crate::workdir::tree_path::TreePath;
+use toolhost_files::platform::mode;
 
 /// A file, directory or link that a commit gave a name in the workdir.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use serde::Serialize;
 use toolhost_contract::Timestamp;
 use toolhost_contract::text::escape_json;
+use toolhost_files::PrivateFile;
 
 use super::super::event::RuntimeEvent;
 
@@ -166,23 +167,9 @@ fn ends_a_line(file: &File, length: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// Opens the file if it is a regular file and not a link, with mode 0600.
+/// Opens the file, and makes it where it is missing.
 fn open(directory: &Path) -> io::Result<File> {
-    let flags = OFlags::RDWR
-        | OFlags::APPEND
-        | OFlags::CREATE
-        | OFlags::NOFOLLOW
-        | OFlags::NONBLOCK
-        | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    let file = File::from(rustix::fs::open(directory.join(FILE_NAME), flags, mode)?);
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        let not_a_file = "events.jsonl is not a regular file";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, not_a_file));
-    }
-    if metadata.permissions().mode() & 0o077 != 0 {
-        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-    }
-    Ok(file)
+    let access = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
+    let file = PrivateFile::open_and_restrict(&directory.join(FILE_NAME), access)?;
+    Ok(file.into_file())
 }

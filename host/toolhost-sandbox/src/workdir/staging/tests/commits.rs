@@ -313,7 +313,7 @@ fn a_state_root_that_others_can_write_is_refused() {
     symlink(&site.path, site.root.path()).unwrap();
     assert!(matches!(
         StagingRoot::open(&site.state),
-        Err(StagingError::Io { .. })
+        Err(StagingError::NotPrivate(_))
     ));
     assert!(site.tree().is_empty());
 }

@@ -13,6 +13,7 @@ fn planted(site: &Site, journal: &str) -> PathBuf {
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(dir.join("f0"), "staged").unwrap();
     fs::write(dir.join(JOURNAL), journal).unwrap();
+    fs::set_permissions(dir.join(JOURNAL), fs::Permissions::from_mode(0o600)).unwrap();
     dir
 }
 
@@ -160,6 +161,7 @@ fn journals_that_are_links_pipes_or_shared_are_not_read() {
     let good = plan(&site, "");
     let outside = top.path().join("outside");
     fs::write(&outside, &good).unwrap();
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o600)).unwrap();
     type Make = fn(&Path, &Path);
     let cases: [Make; 5] = [
         |journal, outside| symlink(outside, journal).unwrap(),

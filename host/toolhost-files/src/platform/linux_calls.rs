@@ -1,16 +1,14 @@
 //! System calls that only Linux has.
 
-use std::ffi::c_void;
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 
-pub(crate) use rustix::fs::Advice;
-use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, ResolveFlags, memfd_create, openat2};
+pub use rustix::fs::Advice;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
-use rustix::mm;
 
 use super::{PATH_ONLY, Resolve};
 
@@ -18,7 +16,7 @@ use super::{PATH_ONLY, Resolve};
 ///
 /// # Errors
 /// `NOSYS` or `PERM` where the kernel or a filter of system calls refuses the call itself.
-pub(crate) fn resolve_beneath(
+pub fn resolve_beneath(
     dir: impl AsFd,
     path: &str,
     flags: OFlags,
@@ -31,13 +29,13 @@ pub(crate) fn resolve_beneath(
 }
 
 /// Whether the kernel has `openat2`, and no filter of system calls refuses it.
-pub(crate) fn resolves_beneath() -> bool {
+pub fn resolves_beneath() -> bool {
     let opened = resolve_beneath(CWD, ".", PATH_ONLY, Resolve::default());
     !matches!(opened, Err(Errno::NOSYS | Errno::PERM))
 }
 
 /// Whether the kernel's own `/proc` is mounted, whose links lead to the files that are open.
-pub(crate) fn has_proc() -> bool {
+pub fn has_proc() -> bool {
     static HAS_PROC: OnceLock<bool> = OnceLock::new();
     *HAS_PROC.get_or_init(|| {
         let mounted = rustix::fs::statfs("/proc/self/fd");
@@ -46,12 +44,12 @@ pub(crate) fn has_proc() -> bool {
 }
 
 /// Writes at the end of a file. Returns how many bytes.
-pub(crate) fn append(file: &File, bytes: &[u8]) -> Result<usize, Errno> {
+pub fn append(file: &File, bytes: &[u8]) -> Result<usize, Errno> {
     pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND)
 }
 
 /// Tells the system how a file will be read.
-pub(crate) fn advise(
+pub fn advise(
     file: &File,
     offset: u64,
     length: Option<NonZeroU64>,
@@ -61,42 +59,17 @@ pub(crate) fn advise(
 }
 
 /// Copies bytes from one file to another at the same offset. Returns how many, and advances the offset.
-pub(crate) fn copy_range(
-    source: &File,
-    made: &File,
-    at: &mut u64,
-    length: usize,
-) -> Result<usize, Errno> {
+pub fn copy_range(source: &File, made: &File, at: &mut u64, length: usize) -> Result<usize, Errno> {
     let mut to = *at;
     rustix::fs::copy_file_range(source, Some(at), made, Some(&mut to), length)
 }
 
 /// Makes a file share the blocks of another.
-pub(crate) fn clone_file(made: &File, source: &File) -> Result<(), Errno> {
+pub fn clone_file(made: &File, source: &File) -> Result<(), Errno> {
     rustix::fs::ioctl_ficlone(made, source)
 }
 
 /// Writes all of a file system to the disk.
-pub(crate) fn sync_file_system(dir: impl AsFd) -> Result<(), Errno> {
+pub fn sync_file_system(dir: impl AsFd) -> Result<(), Errno> {
     rustix::fs::syncfs(dir)
-}
-
-/// Makes a file without a name in memory.
-pub(crate) fn memory_file(name: &str) -> io::Result<File> {
-    Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
-}
-
-/// Keeps the kernel from making huge pages of a mapping. Fails on kernels without huge pages.
-#[expect(unsafe_code, reason = "the advice changes no byte")]
-pub(crate) fn keep_small_pages(start: *mut c_void, len: usize) {
-    let _ = unsafe { mm::madvise(start, len, mm::Advice::LinuxNoHugepage) };
-}
-
-/// Returns pages of a private mapping to the kernel: they read as the file that is mapped there, or as zeros.
-///
-/// # Safety
-/// The range is a mapping of the caller's, and nobody reads or writes it meanwhile.
-#[expect(unsafe_code, reason = "it is unsafe for the caller")]
-pub(crate) unsafe fn discard(start: *mut c_void, len: usize) -> io::Result<()> {
-    Ok(unsafe { mm::madvise(start, len, mm::Advice::LinuxDontNeed) }?)
 }

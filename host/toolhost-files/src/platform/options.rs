@@ -6,7 +6,7 @@ use cap_std::fs::OpenOptions;
 use rustix::fs::OFlags;
 
 /// Returns the options for these flags.
-pub(crate) fn open_options(flags: OFlags) -> OpenOptions {
+pub fn open_options(flags: OFlags) -> OpenOptions {
     let access = flags & OFlags::RWMODE;
     let follow = if flags.contains(OFlags::NOFOLLOW) {
         FollowSymlinks::No

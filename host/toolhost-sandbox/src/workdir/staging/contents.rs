@@ -1,18 +1,12 @@
-//! Private directories: owned by this user, writable by nobody else, and no links.
+//! What lies in the directories of transactions.
 
 use std::ffi::{CStr, CString};
-use std::fs::File;
 use std::os::fd::AsFd;
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
-
-use crate::platform::mode;
-
-/// Permission bits with which the group or others can write.
-const WRITABLE: u32 = 0o022;
 
 /// Makes a directory with mode 0700 unless it exists, and opens it without following a link.
 pub(super) fn make_dir(parent: impl AsFd, name: &str) -> Result<Dir, Errno> {
@@ -27,36 +21,6 @@ pub(super) fn open_dir(parent: impl AsFd, name: impl Arg) -> Result<Dir, Errno> 
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = openat(parent, name, flags, Mode::empty())?;
     Ok(Dir::from_std_file(opened.into()))
-}
-
-/// Returns why an open file or directory is not private to this user, if so, with what to do.
-pub(super) fn not_private(file: impl AsFd) -> Result<Option<&'static str>, Errno> {
-    let found = fstat(file)?;
-    Ok(if found.st_uid != rustix::process::geteuid().as_raw() {
-        Some("it belongs to another user: run `chown` on it, or use another state root")
-    } else if mode(&found) & WRITABLE != 0 {
-        Some("other users can write it: run `chmod go-w` on it")
-    } else {
-        None
-    })
-}
-
-/// Returns the open file of this name if it is a regular file, private to this user, and has no other name.
-/// None where it is missing. Follows no link and does not wait for the other end of a pipe.
-pub(super) fn open_file(dir: &Dir, name: &str, access: OFlags) -> Result<Option<File>, Errno> {
-    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match openat(dir, name, flags, Mode::empty()) {
-        Ok(opened) => File::from(opened),
-        Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(errno),
-    };
-    let found = fstat(&file)?;
-    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-    if is_file && found.st_nlink == 1 && not_private(&file)?.is_none() {
-        Ok(Some(file))
-    } else {
-        Err(Errno::PERM)
-    }
 }
 
 /// Removes all that a directory holds, without following links. What lies in directories beneath is moved up

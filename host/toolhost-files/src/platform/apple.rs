@@ -1,49 +1,47 @@
 //! What macOS has.
 
 use std::ffi::CString;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, Stat, StatFs, Timestamps, fstat};
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit};
 
 /// Opens a file, a directory or a symlink without waiting. There is no handle for metadata alone: the file must be
 /// readable.
-pub(crate) const PATH_ONLY: OFlags = OFlags::SYMLINK
+pub const PATH_ONLY: OFlags = OFlags::SYMLINK
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
 /// There is no such flag.
-pub(crate) const KEEP_ACCESS_TIME: OFlags = OFlags::empty();
+pub const KEEP_ACCESS_TIME: OFlags = OFlags::empty();
 
 /// Returns the number of the file system that a file is in.
-pub(crate) fn device(found: &Stat) -> u64 {
+pub fn device(found: &Stat) -> u64 {
     u64::from(found.st_dev.cast_unsigned())
 }
 
 /// Returns the type and the permissions of a file.
-pub(crate) fn mode(found: &Stat) -> u32 {
+pub fn mode(found: &Stat) -> u32 {
     u32::from(found.st_mode)
 }
 
 /// File systems have no numbers that are the same everywhere.
-pub(crate) fn file_system_type(_: &StatFs) -> u64 {
+pub fn file_system_type(_: &StatFs) -> u64 {
     0
 }
 
 /// Whether a file system of this type may hold the device files.
-pub(crate) fn may_hold_devices(_: u64) -> bool {
+pub fn may_hold_devices(_: u64) -> bool {
     true
 }
 
 /// Sets the times of what a handle is open for.
-pub(crate) fn set_times(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
+pub fn set_times(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
     rustix::fs::futimens(handle, times)
 }
 
 /// Returns the target of a symlink that a handle is open for, by its path, if that still names it.
-pub(crate) fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
+pub fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
     let path = path_of(&handle)?;
     let target = rustix::fs::readlink(&path, Vec::new())?;
     let (own, named) = (fstat(handle)?, rustix::fs::lstat(&path)?);
@@ -55,17 +53,17 @@ pub(crate) fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
 }
 
 /// Returns the path of what a handle is open for, without symlinks.
-pub(crate) fn path_of(handle: impl AsFd) -> Result<CString, Errno> {
+pub fn path_of(handle: impl AsFd) -> Result<CString, Errno> {
     rustix::fs::getpath(handle)
 }
 
 /// Returns a path that leads to an open file of this process, with the access that it has.
-pub(crate) fn fd_path(file: impl AsFd) -> String {
+pub fn fd_path(file: impl AsFd) -> String {
     format!("/dev/fd/{}", file.as_fd().as_raw_fd())
 }
 
 /// Returns a path that leads to an open directory of this process, for other processes, too.
-pub(crate) fn handle_path(dir: impl AsFd) -> String {
+pub fn handle_path(dir: impl AsFd) -> String {
     format!(
         "/proc/{}/fd/{}",
         std::process::id(),
@@ -74,7 +72,7 @@ pub(crate) fn handle_path(dir: impl AsFd) -> String {
 }
 
 /// Opens the very file that a handle is open for, with other access: by its path, if that still names it.
-pub(crate) fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+pub fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::NOFOLLOW;
     let opened = rustix::fs::open(path_of(&handle)?, flags, Mode::empty())?;
     let (own, found) = (fstat(handle)?, fstat(&opened)?);
@@ -86,27 +84,19 @@ pub(crate) fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Er
 }
 
 /// Returns when a directory was made, in seconds and nanoseconds.
-pub(crate) fn birth_time(dir: impl AsFd) -> Option<(i64, u32)> {
+pub fn birth_time(dir: impl AsFd) -> Option<(i64, u32)> {
     let found = fstat(dir).ok()?;
     let nanoseconds = u32::try_from(found.st_birthtime_nsec).ok()?;
     Some((found.st_birthtime, nanoseconds))
 }
 
 /// A mount has no number of its own; its file system has one.
-pub(crate) fn mount_id(_: impl AsFd) -> Option<u64> {
+pub fn mount_id(_: impl AsFd) -> Option<u64> {
     None
 }
 
-/// The system has no such request: a compiler ends by its limits.
-pub(crate) fn end_with_parent() {}
-
-/// The system has no such request.
-pub(crate) fn limit_process(_: Pid, _: Resource, _: Rlimit) -> Result<(), Errno> {
-    Err(Errno::NOTSUP)
-}
-
 /// Writes all of all file systems to the disk.
-pub(crate) fn sync_all(dir: impl AsFd) -> Result<(), Errno> {
+pub(super) fn sync_all(dir: impl AsFd) -> Result<(), Errno> {
     rustix::fs::fsync(dir)?;
     rustix::fs::sync();
     Ok(())

@@ -1,0 +1,9 @@
+//! Files of the host: those that are private to its user, and what differs between systems. It knows no engine and no
+//! network.
+
+pub mod platform;
+mod private;
+
+pub use private::{
+    NotPrivate, PrivateDir, PrivateFile, is_of_this_user, read_key, read_or_make_key,
+};
