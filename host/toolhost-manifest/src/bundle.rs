@@ -6,7 +6,6 @@
 mod agent;
 pub mod built;
 mod cases;
-pub mod component_source;
 mod document;
 mod guarded;
 pub mod host_files;

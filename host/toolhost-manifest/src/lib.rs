@@ -9,6 +9,7 @@
 pub mod bundle;
 mod command;
 mod commit_condition;
+pub mod component_source;
 mod diagnostic;
 mod draft;
 pub mod lock;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::Path;
 
 use toolhost_contract::{ToolErrorCode, ToolResource};
-use toolhost_manifest::bundle::component_source::{ComponentSource, EntryFuture};
 use toolhost_manifest::bundle::package::{PackageOrigin, PackageReference, is_package};
 use toolhost_manifest::bundle::{Entry, OpenBundle};
+use toolhost_manifest::component_source::{ComponentSource, EntryFuture};
 use toolhost_manifest::policy::PackageRules;
 use toolhost_sandbox::Sandbox;
 

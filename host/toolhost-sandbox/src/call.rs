@@ -1,16 +1,11 @@
-//! One call of a component: its store, its imports, and its report.
+//! One call of a component: how it runs, how it ends, and its report.
 
-pub(crate) mod call_hook;
+pub(crate) mod code;
 mod crash_words;
 pub(crate) mod instantiated;
 pub(crate) mod invocation;
-pub(crate) mod linker;
-pub(crate) mod meters;
-pub(crate) mod resource_limiter;
+pub(crate) mod recorded;
 pub(crate) mod response;
 pub(crate) mod run;
-pub(crate) mod store;
-pub(crate) mod store_data;
-pub(crate) mod store_state;
 pub(crate) mod task;
 pub(crate) mod trap;

@@ -15,16 +15,18 @@ mod engine;
 mod error;
 mod host;
 mod kernel_features;
+mod operation;
 mod platform;
 mod prepare;
 mod recording;
 mod sandbox;
 mod scheduler;
+mod store;
 mod tool;
 mod workdir;
 
 pub use accounting::output::{LiveLog, LogLevel, LogRecord, LogSink};
-pub use call::invocation::{CallReport, Invocation, Operation, Outcome};
+pub use call::invocation::{CallReport, Invocation};
 pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
 pub use component::code_origin::{CodeOrigin, PreparedCount};
 pub use component::compiler::Compiler;
@@ -41,6 +43,7 @@ pub use host::http::{
     OriginClient, SystemResolver,
 };
 pub use kernel_features::KernelFeatures;
+pub use operation::{Operation, Outcome};
 pub use prepare::PrepareStage;
 pub use recording::options::{
     RecordOptions, ReplayEnd, ReplayError, ReplayObserver, ReplayOptions, ReplayReport, ReplayStep,

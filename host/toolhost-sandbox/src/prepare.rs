@@ -14,8 +14,9 @@ use wasmtime::component::Component;
 use wasmtime::{Engine, OutOfMemory};
 
 use crate::PrepareError;
+use crate::call::code::ComponentCode;
 use crate::component::cache::{CompileLock, CompileQueue, CompileTurn, ComponentRecord, FileStamp};
-use crate::component::code::{ComponentCode, load};
+use crate::component::code::load;
 use crate::component::code_origin::CodeOrigin;
 use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;

@@ -14,7 +14,5 @@ pub(crate) mod imports;
 pub(crate) mod options;
 pub(crate) mod outcome;
 pub(crate) mod player;
-pub(crate) mod replay;
-pub(crate) mod start;
 pub(crate) mod tape;
 pub(crate) mod values;

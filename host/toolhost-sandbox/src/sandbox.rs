@@ -9,8 +9,6 @@ use toolhost_runtime::{ComponentId, Quota, Threads};
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
-use crate::call::linker::link;
-use crate::call::store_data::CallState;
 use crate::component::cache::ComponentCache;
 use crate::component::code_origin::{PreparedCount, PreparedCounters};
 use crate::component::limits::CompileLimits;
@@ -18,8 +16,10 @@ use crate::config::SandboxConfig;
 use crate::engine;
 use crate::engine::memory::IdleMemory;
 use crate::host::http::{HttpClient, Network, OriginClient};
-use crate::scheduler::admission::{Admission, MAX_HANGING};
+use crate::scheduler::admission::{Admission, AdmissionLimits, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
+use crate::store::data::CallState;
+use crate::store::linker::link;
 use crate::workdir::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
 use crate::{HttpGrant, Limits, SandboxStartError};
 
@@ -81,7 +81,14 @@ impl Sandbox {
         let memory = Arc::new(Quota::new(config.memory_bytes, share));
         let threads = Threads::start(slots).map_err(SandboxStartError::Thread)?;
         let clock = threads.clock().clone();
-        let admission = Admission::new(&config, Arc::clone(&memory), epoch, clock);
+        let limits = AdmissionLimits {
+            live_calls: config.live_calls,
+            parked_calls: config.parked_calls,
+            share_per_free: share,
+            waiting_calls: config.waiting_calls,
+            queueing: config.queueing,
+        };
+        let admission = Admission::new(&limits, Arc::clone(&memory), epoch, clock);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let compile_slots = (cores / 2).max(1);
         Ok(Self(Arc::new(SandboxInner {

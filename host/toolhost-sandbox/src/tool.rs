@@ -1,9 +1,11 @@
 //! A component that is ready to be called.
 
+mod replay;
+
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,16 +16,16 @@ use toolhost_contract::{
 use toolhost_runtime::ComponentId;
 
 use crate::accounting::output::{LogSink, Stream};
+use crate::call::code::ComponentCode;
 use crate::call::instantiated::Request;
-use crate::call::invocation::{CallReport, CancelLog, Invocation, Operation, Outcome};
-use crate::call::meters::CallMeters;
+use crate::call::invocation::{CallReport, CancelLog, Invocation};
 use crate::call::response::Response;
 use crate::call::task::CallTask;
 use crate::call::trap::out_of_memory;
 use crate::component::cache::ComponentRecord;
-use crate::component::code::ComponentCode;
 use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;
+use crate::operation::{Operation, Outcome};
 use crate::recording::call_imports::CallImports;
 use crate::recording::dynamic::DynamicCode;
 use crate::recording::forward::ForwarderCode;
@@ -32,9 +34,10 @@ use crate::recording::outcome::{
     self, policy_sha256, recorded_context, recorded_limits, recorded_operation,
 };
 use crate::recording::player::Player;
-use crate::recording::replay::{self, Replay};
 use crate::recording::tape::Tape;
 use crate::sandbox::SandboxInner;
+use crate::store::meters::CallMeters;
+use crate::tool::replay::Replay;
 use crate::{Grants, Limits, SandboxError};
 
 /// A component that can be called. Cheap to clone; calls share nothing but compiled code.
@@ -45,7 +48,7 @@ use crate::{Grants, Limits, SandboxError};
 /// #     tool: toolhost_sandbox::PreparedTool,
 /// #     context: toolhost_contract::ToolContext,
 /// # ) -> Result<(), Box<dyn std::error::Error>> {
-/// use std::sync::Arc;
+/// use std::sync::{Arc, OnceLock};
 ///
 /// use toolhost_contract::ExportName;
 /// use toolhost_sandbox::{Grants, Invocation, Limits, Operation, WorkdirRules, WriteProtected};
@@ -78,9 +81,23 @@ struct Prepared {
     sandbox: Arc<SandboxInner>,
     component: ComponentId,
     code: Arc<ComponentCode>,
+    /// The same component with imports that are recorded or replayed; made when it is first needed.
+    dynamic: OnceLock<Result<Arc<DynamicCode>, String>>,
     digest: ComponentDigest,
     handlers: Vec<HandlerSpec>,
     facts: ComponentFacts,
+}
+
+impl Prepared {
+    /// Returns the component with imports that are recorded or replayed. It is linked the first time.
+    ///
+    /// # Errors
+    /// Why its calls cannot be recorded.
+    fn dynamic(&self) -> Result<Arc<DynamicCode>, String> {
+        let pre = &self.code.pre;
+        let link = || DynamicCode::link(pre.engine(), pre.component()).map(Arc::new);
+        self.dynamic.get_or_init(link).clone()
+    }
 }
 
 impl fmt::Debug for PreparedTool {
@@ -102,6 +119,7 @@ impl PreparedTool {
             sandbox: Arc::clone(sandbox),
             component: digest.id(),
             code,
+            dynamic: OnceLock::new(),
             digest,
             handlers: record.handlers,
             facts: record.facts,
@@ -280,12 +298,11 @@ impl PreparedTool {
 
     /// Makes what a recorded call needs, the first time on a thread of its own.
     async fn link_recorded(&self) -> Result<(Arc<DynamicCode>, Arc<ForwarderCode>), SandboxError> {
-        let (sandbox, code) = (Arc::clone(&self.0.sandbox), Arc::clone(&self.0.code));
-        let component = self.0.component;
+        let tool = Arc::clone(&self.0);
         let link = move || {
-            let dynamic = code.dynamic()?;
-            let (linker, idle) = (&sandbox.linker, &sandbox.idle_memory);
-            let forwarder = dynamic.forwarder(linker, component, idle)?;
+            let dynamic = tool.dynamic()?;
+            let (linker, idle) = (&tool.sandbox.linker, &tool.sandbox.idle_memory);
+            let forwarder = dynamic.forwarder(linker, tool.component, idle)?;
             Ok((dynamic, forwarder))
         };
         let linked: Result<_, String> = self.0.sandbox.threads.compute(link).await?;
@@ -312,12 +329,12 @@ impl PreparedTool {
             progress,
             invocation,
         } = Replay::new(recording)?;
-        let code = Arc::clone(&self.0.code);
+        let tool = Arc::clone(&self.0);
         let dynamic = self
             .0
             .sandbox
             .threads
-            .compute(move || code.dynamic())
+            .compute(move || tool.dynamic())
             .await
             .map_err(SandboxError::from)?;
         let dynamic = dynamic.map_err(ReplayError::Unsupported)?;

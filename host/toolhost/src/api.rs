@@ -39,10 +39,8 @@ pub mod manifest {
     pub use crate::loaded_bundle::Declares;
     pub use toolhost_contract::ToolResource;
     pub use toolhost_manifest::bundle::BundleView;
-    pub use toolhost_manifest::bundle::component_source::{
-        BundleDirectory, ComponentSource, EntryFuture,
-    };
     pub use toolhost_manifest::bundle::host_files::{folded, is_read_by_name};
+    pub use toolhost_manifest::component_source::{BundleDirectory, ComponentSource, EntryFuture};
     pub use toolhost_manifest::{
         Bundle, ChangesetGrant, Diagnostic, LimitInfo, Place, Severity, YamlSource,
     };
@@ -69,9 +67,9 @@ pub mod sandbox {
 /// What is known of a tool and of its calls: its definition, what it can reach, what it logged and what it
 /// was denied.
 pub mod tool {
+    pub use crate::agent::tool_access::ToolAccess;
     pub use crate::call::live_log::CallLogRecord;
     pub use crate::catalog::provider::{ModelProvider, ProviderFinding};
-    pub use crate::handles::tool_access::ToolAccess;
     pub use toolhost_contract::{
         Denial, ExportName, JsonError, JsonLimits, JsonPlace, JsonSchemaObject, JsonShape,
         NameError, NoLine, SourceType, ToolContext, ToolSource,
@@ -81,7 +79,7 @@ pub mod tool {
 /// Which directory a call sees as `/`: see
 /// [`HostBuilder::workdir_provider`](crate::HostBuilder::workdir_provider).
 pub mod workdir {
-    pub use crate::call::workdir::{
+    pub use crate::workdir_provider::{
         CallWorkdir, InstanceWorkdir, OpenWorkdir, WorkdirProvider, WorkdirProviderError,
         WorkdirRequest, WorkdirTransaction,
     };

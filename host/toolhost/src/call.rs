@@ -18,5 +18,3 @@ pub(crate) mod scope;
 mod telemetry;
 mod transaction;
 pub(crate) mod validate;
-pub(crate) mod workdir;
-pub(crate) mod write_protection;

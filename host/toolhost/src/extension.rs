@@ -10,9 +10,9 @@ use toolhost_contract::{
     ErrorMessageLimit, JsonSchemaObject, NameError, SourceType, ToolCatalogItem, ToolSource,
 };
 
+use crate::agent::Agent;
 use crate::catalog::descriptions;
 pub use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
-use crate::handles::agent::Agent;
 use crate::middleware::Middleware;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::registry::additions::Additions;

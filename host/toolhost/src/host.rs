@@ -1,6 +1,7 @@
 //! The host: a sandbox, a policy and a state root, from which bundles are loaded.
 
 mod staging_root;
+mod write_protection;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,13 @@ use toolhost_sandbox::{
     Workdir, WorkdirError, WorkdirRules,
 };
 
-use crate::call::workdir::{InstanceWorkdir, WorkdirProvider};
-use crate::call::write_protection::WriteProtection;
 use crate::events::{EventBus, EventBusConfig};
+use crate::host::write_protection::WriteProtection;
 use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use crate::recording::recorder::CallRecorder;
-use toolhost_manifest::bundle::component_source::ComponentSource;
+use crate::workdir_provider::{InstanceWorkdir, WorkdirProvider};
+use toolhost_manifest::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 
 /// Why a host could not be built.

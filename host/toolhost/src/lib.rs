@@ -45,9 +45,11 @@
 //! # }
 //! ```
 
+mod agent;
 mod agents_port;
 mod agents_tool;
 mod api;
+mod background;
 mod call;
 mod catalog;
 pub mod events;
@@ -66,12 +68,13 @@ pub mod pending;
 pub mod recording;
 mod registry;
 mod watch;
+mod workdir_provider;
 mod workspace;
 
+pub use agent::Agent;
 pub use agents_tool::agents_tool;
 pub use api::{credentials, http, lock, manifest, mcp, sandbox, tool, workdir};
 pub use catalog::ToolCatalog;
-pub use handles::agent::Agent;
 pub use handles::instance::Instance;
 pub use handles::step::Step;
 pub use handles::turn::{Turn, TurnStart};

@@ -1,5 +1,7 @@
 //! A loaded bundle: its agents, and the workspaces of their instances.
 
+pub(crate) mod replay;
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use toolhost_contract::McpServerResource;
 use toolhost_files::PrivateDir;
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 
-use crate::handles::agent::Agent;
+use crate::agent::Agent;
 use crate::host::{Host, HostInner};
 use crate::oauth::{CallbackError, Granted, OAuthApp};
 use crate::registry::agent_overlays::AgentOverlays;

@@ -38,13 +38,13 @@ mod file;
 pub(crate) mod kept;
 mod read;
 pub(crate) mod recorder;
-mod replay;
 
 pub use call_recording::{CallRecording, Detail, RecordedGrants};
 pub use compare::{Comparison, Difference, HostCallDifference};
 pub use read::{FILE_BYTES_MAX, RecordingError};
 pub use recorder::CallRecorder;
-pub use replay::{CallReplay, CallReplayError};
+
+pub use crate::loaded_bundle::replay::{CallReplay, CallReplayError};
 
 pub use toolhost_contract::{
     Answer, Divergence, HostCall, RecordedComponent, RecordedEngine, RecordedLimits,

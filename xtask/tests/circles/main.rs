@@ -1,5 +1,5 @@
 //! No files of a crate import each other in a circle: each file can be read after those that it
-//! imports. ARCHITECTURE.md draws the order.
+//! imports. No part of a crate imports one that the pages of the architecture list above it.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::graph::{Crate, Imports};
 
+mod floors;
 mod graph;
 
 fn workspace() -> PathBuf {
@@ -136,4 +137,97 @@ fn circles_are_found_through_re_exports_and_macros() {
     write("b.rs", "#[cfg(test)] mod tests { use crate::a::h; }");
     assert!(circle().is_empty());
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn imports_lead_to_the_floors_beneath_as_the_page_lists_them() {
+    let pages = floors::PAGES.map(|page| std::fs::read_to_string(workspace().join(page)).unwrap());
+    let host = workspace().join("host");
+    let mut crates: BTreeMap<String, (PathBuf, Imports)> = BTreeMap::new();
+    for root in roots().iter().filter(|root| root.starts_with(&host)) {
+        let (src, imports) = (root.parent().unwrap(), Crate::read(root).imports());
+        let named = src.parent().unwrap().file_name().unwrap().to_str().unwrap();
+        let (_, of_all) = crates
+            .entry(named.to_owned())
+            .or_insert_with(|| (src.to_path_buf(), Imports::new()));
+        of_all.extend(imports);
+    }
+    let parts = |name: &str| {
+        let (src, imports) = crates.get(name)?;
+        Some(floors::parts(src, imports))
+    };
+    let is_part = |name: &str, part: &str| parts(name).is_some_and(|parts| parts.contains(part));
+    let listed =
+        floors::read(&pages.concat(), is_part).unwrap_or_else(|problem| panic!("{problem}"));
+    let mut report = String::new();
+    for (krate, (src, imports)) in &crates {
+        let none = floors::Floors::default();
+        let floors = listed.get(krate).unwrap_or(&none);
+        for part in parts(krate).unwrap() {
+            if !floors.0.contains_key(&part) {
+                writeln!(
+                    report,
+                    "{krate}: {} lists no floor of `{part}`",
+                    floors::PAGES.join(" or ")
+                )
+                .unwrap();
+            }
+        }
+        for (file, target) in floors::upward(src, imports, floors) {
+            let (file, target) = (name(file), name(target));
+            writeln!(report, "{file} imports {target}, which is not beneath it").unwrap();
+        }
+    }
+    assert!(
+        report.is_empty(),
+        "{report}list what a part imports beneath it, or move what it imports down"
+    );
+}
+
+#[test]
+fn a_line_and_an_arrow_end_a_floor_and_the_words_beside_the_names_are_none() {
+    let page = "## `toolhost-one`\n```text\na.rs   the top, above b   b/ ▸ c.rs  and d\nd/     words\n```\n\
+                # The other crates\n```text\ntoolhost-two  a ▸ b c\n              d\n```\n";
+    let is_part = |_: &str, part: &str| ["a", "b", "c", "d"].contains(&part);
+    let floors = |floors: &[(&str, usize)]| {
+        let floors = floors
+            .iter()
+            .map(|(name, floor)| ((*name).to_owned(), *floor));
+        floors::Floors(floors.collect())
+    };
+    let crates = floors::read(page, is_part).unwrap();
+    assert_eq!(
+        crates["toolhost-one"],
+        floors(&[("a", 0), ("b", 0), ("c", 1), ("d", 2)])
+    );
+    assert_eq!(
+        crates["toolhost-two"],
+        floors(&[("a", 0), ("b", 1), ("c", 1), ("d", 2)])
+    );
+    let check = |page: &str, problem: &str| {
+        let text = format!("## `toolhost-one`\n```text\n{page}\n```\n");
+        assert_eq!(floors::read(&text, is_part).unwrap_err(), problem);
+    };
+    check("e.rs  gone", "toolhost-one: `e` is not there");
+    check("a.rs\na/", "toolhost-one: `a` is listed twice");
+}
+
+#[test]
+fn an_import_to_the_same_floor_or_a_higher_one_is_reported() {
+    let src = Path::new("src");
+    let file = |name: &str| src.join(name);
+    let floors = floors::Floors(BTreeMap::from([
+        ("top".to_owned(), 0),
+        ("low".to_owned(), 1),
+        ("side".to_owned(), 1),
+    ]));
+    let upward = |from: &str, to: &str| {
+        let imports = Imports::from([(file(from), BTreeSet::from([file(to)]))]);
+        !floors::upward(src, &imports, &floors).is_empty()
+    };
+    assert!(upward("low/deep.rs", "top.rs"));
+    assert!(upward("low.rs", "side.rs"));
+    assert!(!upward("top/deep.rs", "low/deep.rs"));
+    assert!(!upward("low/deep.rs", "low.rs"));
+    assert!(!upward("lib.rs", "top.rs"));
 }

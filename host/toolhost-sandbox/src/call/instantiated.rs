@@ -6,14 +6,14 @@ use toolhost_contract::ToolContext;
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
-use crate::call::invocation::Operation;
+use crate::call::code::ComponentCode;
 use crate::call::response::RawResponse;
-use crate::call::store_state::StoreState;
 use crate::call::trap::{ExportDiffers, GuestCallContext};
-use crate::component::code::ComponentCode;
 use crate::engine::memory::creator::with_memories;
 use crate::engine::memory::source::MemorySource;
 use crate::host::bindings::{handlers, polling};
+use crate::operation::Operation;
+use crate::store::state::StoreState;
 
 /// The export to call.
 pub(crate) enum Request {

@@ -1,41 +1,19 @@
-//! What a call is to do, what its component answers, and what it used.
+//! What a call needs, and what it used.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use toolhost_contract::http::Origin;
-use toolhost_contract::{ExportName, HandlerError, Recording, ToolContext, Usage};
+use toolhost_contract::{Recording, ToolContext, Usage};
 
 use crate::accounting::output::{LogRecord, LogSink};
-use crate::call::meters::CallMeters;
 use crate::host::agents::port::AgentsPort;
+use crate::operation::{Operation, Outcome};
 use crate::recording::options::RecordOptions;
+use crate::store::meters::CallMeters;
 use crate::workdir::{Workdir, WriteProtected};
 use crate::{DiskLimit, Grants, Limits, SandboxError};
 use toolhost_contract::FailedOperation;
-
-/// What a component is to do. Each operation is a call of its own, in a fresh instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Operation {
-    /// Runs a handler.
-    Handler {
-        /// Its name.
-        name: ExportName,
-        /// The arguments: a JSON object, as text.
-        input: String,
-    },
-    /// Returns the outcome of a handle, where it is known by now.
-    Poll {
-        /// The handle, as [`Outcome::Pending`] gave it.
-        handle: String,
-    },
-    /// Tells the component that nobody waits for a handle any longer. Its outcome is `Output(null)`.
-    Cancel {
-        /// The handle, as [`Outcome::Pending`] gave it.
-        handle: String,
-    },
-}
 
 /// Everything one call needs.
 #[derive(Debug, Clone)]
@@ -59,18 +37,6 @@ pub struct Invocation {
     /// How it is recorded; none if it is not. A recorded call takes more time and memory of the host, and
     /// has the same result.
     pub record: Option<RecordOptions>,
-}
-
-/// How a handler ended by itself.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// Its result.
-    Output(Value),
-    /// The result is not known yet. The next [`Operation::Poll`] takes this handle, which may differ from
-    /// the one just polled. At most 1 KiB.
-    Pending(String),
-    /// It returned an error. Its texts have at most as many bytes as an output.
-    Failed(HandlerError),
 }
 
 /// The outcome of a call, and what it used.

@@ -6,9 +6,9 @@ use serde_json::Value;
 use toolhost_contract::{HandlerError, JsonLimits};
 
 use crate::SandboxError;
-use crate::call::invocation::Outcome;
-use crate::call::meters::CallMeters;
 use crate::host::bindings::handlers;
+use crate::operation::Outcome;
+use crate::store::meters::CallMeters;
 
 /// Longest handle of a pending outcome, in bytes.
 const HANDLE_MAX: usize = 1 << 10;

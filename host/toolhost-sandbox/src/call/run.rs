@@ -8,18 +8,18 @@ use tokio::runtime::Handle;
 
 use crate::SandboxError;
 use crate::call::instantiated::{Instantiated, Request};
-use crate::call::resource_limiter::MemoryLimiter;
+use crate::call::recorded;
 use crate::call::response::{RawResponse, Response};
-use crate::call::store::{RunTime, new_store};
 use crate::call::task::CallTask;
 use crate::call::trap::classify_trap;
 use crate::host::agents::GrantedAgents;
 use crate::host::filesystem::digest_changes;
 use crate::recording::call_imports::CallImports;
-use crate::recording::start;
 use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::migrating_call::run_migrating;
 use crate::scheduler::own_thread::OwnThread;
+use crate::store::resource_limiter::MemoryLimiter;
+use crate::store::{RunTime, new_store};
 use crate::workdir::FileIo;
 
 /// What a call returned, how long it waited to start, and how long it ran.
@@ -122,7 +122,7 @@ impl CallTask {
             }
             // Boxed, so that the futures of ordinary calls are smaller.
             CallImports::Recorded { .. } | CallImports::Replayed { .. } => {
-                let instantiate = Box::pin(start::instantiate(self, memory, agents, time));
+                let instantiate = Box::pin(recorded::instantiate(self, memory, agents, time));
                 Box::pin(instantiate.await?.call(request, &code)).await
             }
         }

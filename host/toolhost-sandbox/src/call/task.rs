@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use toolhost_runtime::ComponentId;
 
-use crate::call::meters::CallMeters;
-use crate::call::resource_limiter::MemoryLimiter;
-use crate::call::store::RunTime;
-use crate::call::store_data::CallState;
-use crate::component::code::ComponentCode;
+use crate::call::code::ComponentCode;
 use crate::host::agents::port::AgentsPort;
 use crate::host::agents::{Agents, GrantedAgents};
 use crate::host::filesystem::Filesystem;
 use crate::host::http::Http;
 use crate::recording::call_imports::CallImports;
 use crate::sandbox::SandboxInner;
+use crate::store::RunTime;
+use crate::store::data::CallState;
+use crate::store::meters::CallMeters;
+use crate::store::resource_limiter::MemoryLimiter;
 use crate::workdir::{Workdir, WriteProtected};
 use crate::{Grants, Limits};
 

@@ -11,7 +11,8 @@ use wasmtime_wasi::I32Exit;
 use crate::SandboxError;
 use crate::accounting::output::Stream;
 use crate::call::crash_words::{crash_words, go_words, last_words};
-use crate::call::meters::CallMeters;
+use crate::store::meters::CallMeters;
+use crate::store::state::HOSTCALL_FUEL;
 use toolhost_contract::text::printable;
 
 /// Longest reason taken from a guest's stderr, in bytes.
@@ -117,10 +118,6 @@ pub(crate) fn out_of_memory(meters: &CallMeters) -> Option<SandboxError> {
         None
     }
 }
-
-/// How the engine's error begins if a guest passed too much at once. Its type is private.
-pub(crate) const HOSTCALL_FUEL: &str =
-    "too much data is being copied between the host and the guest";
 
 /// How the engine's error begins if a component needs more instances, memories or tables than its store
 /// allows. It has no type.

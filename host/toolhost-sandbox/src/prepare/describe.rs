@@ -6,11 +6,11 @@ use std::sync::Arc;
 use toolhost_contract::{ExportName, HandlerSpec};
 use toolhost_runtime::ComponentId;
 
+use crate::call::code::ComponentCode;
 use crate::call::instantiated::Request;
 use crate::call::response::Response;
 use crate::call::task::CallTask;
 use crate::call::trap::ExportDiffers;
-use crate::component::code::ComponentCode;
 use crate::host::bindings::handlers;
 use crate::sandbox::SandboxInner;
 use crate::{Limits, PrepareError, SandboxError};

@@ -6,18 +6,17 @@ use toolhost_runtime::ComponentId;
 use wasmtime::component::{Component, InstancePre, Linker, ResourceAny, ResourceType, Val};
 use wasmtime::{Engine, StoreContextMut};
 
-use crate::call::store_data::CallState;
-use crate::call::store_state::StoreState;
-use crate::call::trap::HOSTCALL_FUEL;
 use crate::engine::memory::IdleMemory;
 use crate::recording::forward::ForwarderCode;
 use crate::recording::guest::{Answers, GuestState};
 use crate::recording::imports::{ImportedFunction, Imports};
 use crate::recording::values::{passed_bytes, replace_handles};
+use crate::store::data::CallState;
+use crate::store::state::{HOSTCALL_FUEL, StoreState};
 
 /// A component whose imports are answered by [`Answers`].
 pub(crate) struct DynamicCode {
-    pub(super) pre: InstancePre<GuestState>,
+    pub(crate) pre: InstancePre<GuestState>,
     imports: Arc<Imports>,
     forwarder: OnceLock<Result<Arc<ForwarderCode>, String>>,
 }

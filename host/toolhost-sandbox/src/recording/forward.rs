@@ -10,8 +10,6 @@ use wasmtime::component::{
 };
 use wasmtime::{Engine, Store, StoreContextMut};
 
-use crate::call::store_data::CallState;
-use crate::call::store_state::StoreState;
 use crate::engine::memory::IdleMemory;
 use crate::engine::memory::creator::with_memories;
 use crate::engine::memory::source::MemorySource;
@@ -19,6 +17,8 @@ use crate::recording::forwarder::{encode, export_name};
 use crate::recording::imports::{ImportedFunction, Imports};
 use crate::recording::tape::Tape;
 use crate::recording::values::{handle_types, replace_handles};
+use crate::store::data::CallState;
+use crate::store::state::StoreState;
 
 /// A compiled forwarder.
 pub(crate) struct ForwarderCode {
@@ -69,7 +69,7 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    pub(super) async fn new(
+    pub(crate) async fn new(
         mut store: Store<CallState>,
         code: &Arc<ForwarderCode>,
         tape: &Arc<Tape>,

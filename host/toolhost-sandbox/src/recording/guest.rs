@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use toolhost_contract::Limits;
 
-use crate::call::meters::CallMeters;
-use crate::call::resource_limiter::MemoryLimiter;
-use crate::call::store_state::StoreState;
 use crate::recording::forward::Forward;
 use crate::recording::player::Player;
+use crate::store::meters::CallMeters;
+use crate::store::resource_limiter::MemoryLimiter;
+use crate::store::state::StoreState;
 
 /// What answers the host calls of a guest.
-pub(super) enum Answers {
+pub(crate) enum Answers {
     /// The host, and the answers are recorded.
     Host(Box<Forward>),
     Recording(Box<Player>),
@@ -19,10 +19,10 @@ pub(super) enum Answers {
 
 /// The data of the store.
 pub(crate) struct GuestState {
-    pub(super) meters: Arc<CallMeters>,
-    pub(super) memory: MemoryLimiter,
+    pub(crate) meters: Arc<CallMeters>,
+    pub(crate) memory: MemoryLimiter,
     /// None while a host call is answered.
-    pub(super) answers: Option<Answers>,
+    pub(crate) answers: Option<Answers>,
 }
 
 impl StoreState for GuestState {

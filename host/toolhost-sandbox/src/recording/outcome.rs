@@ -9,7 +9,7 @@ use toolhost_contract::{
     ToolContext,
 };
 
-use crate::call::invocation::{Operation, Outcome};
+use crate::operation::{Operation, Outcome};
 use crate::recording::options::ReplayError;
 use crate::{Grants, Limits, SandboxError};
 
@@ -122,7 +122,7 @@ pub(crate) fn recorded_operation(operation: &Operation, redactor: &Redactor) -> 
 }
 
 /// Returns a recorded operation as one to be run.
-pub(super) fn operation(recorded: &RecordedOperation) -> Operation {
+pub(crate) fn operation(recorded: &RecordedOperation) -> Operation {
     match recorded {
         RecordedOperation::Handler { name, input } => Operation::Handler {
             name: name.clone(),
@@ -145,7 +145,7 @@ pub(crate) fn recorded_context(context: &ToolContext, redactor: &Redactor) -> Va
 }
 
 /// Returns a recorded context as one of a call.
-pub(super) fn context(recorded: &Value) -> Result<ToolContext, ReplayError> {
+pub(crate) fn context(recorded: &Value) -> Result<ToolContext, ReplayError> {
     let place = |key: &str| format!("context.{key}");
     let text = |key: &str| {
         let text = recorded.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -167,7 +167,7 @@ pub(super) fn context(recorded: &Value) -> Result<ToolContext, ReplayError> {
     })
 }
 
-pub(super) fn invalid(place: &str, problem: &dyn std::fmt::Display) -> ReplayError {
+pub(crate) fn invalid(place: &str, problem: &dyn std::fmt::Display) -> ReplayError {
     ReplayError::Invalid {
         place: place.to_owned(),
         problem: problem.to_string(),
@@ -191,7 +191,7 @@ pub(crate) fn recorded_limits(limits: &Limits) -> RecordedLimits {
 
 /// Returns the limits of a replay. Its deadline is not that of the call, unless that ended the call: answers
 /// take no time, but whoever watches the replay may.
-pub(super) fn limits(recorded: &RecordedLimits, outcome: &RecordedOutcome) -> Limits {
+pub(crate) fn limits(recorded: &RecordedLimits, outcome: &RecordedOutcome) -> Limits {
     const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let defaults = Limits::default();

@@ -11,7 +11,6 @@ use tokio::sync::oneshot;
 use toolhost_runtime::{Clock, ComponentId, Quota, lock};
 
 use crate::SandboxError;
-use crate::config::SandboxConfig;
 use crate::scheduler::epoch::EpochTicker;
 use crate::scheduler::queue::{Purpose, WaitQueue, WaiterId};
 
@@ -21,6 +20,15 @@ pub(crate) const MAX_HANGING: usize = 32;
 
 /// Bytes of guest memory that must be free before a call starts. With less, most calls would only fail.
 const BYTES_TO_START: u64 = 16 << 20;
+
+/// How many calls may run, wait and be parked: fields of [`SandboxConfig`](crate::SandboxConfig).
+pub(crate) struct AdmissionLimits {
+    pub(crate) live_calls: u32,
+    pub(crate) parked_calls: u32,
+    pub(crate) share_per_free: u32,
+    pub(crate) waiting_calls: usize,
+    pub(crate) queueing: Duration,
+}
 
 /// What the calls of a sandbox hold while they run, are parked or hang.
 pub(crate) struct Admission {
@@ -35,22 +43,22 @@ pub(crate) struct Admission {
 
 impl Admission {
     pub(crate) fn new(
-        config: &SandboxConfig,
+        limits: &AdmissionLimits,
         memory: Arc<Quota>,
         epoch: EpochTicker,
         clock: Clock,
     ) -> Self {
-        let share = config.share_per_free;
-        let waiting = config.waiting_calls as u64;
-        let queue = WaitQueue::new(config.live_calls.into(), waiting, share);
+        let share = limits.share_per_free;
+        let waiting = limits.waiting_calls as u64;
+        let queue = WaitQueue::new(limits.live_calls.into(), waiting, share);
         Self {
             queue: Mutex::new(queue),
             memory,
-            parked: Arc::new(Quota::new(config.parked_calls.into(), share)),
+            parked: Arc::new(Quota::new(limits.parked_calls.into(), share)),
             hanging: Arc::new(Quota::new(MAX_HANGING as u64, share)),
             epoch,
             clock,
-            queueing: config.queueing,
+            queueing: limits.queueing,
         }
     }
 

@@ -69,8 +69,7 @@ mod tests {
     use std::sync::{Arc, mpsc};
 
     use super::*;
-    use crate::config::SandboxConfig;
-    use crate::scheduler::admission::{Admission, MAX_HANGING};
+    use crate::scheduler::admission::{Admission, AdmissionLimits, MAX_HANGING};
     use crate::scheduler::epoch::EpochTicker;
     use toolhost_runtime::ComponentId;
     use toolhost_runtime::Quota;
@@ -98,14 +97,17 @@ mod tests {
     }
 
     fn admission(live_calls: u32) -> (Threads, Arc<Admission>) {
-        let config = SandboxConfig {
+        let limits = AdmissionLimits {
             live_calls,
-            ..SandboxConfig::default()
+            parked_calls: 256,
+            share_per_free: 3,
+            waiting_calls: 16_384,
+            queueing: Duration::from_secs(30),
         };
         let threads = Threads::start(64).unwrap();
         let memory = Arc::new(Quota::new(u64::MAX, 3));
         let epoch = EpochTicker::spawn(wasmtime::Engine::default().weak()).unwrap();
-        let admission = Admission::new(&config, memory, epoch, threads.clock().clone());
+        let admission = Admission::new(&limits, memory, epoch, threads.clock().clone());
         (threads, Arc::new(admission))
     }
 

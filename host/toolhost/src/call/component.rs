@@ -12,12 +12,12 @@ use super::recorded::record;
 use super::run::{Answer, ComponentRun, RunEnd};
 use super::scope::TurnScope;
 use super::transaction::{CallTransaction, TransactionCall};
-use super::workdir::{CallWorkdir, WorkdirTransaction};
-use super::{access_tokens, output_schema, telemetry, workdir};
+use super::{access_tokens, output_schema, telemetry};
 use crate::agents_port;
 use crate::middleware::CallIdentity;
 use crate::pending::record::PendingCall;
 use crate::registry::{RegisteredTool, Runs};
+use crate::workdir_provider::{CallWorkdir, WorkdirTransaction, end_call};
 
 /// What a run needs before its component starts.
 struct Prepared<'a> {
@@ -169,7 +169,7 @@ impl EndedRun<'_> {
             usage.changes_dropped |= !usage.changes.is_empty();
             usage.changes = FileChanges::default();
         }
-        end.answer = workdir::end_call(end.answer, of_provider, turn.locale()).await;
+        end.answer = end_call(end.answer, of_provider, turn.locale()).await;
         if end.answer.is_err() && !is_changed_in_place {
             // The provider has dropped them.
             usage.changes = FileChanges::default();

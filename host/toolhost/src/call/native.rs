@@ -10,13 +10,14 @@ use toolhost_sandbox::{Limits, LiveLog, SandboxError};
 
 use super::cancellation::with_own_commits;
 use super::failure::{failure, normalised};
+use super::output_schema;
 use super::run::{Answer, RunEnd};
 use super::scope::CallScope;
 use super::validate::ValidCall;
-use super::{output_schema, workdir};
 use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use crate::middleware::{CallIdentity, Extensions};
+use crate::workdir_provider::end_call;
 use toolhost_schema::json;
 
 pub(super) async fn run(
@@ -53,7 +54,7 @@ pub(super) async fn run(
     // Before the transaction ends: an output that does not fit is a failed call.
     let answer = output_schema::checked(&scope.turn, tool, answer).await;
     let locale = scope.turn.locale();
-    let answer = workdir::end_call(answer, directory.transaction, locale).await;
+    let answer = end_call(answer, directory.transaction, locale).await;
     RunEnd {
         has_answered: answer.is_ok(),
         answer,

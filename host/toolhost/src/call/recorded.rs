@@ -12,7 +12,7 @@ use toolhost_sandbox::Operation;
 use super::exit::exit;
 use super::run::{ComponentRun, RunEnd, result_of};
 use super::scope::TurnScope;
-use crate::handles::agent::Permit;
+use crate::agent::Permit;
 use crate::recording::call_recording::{CallRecording, Detail, RecordedGrants};
 use crate::recording::kept;
 

@@ -8,7 +8,7 @@ use toolhost_contract::{AssistantMessage, ToolError, ToolResult, Usage};
 use toolhost_sandbox::{PreparedTool, WriteProtected};
 
 use super::scope::TurnScope;
-use crate::handles::agent::Permit;
+use crate::agent::Permit;
 use crate::middleware::CallIdentity;
 use crate::registry::RegisteredTool;
 

@@ -19,10 +19,9 @@ use tracing::{Instrument, Span};
 
 use super::exit::exit;
 use super::live_log::LogListener;
-use super::workdir::{CallWorkdir, WorkdirRequest};
+use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
 use crate::events::Emitter;
-use crate::handles::agent::{Agent, AgentInner, Permit};
 use crate::live_bundle::LiveBundle;
 use crate::loaded_bundle::LoadedBundle;
 use crate::middleware::pipeline::Pipeline;
@@ -36,6 +35,7 @@ use crate::recording::recorder::CallRecorder;
 use crate::registry::loaded_tools::RunningCall;
 use crate::registry::overlay::Overlay;
 use crate::registry::{RegisteredTool, ToolRegistry};
+use crate::workdir_provider::{CallWorkdir, WorkdirRequest};
 
 /// What calls need of their instance.
 #[derive(Debug, Clone)]

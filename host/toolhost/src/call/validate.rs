@@ -11,7 +11,7 @@ use toolhost_sandbox::Limits;
 use super::failure::failure;
 use super::hints::suggest_raising;
 use super::scope::CallScope;
-use crate::handles::agent::Permit;
+use crate::agent::Permit;
 use crate::middleware::{NAME_SHOWN, display_name};
 use crate::registry::{RegisteredTool, ToolRegistry};
 use toolhost_schema::json;

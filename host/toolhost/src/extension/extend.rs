@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{ExtensionApi, ExtensionError};
-use crate::handles::agent::Agent;
+use crate::agent::Agent;
 
 impl Agent {
     /// Adds an extension, which registers tools and middleware. They take effect together when `register`

@@ -6,8 +6,8 @@ use toolhost_contract::{ToolName, ToolResult};
 use toolhost_files::{NotPrivate, PrivateDir};
 use toolhost_sandbox::Workdir;
 
+use crate::agent::Agent;
 use crate::call::scope::InstanceScope;
-use crate::handles::agent::Agent;
 use crate::pending::PollReply;
 
 /// An instance of an agent: its key and its workspace. Cheap to clone.

@@ -12,15 +12,15 @@ use toolhost_contract::{
 };
 use tracing::Instrument;
 
+use crate::background::submit;
 use crate::call::cancellation::{cancelled_result, run_until};
 use crate::call::executor;
 use crate::call::scope::{CallScope, Notices, TurnScope};
-use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
 use crate::events::Activity;
 use crate::handles::turn::Turn;
 use crate::middleware::{Extensions, StepContext, SuspendedPipeline};
-use crate::pending::submit;
+use crate::workdir_provider::provider_error;
 
 /// How many calls of one message run at the same time.
 const CALLS_AT_ONCE: usize = 64;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use toolhost_contract::{AgentResource, ResourceName, ToolCatalogItem, ToolName, ToolResource};
 use toolhost_manifest::bundle::{Bundle, IMPLICIT_AGENT};
 
+use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
-use crate::handles::agent::{Agent, AgentInner, Permit};
 use crate::host::HostInner;
 use crate::loaded_bundle::Declares;
 use crate::oauth::{OAuthApp, granted};

@@ -12,7 +12,7 @@ use toolhost_manifest::lock::{
 use toolhost_manifest::policy::Policy;
 
 use super::register::Found;
-use crate::handles::tool_access::ToolAccess;
+use crate::agent::tool_access::ToolAccess;
 use crate::loaded_bundle::GrantedMcpServer;
 
 /// Returns the lock that describes the tools and the grants as they are, without the words of MCP servers.

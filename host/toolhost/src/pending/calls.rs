@@ -23,16 +23,16 @@ const SWEEP_EVERY: u64 = 1000;
 
 /// The pending calls of a host: in the store of the state root, or in memory without one.
 pub(crate) struct PendingCalls {
-    pub(super) sandbox: Sandbox,
+    pub(crate) sandbox: Sandbox,
     state_root: Option<PathBuf>,
     expiry: Duration,
     locale: Locale,
     records: OnceCell<Records>,
     accepted: AtomicU64,
-    pub(super) listeners: broadcast::Sender<Arc<Completion>>,
+    pub(crate) listeners: broadcast::Sender<Arc<Completion>>,
     /// Calls that run in the background of this process, and how to stop each.
-    pub(super) running: Mutex<HashMap<Handle, Arc<Notify>>>,
-    pub(super) polled: Arc<HandleLocks>,
+    pub(crate) running: Mutex<HashMap<Handle, Arc<Notify>>>,
+    pub(crate) polled: Arc<HandleLocks>,
 }
 
 impl PendingCalls {
@@ -57,7 +57,7 @@ impl PendingCalls {
     }
 
     /// Returns the records. Opens the store first, once.
-    pub(super) async fn records(&self) -> Result<&Records, ToolError> {
+    pub(crate) async fn records(&self) -> Result<&Records, ToolError> {
         self.opened_records().await.map_err(|error| {
             match error {
                 Some(error) => {
@@ -145,7 +145,7 @@ impl PendingCalls {
     }
 
     /// Stores a new record, and returns its handle.
-    pub(super) async fn accept(
+    pub(crate) async fn accept(
         &self,
         owner: Owner,
         call: PendingCall,
@@ -195,18 +195,18 @@ impl PendingCalls {
         }
     }
 
-    pub(super) fn error(&self, code: ToolErrorCode, message: impl Into<String>) -> ToolError {
+    pub(crate) fn error(&self, code: ToolErrorCode, message: impl Into<String>) -> ToolError {
         ToolError::host(code, message, self.locale)
     }
 
     /// Logs why the store failed, and returns an error without that reason.
-    pub(super) fn store_error(&self, error: &StoreError) -> ToolError {
+    pub(crate) fn store_error(&self, error: &StoreError) -> ToolError {
         tracing::error!("pending calls cannot be looked up: {}", error.with_causes());
         let message = "The host cannot look up its pending calls now.";
         self.error(ToolErrorCode::Host, message)
     }
 
-    pub(super) fn cancelled(&self) -> ToolError {
+    pub(crate) fn cancelled(&self) -> ToolError {
         self.error(ToolErrorCode::Cancelled, "The pending call was cancelled.")
     }
 

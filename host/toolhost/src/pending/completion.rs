@@ -64,7 +64,7 @@ pub enum Completed {
 }
 
 impl Completions {
-    pub(super) fn of(listeners: &broadcast::Sender<Arc<Completion>>) -> Self {
+    pub(crate) fn of(listeners: &broadcast::Sender<Arc<Completion>>) -> Self {
         Self(BroadcastStream::new(listeners.subscribe()))
     }
 
@@ -92,16 +92,16 @@ impl Stream for Completions {
 #[error("the store of pending calls cannot be opened")]
 pub struct CompletionsError {
     /// None if the thread that opened it panicked.
-    pub(super) source: Option<StoreError>,
+    pub(crate) source: Option<StoreError>,
 }
 
 /// Creates the sender of completions.
-pub(super) fn channel() -> broadcast::Sender<Arc<Completion>> {
+pub(crate) fn channel() -> broadcast::Sender<Arc<Completion>> {
     broadcast::Sender::new(LISTENER_QUEUE)
 }
 
 /// Sends a completion to all listeners.
-pub(super) fn announce(
+pub(crate) fn announce(
     listeners: &broadcast::Sender<Arc<Completion>>,
     (agent_name, instance_key): (&str, &str),
     handle: &Handle,

@@ -9,10 +9,10 @@ use toolhost_runtime::lock;
 use super::record::Handle;
 
 /// The lock of each handle that is polled now, and how many hold it or wait for it.
-pub(super) type HandleLocks = Mutex<HashMap<Handle, (Arc<tokio::sync::Mutex<()>>, usize)>>;
+pub(crate) type HandleLocks = Mutex<HashMap<Handle, (Arc<tokio::sync::Mutex<()>>, usize)>>;
 
 /// Holds the lock of one handle.
-pub(super) struct HandleGuard {
+pub(crate) struct HandleGuard {
     _locked: OwnedMutexGuard<()>,
     _user: User,
 }
@@ -24,7 +24,7 @@ struct User {
 }
 
 /// Locks a handle. Dropping the future gives up waiting.
-pub(super) async fn lock_handle(all: &Arc<HandleLocks>, handle: &Handle) -> HandleGuard {
+pub(crate) async fn lock_handle(all: &Arc<HandleLocks>, handle: &Handle) -> HandleGuard {
     let (user, lock) = User::new(all, handle);
     HandleGuard {
         _locked: lock.lock_owned().await,

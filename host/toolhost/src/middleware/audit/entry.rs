@@ -5,10 +5,9 @@ use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 use toolhost_contract::text;
-use toolhost_contract::{ToolErrorCode, ToolResult, ToolStatus};
+use toolhost_contract::{Timestamp, ToolErrorCode, ToolResult, ToolStatus};
 
 use super::writer::{Slot, Written};
-use crate::events::Timestamp;
 use crate::middleware::contexts::{CallKind, ToolCallContext};
 use crate::middleware::progress::Progress;
 

@@ -1,5 +1,7 @@
 //! An agent of a loaded bundle: its tools, and what extensions add to them.
 
+pub(crate) mod tool_access;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use toolhost_files::PrivateDir;
 use toolhost_sandbox::Workdir;
 
-use super::record::{CallWorkdir, PendingCall};
 use crate::call::scope::InstanceScope;
+use crate::pending::record::{CallWorkdir, PendingCall};
 
 /// Returns the instance in the workdir that a stored call ran in; none if the workdir is gone.
 pub(super) async fn instance_of(

@@ -1,12 +1,19 @@
-//! The store that a guest runs in.
+//! The store that a guest runs in: its data, its imports and its limits.
+
+pub(crate) mod call_hook;
+pub(crate) mod data;
+pub(crate) mod linker;
+pub(crate) mod meters;
+pub(crate) mod resource_limiter;
+pub(crate) mod state;
 
 use std::time::Instant;
 
 use toolhost_contract::Limits;
 use wasmtime::{Engine, Store, UpdateDeadline};
 
-use crate::call::call_hook::HostCallHook;
-use crate::call::store_state::StoreState;
+use crate::store::call_hook::HostCallHook;
+use crate::store::state::StoreState;
 
 /// When a guest begins to run, and when it is stopped.
 #[derive(Clone, Copy)]

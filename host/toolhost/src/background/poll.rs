@@ -9,14 +9,14 @@ use toolhost_runtime::lock;
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
-use super::background::{announce, settle};
-use super::calls::PendingCalls;
 use super::guest_poll::{self, PollOutcome};
-use super::per_handle_lock::lock_handle;
-use super::record::{Handle, Record, State};
 use super::resumed::instance_of;
+use super::running::{announce, settle};
 use crate::call::component;
 use crate::call::scope::{InstanceScope, TurnScope};
+use crate::pending::PendingCalls;
+use crate::pending::per_handle_lock::lock_handle;
+use crate::pending::record::{Handle, Record, State};
 
 /// Longest handle in a message, in characters.
 const HANDLE_SHOWN: usize = 64;

@@ -7,10 +7,10 @@ use tokio::sync::Notify;
 use toolhost_contract::{ToolError, ToolErrorCode, ToolResult};
 use toolhost_runtime::lock;
 
-use super::completion;
-use super::record::Handle;
 use crate::call::scope::TurnScope;
 use crate::middleware::CallIdentity;
+use crate::pending::completion;
+use crate::pending::record::Handle;
 
 /// How often storing a result is tried, and the pause in between.
 const STORE_RETRIES: (u32, Duration) = (5, Duration::from_secs(1));

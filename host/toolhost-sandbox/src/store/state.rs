@@ -2,7 +2,11 @@
 
 use toolhost_contract::Limits;
 
-use crate::call::resource_limiter::MemoryLimiter;
+use crate::store::resource_limiter::MemoryLimiter;
+
+/// How the engine's error begins if a guest passed too much at once. Its type is private.
+pub(crate) const HOSTCALL_FUEL: &str =
+    "too much data is being copied between the host and the guest";
 
 /// The data of a store in which a guest runs.
 pub(crate) trait StoreState: Send + 'static {

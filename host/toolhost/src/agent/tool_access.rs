@@ -2,7 +2,7 @@
 
 use toolhost_contract::{Grants, HttpGrant, WorkdirAccess};
 
-use crate::handles::agent::Agent;
+use crate::agent::Agent;
 use crate::registry::{RegisteredTool, Runs};
 
 /// What a tool of an agent can reach: what its component imports, as far as the policy grants it.

@@ -8,13 +8,13 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::WasiHttpCtxView;
 
 use crate::accounting::output::Stream;
-use crate::call::meters::CallMeters;
-use crate::call::resource_limiter::MemoryLimiter;
-use crate::call::store_state::StoreState;
 use crate::host::agents::Agents;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::{Http, handle_memory};
 use crate::host::stdio::Captured;
+use crate::store::meters::CallMeters;
+use crate::store::resource_limiter::MemoryLimiter;
+use crate::store::state::StoreState;
 
 /// The store's data.
 pub(crate) struct CallState {

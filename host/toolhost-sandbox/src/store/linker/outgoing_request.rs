@@ -7,7 +7,7 @@ use wasmtime_wasi_http::FieldMap;
 use wasmtime_wasi_http::p2::bindings::http::types::{HostOutgoingRequest, Method, OutgoingRequest};
 use wasmtime_wasi_http::p2::types::HostOutgoingResponse;
 
-use crate::call::store_data::CallState;
+use crate::store::data::CallState;
 
 /// The release under which the engine links the other functions.
 const TYPES: &str = "wasi:http/types@0.2.12";

@@ -9,7 +9,7 @@ use wasmtime_wasi_http::p2::bindings::http::types::{
     ErrorCode, FutureIncomingResponse, Host as _, OutgoingRequest, RequestOptions,
 };
 
-use crate::call::store_data::CallState;
+use crate::store::data::CallState;
 
 /// The release under which the engine links the interface.
 const OUTGOING_HANDLER: &str = "wasi:http/outgoing-handler@0.2.12";

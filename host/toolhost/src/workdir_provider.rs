@@ -99,7 +99,7 @@ impl WorkdirProvider for InstanceWorkdir {
 }
 
 impl CallWorkdir {
-    pub(super) async fn opened(opening: OpenWorkdir, locale: Locale) -> Result<Self, ToolError> {
+    pub(crate) async fn opened(opening: OpenWorkdir, locale: Locale) -> Result<Self, ToolError> {
         match opening {
             OpenWorkdir::Ready(workdir) => Ok(workdir),
             OpenWorkdir::Later(opening) => opening.await.map_err(|error| {
@@ -110,7 +110,7 @@ impl CallWorkdir {
 }
 
 /// Commits a call's changes, if it succeeded.
-pub(super) async fn end_call<T>(
+pub(crate) async fn end_call<T>(
     result: Result<T, ToolError>,
     transaction: Option<Box<dyn WorkdirTransaction>>,
     locale: Locale,

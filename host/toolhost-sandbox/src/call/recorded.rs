@@ -5,14 +5,14 @@ use std::sync::Arc;
 use toolhost_contract::Limits;
 
 use crate::call::instantiated::Instantiated;
-use crate::call::meters::CallMeters;
-use crate::call::resource_limiter::MemoryLimiter;
-use crate::call::store::{RunTime, new_store};
 use crate::call::task::CallTask;
 use crate::host::agents::GrantedAgents;
 use crate::recording::call_imports::CallImports;
 use crate::recording::forward::Forward;
 use crate::recording::guest::{Answers, GuestState};
+use crate::store::meters::CallMeters;
+use crate::store::resource_limiter::MemoryLimiter;
+use crate::store::{RunTime, new_store};
 
 /// How many bytes of the host a byte of the guest takes while it is a value of its own.
 const VALUE_BYTES: usize = 64;

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use wasmtime::ResourceLimiter;
 
-use crate::call::meters::CallMeters;
 use crate::engine::memory::creator::CannotGrow;
 use crate::engine::settings::{INSTANCES, MEMORIES, TABLES};
+use crate::store::meters::CallMeters;
 
 /// Limits the memories and tables of one call. Gives back the memory when dropped.
 pub(crate) struct MemoryLimiter {

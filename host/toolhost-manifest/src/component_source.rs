@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use toolhost_contract::ToolResource;
 
-use super::open::{Entry, OpenBundle};
+use crate::bundle::{Entry, OpenBundle};
 use crate::diagnostic::Diagnostic;
 use crate::policy::PackageRules;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{CallHook, CallHookHandler, StoreContextMut, Trap};
 
-use crate::call::store_state::StoreState;
+use crate::store::state::StoreState;
 
 /// Time after which a guest yields to other calls.
 const TIME_SLICE: Duration = Duration::from_millis(1);

@@ -6,12 +6,12 @@ use futures_util::future::BoxFuture;
 use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, ToolResult};
 use toolhost_sandbox::Operation;
 
-use super::record::PendingCall;
 use crate::call::component::stored_run;
 use crate::call::run::Answer;
 use crate::call::scope::TurnScope;
 use crate::catalog::ToolCatalog;
 use crate::middleware::{CallIdentity, CallKind, Extensions, Progress, ToolCallContext};
+use crate::pending::record::PendingCall;
 use crate::registry::RegisteredTool;
 
 /// What the component itself answered, beneath the layers.

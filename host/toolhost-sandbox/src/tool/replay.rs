@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use toolhost_contract::{RECORDING_VERSION, Recording, RecordingEnd, Redactor};
 use toolhost_runtime::lock;
 
-use crate::call::invocation::{Invocation, Outcome};
+use crate::call::invocation::Invocation;
+use crate::operation::Outcome;
 use crate::recording::options::{ReplayEnd, ReplayError, ReplayReport};
 use crate::recording::outcome::{self, ended_alike, invalid, limits, recorded};
 use crate::recording::player::{Progress, Stop, divergence_at_end};

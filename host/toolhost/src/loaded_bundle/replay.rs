@@ -2,8 +2,8 @@
 
 use toolhost_sandbox::{ReplayError, ReplayOptions, ReplayReport};
 
-use super::call_recording::CallRecording;
 use crate::loaded_bundle::LoadedBundle;
+use crate::recording::call_recording::CallRecording;
 use crate::registry::Runs;
 use toolhost_contract::suggest::closest;
 

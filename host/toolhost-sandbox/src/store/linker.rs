@@ -14,7 +14,6 @@ use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
 use wasmtime_wasi_http::WasiHttp;
 use wasmtime_wasi_http::p2::bindings::http;
 
-use crate::call::store_data::CallState;
 use crate::host::agents::{Agents, HasAgents};
 use crate::host::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
@@ -24,6 +23,7 @@ use crate::host::filesystem::{FilesystemView, HasFilesystem};
 use crate::host::logging::{HasLog, LogView};
 use crate::host::random::{HasInsecureSeed, InsecureSeed};
 use crate::host::sockets_denied::{DeniedSockets, HasDeniedSockets};
+use crate::store::data::CallState;
 
 /// Links every import that the host serves.
 pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {

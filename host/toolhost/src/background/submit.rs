@@ -10,11 +10,11 @@ use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, To
 use tracing::instrument::WithSubscriber;
 use tracing::{Instrument, Span};
 
-use super::background::BackgroundCall;
-use super::record::Handle;
+use super::running::BackgroundCall;
 use crate::call::cancellation::{TURN_CANCELLED, cancelled_result};
 use crate::call::scope::CallScope;
 use crate::call::{executor, validate};
+use crate::pending::record::Handle;
 
 /// How long to wait before a component that answered `pending` in the background is polled: at first,
 /// and at most.

@@ -1,0 +1,51 @@
+//! The compiled code of one component, and the memories of its instances.
+
+use std::sync::Arc;
+
+use wasmtime::component::{Component, InstancePre, Linker};
+
+use crate::engine::memory::source::MemorySource;
+use crate::host::bindings::{handlers, polling};
+use crate::store::data::CallState;
+
+/// The export that a component may do without.
+const POLLING: &str = "goondan:tool/polling@2.0.0";
+
+/// A component whose imports are linked and whose exports were found by name. The types of the exports
+/// are checked when they are called.
+pub(crate) struct ComponentCode {
+    pub(crate) pre: InstancePre<CallState>,
+    pub(crate) handlers: handlers::GuestIndices,
+    pub(crate) polling: Option<polling::GuestIndices>,
+    /// Where the memories of its instances come from.
+    pub(crate) memory: Arc<MemorySource>,
+}
+
+impl ComponentCode {
+    /// Links a component.
+    ///
+    /// # Errors
+    /// Its imports or exports have other types than the host's.
+    pub(crate) fn link(
+        linker: &Linker<CallState>,
+        component: &Component,
+        memory: Arc<MemorySource>,
+    ) -> wasmtime::Result<Self> {
+        let pre = linker.instantiate_pre(component)?;
+        let found = component.get_export_index(None, POLLING);
+        let polling = found
+            .map(|_| polling::GuestIndices::new(&pre))
+            .transpose()?;
+        Ok(Self {
+            handlers: handlers::GuestIndices::new(&pre)?,
+            polling,
+            pre,
+            memory,
+        })
+    }
+
+    /// Whether it exports `goondan:tool/polling`.
+    pub(crate) fn polls(&self) -> bool {
+        self.polling.is_some()
+    }
+}
