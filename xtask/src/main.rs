@@ -25,6 +25,7 @@ mod guests;
 mod instructions;
 mod mcp_clients;
 mod mcp_servers;
+mod mutants;
 mod npm_tools;
 mod oauth;
 mod package;

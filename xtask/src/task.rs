@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::api::{self, ApiRun};
 use crate::dist::{self, DistRun};
 use crate::fuzz::{self, FuzzRun};
+use crate::mutants::{self, MutantsRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
@@ -53,6 +54,9 @@ Set-up and build commands that need only cargo.
   cargo xtask fuzz [--minutes N] [TARGET…]
                                 fuzzes the code that reads untrusted input, each target for a minute;
                                 see fuzz/README.md
+  cargo xtask mutants [MODULE…]
+                                changes the code that decides security, one place at a time, and fails if
+                                no unit test fails; .cargo/mutants.toml lists the exceptions
   cargo xtask soak [--minutes N]  calls tools of every kind (default: 1 minute); fails if memory,
                                 files or threads grow, or a result is wrong
 
@@ -79,6 +83,7 @@ pub(crate) enum Task {
     Instructions(Vec<String>),
     BaseTools(Vec<String>),
     Fuzz(FuzzRun),
+    Mutants(MutantsRun),
     Soak { minutes: u32 },
 }
 
@@ -122,6 +127,7 @@ impl Task {
             }
             "base-tools" => bail!("`base-tools` takes `--write` and nothing else"),
             "fuzz" => return FuzzRun::parse(&rest).map(Self::Fuzz),
+            "mutants" => return MutantsRun::parse(&rest).map(Self::Mutants),
             "soak" => {
                 let minutes = minutes(&rest)?;
                 return Ok(Self::Soak { minutes });
@@ -182,6 +188,7 @@ impl Task {
                 checks::base_tools(workspace, args)
             }
             Self::Fuzz(run) => fuzz::run(workspace, run),
+            Self::Mutants(run) => mutants::run(workspace, run),
             Self::Soak { minutes } => {
                 guests::build(workspace)?;
                 checks::soak(workspace, *minutes)
@@ -222,6 +229,8 @@ mod tests {
         assert_eq!(parse("test a"), Some(Task::Test(words("a"))));
         assert!(matches!(parse("fuzz bundle"), Some(Task::Fuzz(_))));
         assert_eq!(parse("fuzz --minutes"), None);
+        assert!(matches!(parse("mutants lock"), Some(Task::Mutants(_))));
+        assert_eq!(parse("mutants --all"), None);
         assert_eq!(parse("mcp-clients"), Some(Task::McpClients));
         assert_eq!(parse("conformance"), Some(Task::Conformance));
         assert_eq!(parse("lint a"), None);

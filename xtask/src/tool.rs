@@ -21,7 +21,10 @@ impl Tool {
     /// It is not in `PATH` and could not be built.
     pub(crate) fn find_or_install(&self, workspace: &Workspace) -> Result<PathBuf> {
         let (name, version) = (self.name, self.version);
-        let works = |program: &PathBuf| child::works(Command::new(program).arg("--version"));
+        // As cargo starts it: with its name after `cargo-`, without which not all print their version.
+        let subcommand = name.strip_prefix("cargo-").unwrap_or(name);
+        let version_of = [subcommand, "--version"];
+        let works = |program: &PathBuf| child::works(Command::new(program).args(version_of));
         let in_path = PathBuf::from(name);
         if works(&in_path) {
             return Ok(in_path);

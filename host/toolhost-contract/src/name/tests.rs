@@ -16,6 +16,18 @@ fn names_are_lower_case_letters_digits_underscore_and_dash() {
 }
 
 #[test]
+fn a_part_has_at_most_64_characters() {
+    let (longest, longer) = ("x".repeat(64), "x".repeat(65));
+    assert!(ResourceName::parse(&longest).is_ok() && ExportName::parse(&longest).is_ok());
+    let too_long = NameError::TooLong {
+        name: longest,
+        length: 65,
+    };
+    assert_eq!(ResourceName::parse(&longer), Err(too_long.clone()));
+    assert_eq!(ExportName::parse(&longer), Err(too_long));
+}
+
+#[test]
 fn refuses_the_separator_inside_a_part() {
     // tool-spec-v2 §2.2(3), §5.2(3)
     let separator = |name: &str| Err(NameError::Separator(name.to_owned()));
