@@ -40,7 +40,7 @@ const MODULES: [Module; 8] = [
     Module {
         name: "redaction",
         package: "toolhost-contract",
-        paths: &["redact.rs", "redact"],
+        paths: &["redact.rs", "redact", "text/cuts.rs"],
     },
     Module {
         name: "http",
@@ -72,11 +72,13 @@ const MODULES: [Module; 8] = [
 /// Which modules to change.
 #[derive(Debug, PartialEq)]
 pub(crate) struct MutantsRun {
+    /// Whether to leave out the changes that tests saw in the last run.
+    iterate: bool,
     modules: Vec<&'static Module>,
 }
 
 impl MutantsRun {
-    /// Parses the words after `cargo xtask mutants`: `[MODULE…]`. The default is all modules.
+    /// Parses the words after `cargo xtask mutants`: `[--iterate] [MODULE…]`. The default is all modules.
     ///
     /// # Errors
     /// An unknown module.
@@ -89,8 +91,11 @@ impl MutantsRun {
                 format!("no module `{word}`: there are {names}")
             })
         };
-        let modules: Vec<_> = words.iter().map(module).collect::<Result<_>>()?;
+        let (options, names_of): (Vec<_>, Vec<_>) =
+            words.iter().partition(|word| *word == "--iterate");
+        let modules: Vec<_> = names_of.into_iter().map(module).collect::<Result<_>>()?;
         Ok(Self {
+            iterate: !options.is_empty(),
             modules: if modules.is_empty() {
                 MODULES.iter().collect()
             } else {
@@ -108,7 +113,7 @@ pub(crate) fn run(workspace: &Workspace, run: &MutantsRun) -> Result<()> {
     let program = CARGO_MUTANTS.find_or_install(workspace)?;
     let mut survivors = 0;
     for module in &run.modules {
-        let outcome = module.run(&program, workspace)?;
+        let outcome = module.run(&program, workspace, run)?;
         println!("mutants: {}: {}", module.name, outcome.line());
         survivors += outcome.missed;
     }
@@ -132,14 +137,17 @@ struct Outcome {
 
 impl Outcome {
     fn read(dir: &Path) -> Result<Self> {
+        let dir = dir.join("mutants.out");
         let count = |list: &str| {
-            let path = dir.join("mutants.out").join(list);
+            let path = dir.join(list);
             let text = fs::read_to_string(&path);
             let text = text.with_context(|| format!("cannot read {}", path.display()))?;
             anyhow::Ok(text.lines().count())
         };
+        // Only there after `--iterate`.
+        let earlier = count("previously_caught.txt").unwrap_or_default();
         Ok(Self {
-            caught: count("caught.txt")?,
+            caught: count("caught.txt")? + earlier,
             timeout: count("timeout.txt")?,
             unviable: count("unviable.txt")?,
             missed: count("missed.txt")?,
@@ -167,7 +175,7 @@ impl Module {
         })
     }
 
-    fn run(&self, program: &Path, workspace: &Workspace) -> Result<Outcome> {
+    fn run(&self, program: &Path, workspace: &Workspace, run: &MutantsRun) -> Result<Outcome> {
         let dir = workspace.target().join("mutants");
         let output = dir.join(self.name);
         fs::create_dir_all(&output).with_context(|| format!("cannot make {}", output.display()))?;
@@ -181,6 +189,7 @@ impl Module {
             .args(["--minimum-test-timeout", "60"])
             // A change may leave a name unused: a lint would hide that no test sees it.
             .args(["--cap-lints", "true"])
+            .args(run.iterate.then_some("--iterate"))
             .args(["--cargo-arg", "--lib", "--output"])
             .arg(&output)
             // The sources are copied; what they depend on is compiled once, for all runs.
@@ -212,6 +221,7 @@ mod tests {
     fn parses_modules_and_refuses_others() {
         assert_eq!(parse("lock names"), Some(vec!["lock", "names"]));
         assert_eq!(parse("").map(|all| all.len()), Some(MODULES.len()));
+        assert_eq!(parse("--iterate lock"), Some(vec!["lock"]));
         assert_eq!(parse("lock nothing"), None);
     }
 

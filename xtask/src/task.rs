@@ -54,9 +54,10 @@ Set-up and build commands that need only cargo.
   cargo xtask fuzz [--minutes N] [TARGET…]
                                 fuzzes the code that reads untrusted input, each target for a minute;
                                 see fuzz/README.md
-  cargo xtask mutants [MODULE…]
+  cargo xtask mutants [--iterate] [MODULE…]
                                 changes the code that decides security, one place at a time, and fails if
-                                no unit test fails; .cargo/mutants.toml lists the exceptions
+                                no unit test fails; .cargo/mutants.toml lists the exceptions; --iterate
+                                leaves out what failed in the last run
   cargo xtask soak [--minutes N]  calls tools of every kind (default: 1 minute); fails if memory,
                                 files or threads grow, or a result is wrong
 

@@ -53,6 +53,13 @@ struct Snapshot {
     check_at: Option<Instant>,
 }
 
+impl Snapshot {
+    /// Returns whether no secret has expired. The clock is read only if one may have.
+    fn is_current(&self, now: impl FnOnce() -> Instant) -> bool {
+        self.check_at.is_none_or(|at| now() < at)
+    }
+}
+
 /// Keeps a secret in a [`Redactor`], as long as a call uses it.
 #[must_use]
 pub struct HeldSecret {
@@ -235,7 +242,7 @@ impl Redactor {
     fn with<T>(&self, work: impl FnOnce(&Index) -> T) -> T {
         let snapshot = self.shared.snapshot.load();
         if let Some(snapshot) = &*snapshot
-            && snapshot.check_at.is_none_or(|at| Instant::now() < at)
+            && snapshot.is_current(Instant::now)
         {
             return work(&snapshot.index);
         }

@@ -240,6 +240,80 @@ async fn a_file_that_replaces_a_tool_during_a_step_is_protected() {
     }
 }
 
+/// Returns the names of all entries beneath a folder, sorted. Links are not followed.
+fn names(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            names.extend(self::names(&entry.path()));
+        }
+        names.push(entry.file_name().into_string().unwrap());
+    }
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn neither_a_folder_nor_a_link_brings_case_files() {
+    let top = tempfile::tempdir().unwrap();
+    let at = |path: &str| top.path().join(path);
+    let step = built(top.path(), &at("a")).await;
+    let make = |folder: &str| {
+        std::fs::create_dir_all(at(folder)).unwrap();
+        std::fs::write(at(folder).join("case.yaml"), "planted").unwrap();
+    };
+    make("mine");
+    make("a/other");
+    symlink("mine", at("way")).unwrap();
+
+    // There is no folder of cases yet.
+    let cases = &["/a/tests", "/a/Tests"];
+    for moved in ["/mine", "/way"] {
+        refused(&step, &["rename"], cases, moved).await;
+    }
+    refused(&step, &["symlink_at"], cases, "other").await;
+    let expected = [
+        "case.yaml",
+        "climb_out_of_workdir.wasm",
+        "dist",
+        "goondan.yaml",
+        "goondan.yaml",
+        "other",
+    ];
+    assert_eq!(names(&at("a")), expected);
+
+    make("a/tests/more");
+    let new = &[
+        "/a/tests/new",
+        "/a/tests/new.yaml",
+        "/a/tests/more/new.yaml",
+    ];
+    for moved in ["/mine", "/way"] {
+        refused(&step, &["rename"], &new[..2], moved).await;
+    }
+    refused(&step, &["symlink_at"], new, "../other").await;
+    refused(&step, &["rename", "link_to"], &new[1..], "/mine/case.yaml").await;
+    let own = &["/a/tests", "/a/tests/more", "/a/tests/more/case.yaml"];
+    refused(&step, &["rename_from"], own, "/a/other/moved").await;
+    assert_eq!(names(&at("a/tests")), ["case.yaml", "more"]);
+    assert_eq!(names(&at("mine")), ["case.yaml"]);
+
+    // What the same operations do beside the case files.
+    for (op, path, other) in [
+        ("symlink_at", "/a/linked", "other"),
+        ("symlink_at", "/a/tests/more/linked", "../other"),
+        ("rename", "/a/moved", "/way"),
+        ("rename", "/a/tests/more/moved", "/mine"),
+    ] {
+        let call = json!({"op": op, "paths": [path], "other": other});
+        let call = tool_call("climb__run", call);
+        let result = step.execute_without_message(call).await;
+        let attempt = &result.output().unwrap()["results"][0];
+        assert_eq!(attempt["ok"], true, "{op}: {attempt}");
+    }
+}
+
 #[tokio::test]
 async fn a_link_that_leads_to_the_bundle_cannot_be_changed() {
     let top = tempfile::tempdir().unwrap();

@@ -229,6 +229,36 @@ mod tests {
     }
 
     #[test]
+    fn a_credential_has_its_name_as_given_and_its_secret_without_the_prefix() {
+        let it = HttpCredential::new("https://a.example", "X-Api-Key", "Key ", "sk-12345").unwrap();
+        assert_eq!((it.name(), it.secret()), ("X-Api-Key", "sk-12345"));
+    }
+
+    #[test]
+    fn a_response_to_a_request_with_a_credential_is_whole_and_not_compressed() {
+        let key = HttpCredential::new("https://a.example", "x-api-key", "", "sk-12345").unwrap();
+        let sent = |to: &str| {
+            let mut headers = HeaderMap::new();
+            for name in ["accept-encoding", "range", "if-range"] {
+                headers.insert(name, HeaderValue::from_static("the guest's"));
+            }
+            let to = Origin::parse(to).unwrap();
+            HttpCredential::apply_all(std::slice::from_ref(&key), &to, &mut headers);
+            ["accept-encoding", "range", "if-range", "x-api-key"].map(|name| {
+                let value = headers.get(name).map(|value| value.to_str().unwrap());
+                value.map(str::to_owned)
+            })
+        };
+        let values = |values: [&str; 4]| {
+            values.map(|value| Some(value.to_owned()).filter(|value| !value.is_empty()))
+        };
+        let expected = values(["identity", "", "", "sk-12345"]);
+        assert_eq!(sent("https://a.example"), expected);
+        let unchanged = ["the guest's", "the guest's", "the guest's", ""];
+        assert_eq!(sent("https://b.example"), values(unchanged));
+    }
+
+    #[test]
     fn a_header_that_servers_read_as_a_reserved_one_is_reserved() {
         let is_reserved = |name: &'static str| is_reserved_header(&HeaderName::from_static(name));
         for name in [
@@ -286,5 +316,8 @@ mod tests {
         check(origin, "x", "", "line\nbreak", Value);
         check(origin, "x", "\r", "s", Value);
         check(origin, "x", "", "ü", Value);
+        let longest = "s".repeat(VALUE_MAX - 1);
+        assert!(HttpCredential::new(origin, "x", "p", &longest).is_ok());
+        check(origin, "x", "pp", &longest, Value);
     }
 }

@@ -325,6 +325,21 @@ mod tests {
     }
 
     #[test]
+    fn a_host_has_at_most_253_characters_and_each_label_63() {
+        let label = "x".repeat(LABEL_MAX);
+        let (longest, longer) = ("y".repeat(61), "y".repeat(62));
+        let three = format!("{label}.{label}.{label}");
+        for (host, is_valid) in [
+            (label.clone(), true),
+            (format!("{label}x"), false),
+            (format!("{three}.{longest}"), true),
+            (format!("{three}.{longer}"), false),
+        ] {
+            assert_eq!(Host::parse(&host).is_ok(), is_valid, "{host}");
+        }
+    }
+
+    #[test]
     fn an_address_that_is_not_public_is_private_unless_it_is_listed() {
         let networks = [AddressBlock::parse("10.0.0.0/8").unwrap()];
         for (url, expected) in [
@@ -332,6 +347,7 @@ mod tests {
             ("https://93.184.216.34#x", Reach::Public),
             ("http://10.0.0.1:81/", Reach::Listed),
             ("https://10.0.0.1", Reach::Listed),
+            ("https://notlocalhost/", Reach::Public),
             ("https://localhost/", Reach::Private),
             ("https://a.localhost:1/", Reach::Private),
             ("https://[::1]/", Reach::Private),
@@ -341,6 +357,11 @@ mod tests {
         ] {
             let origin = Origin::of_url(url).unwrap();
             assert_eq!(origin.reach(&networks), expected, "{url}");
+        }
+        for (block, expected) in [("127.0.0.1", Reach::Listed), ("::2", Reach::Private)] {
+            let block = AddressBlock::parse(block).unwrap();
+            let origin = Origin::of_url("http://localhost:81").unwrap();
+            assert_eq!(origin.reach(&[block]), expected);
         }
         for none in [
             "",

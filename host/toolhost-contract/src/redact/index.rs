@@ -91,6 +91,13 @@ impl Index {
         }
     }
 
+    /// The index of more forms than an automaton can number.
+    #[cfg(test)]
+    pub(super) fn without_automaton(mut self) -> Self {
+        self.automaton = None;
+        self
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.forms.is_empty()
     }

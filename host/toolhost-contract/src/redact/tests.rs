@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::secrets::GRACE;
 use super::*;
-use crate::text;
+use crate::{FileChange, text};
 
 #[test]
 fn no_secret_is_left_in_texts_keys_or_errors() {
@@ -32,8 +32,80 @@ fn no_secret_is_left_in_a_number_or_in_the_error_of_a_handler() {
         clean.output(),
         Some(&json!({"n": "[redacted:PIN]", "m": 7}))
     );
-    let raised = redactor.handler_error(HandlerError::new("at sk-1").with_code("sk-1"));
-    assert_eq!(raised, HandlerError::new("at [redacted:T]"));
+    let raised = HandlerError::new("at sk-1").with_suggestion("send sk-1");
+    let clean = HandlerError::new("at [redacted:T]").with_suggestion("send [redacted:T]");
+    assert_eq!(
+        redactor.handler_error(raised.clone().with_code("sk-1")),
+        clean
+    );
+    let coded = redactor.handler_error(raised.with_code("E_MINE"));
+    assert_eq!(coded, clean.with_code("E_MINE"));
+}
+
+#[test]
+fn no_secret_is_left_in_the_paths_of_changed_files() {
+    let redactor = Redactor::new([("T", "sk-1234")]);
+    let file = |path: &str, kind| FileChange::new(path, kind);
+    let moved = |from: &str| FileChangeKind::Renamed {
+        from: from.to_owned(),
+    };
+    let mut changes = FileChanges::default();
+    changes.files = vec![
+        file("a/sk-1234", FileChangeKind::Created),
+        file("sk-1234.txt", moved("old/sk-1234")),
+        file("b", moved("c")),
+    ];
+    redactor.changes(&mut changes);
+    let expected = vec![
+        file("a/[redacted:T]", FileChangeKind::Created),
+        file("[redacted:T].txt", moved("old/[redacted:T]")),
+        file("b", moved("c")),
+    ];
+    assert_eq!(changes.files, expected);
+}
+
+#[test]
+fn a_redactor_shows_the_names_of_its_secrets() {
+    let redactor = Redactor::new([("LONG", "sk-12345"), ("SHORT", "sk-1")]);
+    let shown = format!("{redactor:?}");
+    assert_eq!(shown, r#"{"[redacted:LONG]", "[redacted:SHORT]"}"#);
+    let held = redactor.hold("T", "token-1", None);
+    assert_eq!(format!("{held:?}"), "HeldSecret { .. }");
+}
+
+#[test]
+fn of_two_secrets_with_the_same_text_the_first_name_counts() {
+    for n in 0..20 {
+        let secret = format!("secret-{n}");
+        let blanks = (0..4).map(|blanks| format!("{secret}{}", " ".repeat(blanks)));
+        let redactor = Redactor::new(["A", "B", "C", "D"].into_iter().zip(blanks));
+        assert_eq!(redactor.text(&secret), "[redacted:A]");
+    }
+}
+
+#[test]
+fn the_longest_piece_of_a_secret_beside_a_cut_is_redacted() {
+    let redactor = Redactor::new([("S", "xxxxx"), ("L", "xyxyxyz")]);
+    let cut = "\n… 12 bytes left out …\n";
+    for (head, tail, before, after) in [
+        ("axxxxx", "", "a[redacted:S]", ""),
+        ("", "xxxxxa", "", "[redacted:S]a"),
+        ("axxxx", "xxxxa", "a[redacted:S]", "[redacted:S]a"),
+        ("axyxyxy", "xyza", "a[redacted:L]", "xyza"),
+        ("axxx", "yxyza", "axxx", "[redacted:L]a"),
+    ] {
+        let clean = redactor.text(&format!("{head}{cut}{tail}")).into_owned();
+        assert_eq!(clean, format!("{before}{cut}{after}"));
+    }
+}
+
+#[test]
+fn a_secret_of_quotes_and_backslashes_is_found_in_json() {
+    for secret in ["\"\"\"\"", "\\\\\\\\", "\"\\\"\\", "a\"b\\", "a b~!"] {
+        let redactor = Redactor::new([("S", secret)]);
+        let text = json!([secret]).to_string();
+        assert_eq!(redactor.text(&text), r#"["[redacted:S]"]"#, "{secret}");
+    }
 }
 
 #[test]
@@ -182,6 +254,8 @@ proptest! {
         let redactor = Redactor::new(secrets);
         let expected = replaced_one_by_one(&unique, &text);
         prop_assert_eq!(redactor.text(&text), &*expected);
+        let index = redactor.secrets().index().without_automaton();
+        prop_assert_eq!(index.redact(&text), &*expected);
         let filled = redactor.same_length(&text);
         prop_assert_eq!(filled.len(), text.len());
         prop_assert_eq!(matches!(filled, Cow::Owned(_)), expected != text);
@@ -280,12 +354,52 @@ fn a_revoked_secret_is_forgotten_before_it_expires() {
 }
 
 #[test]
+fn a_secret_is_removed_at_its_end_and_not_before() {
+    let mut secrets = Secrets::default();
+    let begin = Instant::now();
+    let second = Duration::from_secs(1);
+    let ends = [begin + 2 * second, begin + second].map(|expires| {
+        let (text, is_new) = secrets.hold("T", &format!("{expires:?}"), expires).unwrap();
+        assert!(is_new);
+        secrets.release(&text, begin);
+        expires + GRACE
+    });
+    let moment = Duration::from_nanos(1);
+    for (now, removed, next) in [
+        (ends[1] - moment, false, Some(ends[1])),
+        (ends[1], true, Some(ends[0])),
+        (ends[0] - moment, false, Some(ends[0])),
+        (ends[0], true, None),
+    ] {
+        assert_eq!(secrets.remove_expired(now), (removed, next));
+    }
+    let snapshot = |check_at| Snapshot {
+        index: Arc::default(),
+        check_at,
+    };
+    assert!(snapshot(Some(ends[0])).is_current(|| ends[1]));
+    assert!(!snapshot(Some(ends[0])).is_current(|| ends[0]));
+    assert!(!snapshot(Some(ends[1])).is_current(|| ends[0]));
+    assert!(snapshot(None).is_current(|| ends[0]));
+}
+
+#[test]
+fn a_time_that_the_clock_does_not_have_is_a_century_later() {
+    let now = Instant::now();
+    let hour = Duration::from_secs(3600);
+    assert_eq!(after(now, hour), now + hour);
+    let century = Duration::from_secs(3_153_600_000);
+    assert_eq!(after(now, Duration::MAX), now + century);
+}
+
+#[test]
 fn a_secret_without_a_lifetime_is_forgotten_a_day_after_its_last_use() {
     let redactor = Redactor::default();
     drop(redactor.hold("TOKEN", "token-1", None));
-    pass(&redactor, UNSTATED_LIFETIME);
+    let day = Duration::from_secs(86_400);
+    pass(&redactor, day);
     assert_eq!(redactor.text("token-1"), "[redacted:TOKEN]");
-    pass(&redactor, UNSTATED_LIFETIME + GRACE * 2);
+    pass(&redactor, day + GRACE * 2);
     assert_eq!(redactor.text("token-1"), "token-1");
 }
 

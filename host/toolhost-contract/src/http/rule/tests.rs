@@ -132,6 +132,55 @@ fn allows_exactly_the_requests_it_names() {
 }
 
 #[test]
+fn a_rule_names_its_reads_and_its_only_host() {
+    for (text, is_read, host) in [
+        ("GET https://a.example/x", true, Some("a.example")),
+        ("HEAD https://127.0.0.1/x", true, Some("127.0.0.1")),
+        ("POST https://a.example/x", false, Some("a.example")),
+        ("https://a.example/x", false, None),
+        ("GET https://a.example", true, None),
+        ("GET https://a.example/x*", true, None),
+        ("GET https://*.a.example/x", true, None),
+    ] {
+        let rule = rule(text);
+        assert_eq!(rule.allows_only_reads(), is_read, "{text}");
+        let of_rule = rule.exact_host().map(Host::to_string);
+        assert_eq!(of_rule.as_deref(), host, "{text}");
+    }
+}
+
+#[test]
+fn a_method_is_a_short_word_in_capitals_and_opens_no_tunnel() {
+    let (longest, longer) = ("M".repeat(METHOD_MAX), "M".repeat(METHOD_MAX + 1));
+    for (method, is_allowed, is_of_rule) in [
+        ("GET", true, true),
+        ("M-SEARCH", true, true),
+        (&longest, true, true),
+        (&longer, false, false),
+        ("get", true, false),
+        ("GET1", true, false),
+        ("", true, false),
+        ("CONNECT", false, false),
+        ("connect", false, false),
+        ("Trace", false, false),
+    ] {
+        assert_eq!(is_allowed_method(method), is_allowed, "{method}");
+        let rule = HttpRule::parse(&format!("{method} https://a.example"));
+        assert_eq!(rule.is_ok(), is_of_rule, "{method}");
+    }
+}
+
+#[test]
+fn a_rule_for_the_names_below_a_host_matches_no_empty_name() {
+    let origin = Origin {
+        scheme: Scheme::Https,
+        host: Host::Name(".example.com".to_owned()),
+        port: 443,
+    };
+    assert!(!rule("https://*.example.com").allows("GET", &origin, "/"));
+}
+
+#[test]
 fn refuses_an_invalid_rule() {
     use HttpRuleError::{Address, Method, Origin, Path, Query, Star};
     for (text, why) in [
