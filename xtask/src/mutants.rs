@@ -127,12 +127,14 @@ pub(crate) fn run(workspace: &Workspace, run: &MutantsRun) -> Result<()> {
 
 /// How many changes there were.
 struct Outcome {
-    caught: usize,
+    seen: usize,
     /// A test did not end.
-    timeout: usize,
+    endless: usize,
+    missed: usize,
     /// The code does not compile.
     unviable: usize,
-    missed: usize,
+    /// They were seen or did not compile in an earlier run.
+    left_out: usize,
 }
 
 impl Outcome {
@@ -144,24 +146,20 @@ impl Outcome {
             let text = text.with_context(|| format!("cannot read {}", path.display()))?;
             anyhow::Ok(text.lines().count())
         };
-        // Only there after `--iterate`.
-        let earlier = count("previously_caught.txt").unwrap_or_default();
         Ok(Self {
-            caught: count("caught.txt")? + earlier,
-            timeout: count("timeout.txt")?,
-            unviable: count("unviable.txt")?,
+            seen: count("caught.txt")?,
+            endless: count("timeout.txt")?,
             missed: count("missed.txt")?,
+            unviable: count("unviable.txt")?,
+            // Written with `--iterate` only.
+            left_out: count("previously_caught.txt").unwrap_or_default(),
         })
     }
 
     fn line(&self) -> String {
         format!(
-            "{} changes, {} seen by tests ({} of them endless), {} not seen; {} do not compile",
-            self.caught + self.timeout + self.missed,
-            self.caught + self.timeout,
-            self.timeout,
-            self.missed,
-            self.unviable
+            "{} changes seen by tests, {} endless, {} not seen; {} do not compile, {} left out",
+            self.seen, self.endless, self.missed, self.unviable, self.left_out
         )
     }
 }
