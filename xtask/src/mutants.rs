@@ -192,7 +192,9 @@ impl Module {
             .arg(&output)
             // The sources are copied; what they depend on is compiled once, for all runs.
             .env("CARGO_TARGET_DIR", dir.join("build"))
-            .env("CARGO_PROFILE_DEV_DEBUG", "0");
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            // Less is compiled again after a change.
+            .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", "256");
         let status = command
             .status()
             .with_context(|| format!("cannot start {}", program.display()))?;

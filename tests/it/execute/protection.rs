@@ -261,7 +261,7 @@ async fn neither_a_folder_nor_a_link_brings_case_files() {
     let step = built(top.path(), &at("a")).await;
     let make = |folder: &str| {
         std::fs::create_dir_all(at(folder)).unwrap();
-        std::fs::write(at(folder).join("case.yaml"), "planted").unwrap();
+        std::fs::write(at(folder).join("case.yaml"), "as it is").unwrap();
     };
     make("mine");
     make("a/other");
@@ -294,9 +294,14 @@ async fn neither_a_folder_nor_a_link_brings_case_files() {
     }
     refused(&step, &["symlink_at"], new, "../other").await;
     refused(&step, &["rename", "link_to"], &new[1..], "/mine/case.yaml").await;
+    // These appeared while the step is open.
     let own = &["/a/tests", "/a/tests/more", "/a/tests/more/case.yaml"];
     refused(&step, &["rename_from"], own, "/a/other/moved").await;
+    let changes = ["write", "append", "truncate", "unlink", "link", "set_times"];
+    refused(&step, &changes, &own[2..], "/a/other/moved").await;
     assert_eq!(names(&at("a/tests")), ["case.yaml", "more"]);
+    let case = std::fs::read_to_string(at("a/tests/more/case.yaml")).unwrap();
+    assert_eq!(case, "as it is");
     assert_eq!(names(&at("mine")), ["case.yaml"]);
 
     // What the same operations do beside the case files.

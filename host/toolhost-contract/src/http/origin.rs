@@ -209,7 +209,7 @@ pub(crate) fn split(scheme: Scheme, authority: &str) -> Result<(&str, u16), Orig
     if authority.contains('@') {
         return Err(OriginError::UserInfo);
     }
-    let bracket = authority.find(']').map_or(0, |end| end + 1);
+    let bracket = authority.find(']').unwrap_or_default();
     let colon = authority.get(bracket..).and_then(|rest| rest.find(':'));
     let Some(colon) = colon.map(|at| at + bracket) else {
         return Ok((authority, scheme.default_port()));

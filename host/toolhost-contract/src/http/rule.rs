@@ -218,7 +218,7 @@ pub fn normalize_path(path: &str) -> Option<String> {
         match byte {
             b'%' => {
                 let (high, low) = (hex(bytes.next()?)?, hex(bytes.next()?)?);
-                let escaped = high << 4 | low;
+                let escaped = (high << 4) + low;
                 if matches!(escaped, b'/' | b'\\' | b'%' | b';' | 0..=0x1f | 0x7f) {
                     return None;
                 }

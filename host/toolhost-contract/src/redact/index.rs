@@ -156,12 +156,14 @@ impl Index {
         let mut hits = Vec::new();
         let Some(automaton) = &self.automaton else {
             for (form, it) in self.forms.iter().enumerate() {
-                let starts = memmem::find_iter(text, it.text.as_bytes());
-                hits.extend(starts.map(|start| Hit {
-                    form,
-                    start,
-                    end: start + it.text.len(),
-                }));
+                let finder = memmem::Finder::new(it.text.as_bytes());
+                let mut from = 0;
+                while let Some(at) = text.get(from..).and_then(|rest| finder.find(rest)) {
+                    let start = from + at;
+                    let end = start + it.text.len();
+                    hits.push(Hit { form, start, end });
+                    from = start + 1;
+                }
             }
             return hits;
         };

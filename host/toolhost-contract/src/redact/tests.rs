@@ -84,9 +84,19 @@ fn of_two_secrets_with_the_same_text_the_first_name_counts() {
 }
 
 #[test]
+fn a_secret_is_found_where_it_overlaps_another_and_itself() {
+    let redactor = Redactor::new([("LONG", "xxx"), ("SHORT", "xx")]);
+    let expected = "[redacted:LONG][redacted:SHORT]y";
+    assert_eq!(redactor.text("xxxxxy"), expected);
+    let index = redactor.secrets().index().without_automaton();
+    assert_eq!(index.redact("xxxxxy"), expected);
+}
+
+#[test]
 fn the_longest_piece_of_a_secret_beside_a_cut_is_redacted() {
     let redactor = Redactor::new([("S", "xxxxx"), ("L", "xyxyxyz")]);
-    let cut = "\n… 12 bytes left out …\n";
+    let cut = text::left_out(12);
+    assert_eq!(cut, "\n… 12 bytes left out …\n");
     for (head, tail, before, after) in [
         ("axxxxx", "", "a[redacted:S]", ""),
         ("", "xxxxxa", "", "[redacted:S]a"),

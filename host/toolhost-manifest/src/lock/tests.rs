@@ -251,3 +251,173 @@ fn grants_of_agents_and_of_mcp_servers_are_compared() {
         ],
     );
 }
+
+#[test]
+fn a_difference_says_what_was_and_what_is() {
+    let what = |change: &dyn Fn(&mut LockedTool)| {
+        let mut now = lock();
+        change(now.tools.get_mut("notes").unwrap());
+        let drifts = lock().compare(&now);
+        let shown = drifts.iter().map(|drift| {
+            let (before, after) = (drift.before.as_deref(), drift.after.as_deref());
+            let [before, after] = [before, after].map(|text| text.unwrap_or("-"));
+            format!("{}: {before} > {after}", drift.what)
+        });
+        shown.collect::<Vec<_>>()
+    };
+    let imports = |imports: &[&str]| {
+        let imports: Vec<String> = imports.iter().map(|&import| import.to_owned()).collect();
+        what(&move |tool: &mut LockedTool| tool.imports.clone_from(&imports))
+    };
+    let types = "wasi:filesystem/types@0.2.9";
+    assert_eq!(
+        imports(&["wasi:filesystem/types@0.2.12"]),
+        ["versions of imports: wasi:filesystem@0.2.9 > wasi:filesystem@0.2.12"]
+    );
+    assert_eq!(
+        imports(&[types, "wasi:io/poll@0.2.9", "a:b/c@1.0.0"]),
+        ["imports: - > a:b/c@1.0.0\nwasi:io/poll@0.2.9"]
+    );
+    assert_eq!(imports(&[]), [format!("imports: {types} > -")]);
+    assert_eq!(
+        what(&|tool| tool.limits.clear()),
+        ["limit deadlineMs of agent coder: 500 > the default"]
+    );
+    let mut without = lock();
+    without.tools.clear();
+    let [new, gone] = [without.compare(&lock()), lock().compare(&without)].map(|mut drifts| {
+        assert_eq!(drifts.len(), 1, "{drifts:?}");
+        drifts.remove(0)
+    });
+    assert_eq!((new.grade, gone.grade), (Grade::NewTool, Grade::Less));
+    let source = "oci://ghcr.io/me/notes:1@sha256:aa";
+    assert_eq!(gone.before.as_deref(), Some(source));
+    let summary = new.after.unwrap();
+    for line in [
+        source,
+        "signed by key sha256:cc",
+        "imports wasi:filesystem/types@0.2.9",
+        "agent coder: Reads files.",
+        "agent coder: deadlineMs 500",
+        "notes__count: Counts: \"lines\"",
+    ] {
+        assert!(summary.contains(line), "{line}: {summary}");
+    }
+}
+
+#[test]
+fn a_difference_is_shown_in_one_sentence_and_as_json() {
+    let drift = Drift {
+        name: "notes".to_owned(),
+        what: "the signer".to_owned(),
+        grade: Grade::Signer,
+        before: Some("a".repeat(400)),
+        after: None,
+    };
+    let shown = drift.to_string();
+    assert!(shown.starts_with("the signer differs from the lock (signer): 'aaa"));
+    assert!(
+        shown.ends_with(" before, nothing now") && shown.len() < 400,
+        "{shown}"
+    );
+    let whole = json!({"name": "notes", "what": "the signer", "grade": "signer", "before": "a".repeat(400)});
+    assert_eq!(serde_json::to_value(&drift).unwrap(), whole);
+    let names = Grade::ALL.map(Grade::as_str);
+    let expected = "bytes less words schema new-tool source new-grant new-import signer";
+    assert_eq!(names.join(" "), expected);
+}
+
+#[test]
+fn a_tool_of_a_server_is_stopped_by_the_grades_of_the_policy() {
+    let server = lock().mcp_servers["web"].clone();
+    let stops = [Grade::NewTool].into_iter().collect();
+    let lock = ServerLock::new(server, stops);
+    let compare = |tool: &str, description: &str| {
+        let drifts = lock.compare("web", tool, &Words::of(Some(description), None, None));
+        let shown = drifts.into_iter().map(|(drift, is_stopped)| {
+            assert_eq!(drift.name, "web");
+            (drift.grade, is_stopped)
+        });
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(compare("web__fetch", "Fetches"), []);
+    assert_eq!(
+        compare("web__fetch", "Fetches all"),
+        [(Grade::Words, false)]
+    );
+    assert_eq!(compare("web__send", "Fetches"), [(Grade::NewTool, true)]);
+}
+
+#[test]
+fn the_words_of_a_catalog_item_are_all_that_a_model_reads() {
+    let item = json!({
+        "name": "notes__count",
+        "description": "Counts",
+        "parameters": {"type": "object"},
+        "outputSchema": {"type": "object", "title": "x"},
+    });
+    let item: ToolCatalogItem = serde_json::from_value(item).unwrap();
+    let (parameters, output) = (
+        json!({"type": "object"}),
+        json!({"type": "object", "title": "x"}),
+    );
+    let words = Words::of(Some("Counts"), Some(&parameters), Some(&output));
+    assert_eq!(Words::of_item(&item), words);
+    assert_eq!(words.parameters.as_deref(), Some(r#"{"type":"object"}"#));
+}
+
+#[test]
+fn a_review_has_a_name_and_a_date() {
+    let reviewed = |until: &str| {
+        let mut lock = lock();
+        let tool = lock.tools.get_mut("notes").unwrap();
+        tool.reviewed_by.as_mut().unwrap().until = Some(until.to_owned());
+        Lock::parse(&lock.to_text())
+    };
+    let lock = reviewed("2028-02-29").unwrap();
+    let reviews: Vec<_> = lock.reviews().collect();
+    let review = Review {
+        name: "ann".to_owned(),
+        until: Some("2028-02-29".to_owned()),
+    };
+    assert_eq!(reviews, [(&"notes".to_owned(), &review)]);
+    for until in ["2027-02-29", "2027-13-01", "27-01-01", "soon", ""] {
+        let (name, until) = ("notes".to_owned(), until.to_owned());
+        let expected = LockError::Until {
+            name,
+            until: until.clone(),
+        };
+        assert_eq!(reviewed(&until), Err(expected));
+    }
+}
+
+#[test]
+fn a_lock_of_the_largest_size_is_read() {
+    let text = lock().to_text();
+    let most = usize::try_from(LOCK_BYTES_MAX).unwrap();
+    let comment = |bytes: usize| format!("{text}#{}", "x".repeat(bytes - text.len() - 1));
+    assert_eq!(Lock::parse(&comment(most)), Ok(lock()));
+    assert_eq!(Lock::parse(&comment(most + 1)), Err(LockError::TooLarge));
+}
+
+#[test]
+fn the_reviewed_signer_stays_while_the_policy_accepts_it() {
+    let signed = |signer: Option<&str>, accepted: &[&str]| {
+        let mut lock = lock();
+        let tool = lock.tools.get_mut("notes").unwrap();
+        tool.signer = signer.map(str::to_owned);
+        tool.accepted_signers = accepted.iter().map(|&signer| signer.to_owned()).collect();
+        lock
+    };
+    for (reviewed, now, accepted, expected) in [
+        (Some("a"), Some("b"), &["a", "b"][..], Some("a")),
+        (Some("a"), Some("b"), &["b"], Some("b")),
+        (None, Some("b"), &["b"], Some("b")),
+        (Some("a"), None, &[], None),
+    ] {
+        let chosen = signed(now, accepted).with_signers_of(&signed(reviewed, &[]));
+        assert_eq!(chosen, signed(expected, &[]));
+        assert_eq!(chosen.has_signers(), expected.is_some());
+        assert_eq!(chosen.without_signers(), signed(None, &[]));
+    }
+}

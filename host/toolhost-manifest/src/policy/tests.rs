@@ -1,6 +1,10 @@
+mod credentials;
+mod grants;
 mod http;
+mod lock;
 mod mcp_servers;
 mod oauth_apps;
+mod packages;
 
 use toolhost_contract::{HttpGrant, WorkdirAccess};
 
@@ -548,6 +552,10 @@ fn changesets_are_granted_to_agents_by_name_and_by_path() {
     assert!(allows("a", "goondan.yaml") && allows("a", "deep/x"));
     assert!(allows("b", "goondan.yaml") && allows("b", "tools/deep/x"));
     assert!(!allows("b", "tools") && !allows("b", "toolsx/a") && !allows("b", "goondan.yaml.bak"));
+    let paths = |agent: &str| policy.changesets(agent).unwrap().paths();
+    assert_eq!(paths("a"), None);
+    let expected = ["goondan.yaml", "tools/"].map(String::from);
+    assert_eq!(paths("b"), Some(&expected[..]));
     for agent in ["c", "d", "e"] {
         assert!(policy.changesets(agent).is_none(), "{agent}");
     }

@@ -36,6 +36,7 @@ fn allows_exactly_the_requests_it_names() {
         ],
         &[
             "GET http://api.example.com/",
+            "GET http://api.example.com:443/",
             "GET https://api.example.com:8443/",
             "GET https://example.com/",
             "GET https://x.api.example.com/",

@@ -23,6 +23,10 @@ agents: {a: {tools: {t: {http: {allow: []}}, u: {http: {allow: ['GET http://127.
     for (agent, tool) in [("a", "t"), ("somebody", "u"), ("a", "other")] {
         assert_eq!(granted(agent, tool), [""; 0], "{agent} {tool}");
     }
+    let (grants, _) = resolved(&policy, "somebody", &name("t"));
+    let networks = &grants.http.unwrap().private_networks;
+    let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
+    assert_eq!(networks, ["10.0.0.0/8"]);
     let server = "127.0.0.1:9".parse().unwrap();
     let (grants, _) = resolved(&policy.answered_by(server), "a", &name("u"));
     assert_eq!(grants.http.unwrap().answered_by, Some(server));

@@ -79,6 +79,7 @@ fn the_help_about_an_mcp_server_is_a_policy_that_grants_it() {
         assert!(!warning.is_error());
         let lines = warning.help.split('`').nth(1).unwrap();
         assert!(parse(lines).mcp_server(&server, &place).is_ok(), "{lines}");
+        assert_eq!(lines.contains("env"), spec.contains("env"), "{lines}");
     }
 }
 
@@ -173,6 +174,129 @@ fn a_rule_for_an_mcp_server_has_a_command_or_a_url() {
 }
 
 #[test]
+fn an_mcp_server_on_a_private_network_may_have_oauth_without_tls() {
+    let private = "privateNetworks: [10.0.0.0/8]";
+    for (url, more, is_allowed) in [
+        ("https://a.example/", "", true),
+        ("http://a.example/", "", false),
+        ("http://a.example/", private, true),
+        ("http://localhost/", "", true),
+        ("http://127.0.0.1:1/mcp", "", true),
+        ("http://10.0.0.1/", "", true),
+        ("http://93.184.216.34/", private, false),
+    ] {
+        let text = format!("mcpServers: {{srv: {{url: '{url}', oauth: {{}}, {more}}}}}");
+        let is_read = Policy::parse(&text, "p.yaml").is_ok();
+        assert_eq!(is_read, is_allowed, "{url} {more}");
+    }
+}
+
+#[test]
+fn urls_of_oauth_have_no_query_fragment_blank_or_star() {
+    for (url, is_valid) in [
+        ("https://b.example", true),
+        ("https://b.example/x", true),
+        ("https://b.example/x?y", false),
+        ("https://b.example/x#y", false),
+        ("https://b.example/x y", false),
+        ("https://b.example/*", false),
+        ("https://b.example/ü", false),
+        ("https://*.example/x", false),
+        ("ftp://b.example/x", false),
+    ] {
+        let text = format!(
+            "mcpServers: {{srv: {{url: 'https://a.example/', oauth: {{issuer: '{url}'}}}}}}"
+        );
+        assert_eq!(Policy::parse(&text, "p.yaml").is_ok(), is_valid, "{url}");
+    }
+}
+
+#[test]
+fn a_process_gets_the_variables_of_the_host_that_the_policy_names() {
+    let secrets = |source: SecretSource<'_>| match source {
+        SecretSource::Env("PATH") => Ok("/usr/bin".to_owned()),
+        SecretSource::Env(other) | SecretSource::File(other) => Err(format!("no {other}")),
+    };
+    let read = |rule: &str| {
+        let text = format!("mcpServers: {{srv: {{command: [a], {rule}}}}}");
+        Policy::parse_with(&text, "p.yaml", &secrets)
+    };
+    let policy = read("inheritEnv: [PATH], env: {A: b}").unwrap();
+    let McpReach::Process { env, dir, .. } = policy.mcp_grant(&name("srv")).unwrap().reach else {
+        panic!("it is a process");
+    };
+    let env: Vec<(&str, &str)> = env.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+    assert_eq!(env, [("A", "b"), ("PATH", "/usr/bin")]);
+    assert_eq!(dir.to_str(), Some("/"));
+    for (rule, says) in [
+        (
+            "inheritEnv: [HOME]",
+            "the variable HOME cannot be read: no HOME",
+        ),
+        (
+            "inheritEnv: ['A=B']",
+            "'A=B' cannot be the name of a variable",
+        ),
+        ("dir: \"/a\\0\"", "'dir' is an absolute path"),
+    ] {
+        let error = read(rule).unwrap_err().to_string();
+        assert!(error.contains(says), "{rule}: {error}");
+    }
+}
+
+#[test]
+fn a_grant_of_an_mcp_server_is_shown_without_its_variables_and_credentials() {
+    let policy = parse(
+        "mcpServers: {p: {command: [a, b], env: {T: {secret: s3cret}}}, u: {url: 'https://a.example/', credentials: [{origin: 'https://a.example', header: x-key, value: {secret: s3cret-2}}], privateNetworks: [10.0.0.0/8]}}",
+    );
+    let grant = |server: &str| policy.mcp_grant(&name(server)).unwrap();
+    assert_eq!(format!("{:?}", grant("p")), r#"McpGrant(["a", "b"])"#);
+    assert_eq!(
+        format!("{:?}", grant("u")),
+        r#"McpGrant("https://a.example/")"#
+    );
+    let McpReach::Endpoint { grant, oauth, .. } = grant("u").reach else {
+        panic!("it is a URL");
+    };
+    assert_eq!(
+        (grant.credentials.len(), grant.private_networks.len()),
+        (1, 1)
+    );
+    assert!(oauth.is_none() && grant.allow.is_empty());
+    let redacted = policy.redactor().text("s3cret s3cret-2").into_owned();
+    assert_eq!(redacted, "[redacted:T] [redacted:x-key]");
+}
+
+#[test]
+fn the_url_of_an_mcp_server_is_compared_exactly() {
+    let policy = parse("mcpServers: {srv: {url: 'https://a.example/mcp'}}");
+    for (spec, difference) in [
+        ("{transport: {http: {url: 'https://a.example/mcp'}}}", None),
+        (
+            "{transport: {http: {url: 'https://a.example/mcp2'}}}",
+            Some("its URL differs"),
+        ),
+        (
+            "{transport: {stdio: {command: [a]}}}",
+            Some("it is a command, and a URL is granted"),
+        ),
+    ] {
+        let (server, place) = server(spec);
+        let message = policy
+            .mcp_server(&server, &place)
+            .err()
+            .map(|error| error.message);
+        let is_expected = match difference {
+            None => message.is_none(),
+            Some(says) => message
+                .as_ref()
+                .is_some_and(|message| message.ends_with(says)),
+        };
+        assert!(is_expected, "{spec}: {message:?}");
+    }
+}
+
+#[test]
 fn oauth_of_an_mcp_server_is_off_unless_the_policy_has_it() {
     let granted = |oauth: &str| {
         let policy = parse(&format!(
@@ -195,7 +319,13 @@ fn oauth_of_an_mcp_server_is_off_unless_the_policy_has_it() {
     assert_eq!(all.client_id.as_deref(), Some("a"));
     assert_eq!(all.client_secret.as_ref().unwrap().as_str(), "s3cret");
     assert_eq!(all.scopes, ["read", "a:b/c"]);
-    assert!(!format!("{all:?}").contains("s3cret"));
+    assert_eq!(all.grant, McpOAuthGrant::AuthorizationCode);
+    let shown = format!("{all:?}");
+    assert!(shown.contains("https://b.example/x") && !shown.contains("s3cret"));
+    let of_nobody = granted(
+        ", oauth: {issuer: 'https://b.example', clientId: a, clientSecret: {secret: s3cret}, grant: clientCredentials}",
+    );
+    assert_eq!(of_nobody.unwrap().grant, McpOAuthGrant::ClientCredentials);
     let policy = parse(
         "mcpServers: {srv: {url: 'https://a.example/', oauth: {issuer: 'https://b.example', clientId: a, clientSecret: {secret: s3cret}}}}",
     );

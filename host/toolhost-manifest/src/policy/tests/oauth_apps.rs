@@ -60,7 +60,10 @@ fn an_oauth_app_is_granted_only_with_exactly_the_endpoints_of_the_policy() {
     let error = policy.oauth_app(&other, &place).unwrap_err();
     assert!(error.message.ends_with("its origins differ"), "{error}");
     assert_eq!(policy.redactor().text("a s3cret"), "a [redacted:SECRET]");
-    assert!(!format!("{policy:?} {granted:?}").contains("s3cret"));
+    let shown = format!("{policy:?} {granted:?}");
+    assert!(!shown.contains("s3cret"), "{shown}");
+    let expected = r#"OAuthAppGrant { client_id: "client-1", .. }"#;
+    assert_eq!(format!("{granted:?}"), expected);
 }
 
 #[test]

@@ -176,13 +176,14 @@ impl Filesystem {
     }
 
     /// Refuses a change to the file that `path` led to, if it is write-protected by now. The list is
-    /// refreshed only if the path has a protected name, or led through a symlink.
+    /// refreshed only if the path has a protected name or that of a case file, or led through a symlink.
     pub(super) fn check_path_unprotected(&self, path: &str, found: &Found) -> FsResult<()> {
         let id = file_id(&found.metadata);
         self.check_unprotected(id)?;
-        let protected = &self.protected;
-        let may_be_protected =
-            protected.has_name(last_name(path)) || (found.was_link && protected.is_refreshed());
+        let (protected, name) = (&self.protected, last_name(path));
+        let may_be_protected = protected.has_name(name)
+            || protected.may_change_cases(name, NameChange::File)
+            || (found.was_link && protected.is_refreshed());
         self.deny_if(may_be_protected && protected.current().contains(id))
     }
 

@@ -374,6 +374,13 @@ impl HostDescriptor for FilesystemView<'_> {
             let _names = budget.lock([from.target()?, to.target()?])?;
             let moved = self.fs.open_unprotected(&from, NameChange::Remove)?;
             let change = moved.as_ref().map_or(NameChange::File, brings);
+            if let Some(folder) = moved
+                .as_ref()
+                .filter(|_| change == NameChange::FolderOrLink)
+            {
+                // Case files may lie in it by now, and would be moved away with it.
+                self.fs.check_handle_unprotected(folder.id())?;
+            }
             let replaced = self.fs.open_unprotected(&to, change)?;
             // The system keeps both names if they are of one file.
             let moved = moved.map(|moved| moved.id());
