@@ -55,6 +55,10 @@ instructions *args:
 fuzz *args:
     cargo xtask fuzz {{args}}
 
+# Change the code that decides security, one place at a time; a unit test must fail.
+mutants *args:
+    cargo xtask mutants {{args}}
+
 # Test `toolhost serve` with the conformance suite of MCP.
 conformance:
     cargo xtask conformance

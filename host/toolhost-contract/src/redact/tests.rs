@@ -49,12 +49,14 @@ fn no_secret_is_left_in_the_paths_of_changed_files() {
     let moved = |from: &str| FileChangeKind::Renamed {
         from: from.to_owned(),
     };
-    let mut changes = FileChanges::default();
-    changes.files = vec![
-        file("a/sk-1234", FileChangeKind::Created),
-        file("sk-1234.txt", moved("old/sk-1234")),
-        file("b", moved("c")),
-    ];
+    let mut changes = FileChanges {
+        files: vec![
+            file("a/sk-1234", FileChangeKind::Created),
+            file("sk-1234.txt", moved("old/sk-1234")),
+            file("b", moved("c")),
+        ],
+        truncated: false,
+    };
     redactor.changes(&mut changes);
     let expected = vec![
         file("a/[redacted:T]", FileChangeKind::Created),
