@@ -5,15 +5,25 @@ pub(crate) struct Published {
     pub(crate) name: &'static str,
     /// Its folder, from the root of the repository.
     pub(crate) folder: &'static str,
+    pub(crate) users: Users,
+}
+
+/// Who names a crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Users {
+    /// Anybody: its public API is listed, and a release breaks it only as its version says.
+    Anybody,
+    /// Crates of this repository, at the same version.
+    ThisRepository,
 }
 
 /// Crates of the host's workspace.
 pub(crate) const HOST: [Published; 15] = [
     published("toolhost-contract", "host/toolhost-contract"),
-    published("toolhost-files", "host/toolhost-files"),
-    published("toolhost-runtime", "host/toolhost-runtime"),
-    published("toolhost-store", "host/toolhost-store"),
-    published("toolhost-schema", "host/toolhost-schema"),
+    internal("toolhost-files", "host/toolhost-files"),
+    internal("toolhost-runtime", "host/toolhost-runtime"),
+    internal("toolhost-store", "host/toolhost-store"),
+    internal("toolhost-schema", "host/toolhost-schema"),
     published("toolhost-manifest", "host/toolhost-manifest"),
     published("toolhost-sandbox", "host/toolhost-sandbox"),
     published("toolhost-agents", "host/toolhost-agents"),
@@ -46,12 +56,29 @@ impl Published {
 }
 
 const fn published(name: &'static str, folder: &'static str) -> Published {
-    Published { name, folder }
+    let users = Users::Anybody;
+    Published {
+        name,
+        folder,
+        users,
+    }
+}
+
+const fn internal(name: &'static str, folder: &'static str) -> Published {
+    Published {
+        users: Users::ThisRepository,
+        ..published(name, folder)
+    }
 }
 
 /// Returns all of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Published> {
     HOST.iter().chain([&GUEST])
+}
+
+/// Returns those whose public API is listed.
+pub(crate) fn listed() -> impl Iterator<Item = &'static Published> {
+    all().filter(|published| published.users == Users::Anybody)
 }
 
 /// Returns the arguments `--package NAME` for the crates of the host's workspace.
@@ -64,8 +91,10 @@ pub(crate) fn host_packages() -> impl Iterator<Item = &'static str> {
 mod tests {
     use std::fs;
 
-    use super::{HOST, all};
+    use super::{HOST, Published, Users, all};
     use crate::workspace::Workspace;
+
+    const NO_PROMISE: &str = "Any release may change its API";
 
     #[test]
     fn every_crate_of_the_host_is_published_or_says_that_it_is_not() {
@@ -84,18 +113,34 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_published_crates_names_each_and_each_has_a_listing() {
+    fn the_page_of_published_crates_names_each_and_those_for_anybody_have_a_listing() {
         let root = Workspace::find().root().to_path_buf();
-        let page = fs::read_to_string(root.join("docs/crates.md")).unwrap();
-        for published in all() {
-            let name = published.name;
+        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+        let page = read("docs/crates.md");
+        for Published {
+            name,
+            folder,
+            users,
+        } in all()
+        {
             assert!(
                 page.contains(&format!("`{name}`")),
                 "docs/crates.md does not name {name}"
             );
-            assert!(
-                root.join(format!("docs/api/{name}.txt")).exists(),
-                "run `cargo xtask api --write`"
+            let is_listed = *users == Users::Anybody;
+            for folder in ["docs/api", "docs/api/released"] {
+                let listing = root.join(folder).join(format!("{name}.txt"));
+                assert_eq!(
+                    listing.exists(),
+                    is_listed,
+                    "{name}: run `cargo xtask api --write`, or remove its listing from {folder}"
+                );
+            }
+            let readme = read(&format!("{folder}/README.md"));
+            assert_eq!(
+                readme.contains(NO_PROMISE),
+                !is_listed,
+                "{name}: an internal crate says \"{NO_PROMISE}\""
             );
         }
     }

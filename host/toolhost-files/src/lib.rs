@@ -1,5 +1,7 @@
 //! Files of the host: those that are private to its user, and what differs between systems. It knows no engine and no
 //! network.
+//!
+//! Internal to toolhost: any release may change this API.
 
 pub mod platform;
 mod private;

@@ -1,5 +1,7 @@
 //! What runs work for toolhost: threads, a clock, shares of a resource, and lines of a stream. It knows no engine, no file
 //! and no network.
+//!
+//! Internal to toolhost: any release may change this API.
 
 mod blocking;
 mod clock;

@@ -4,6 +4,8 @@
 //! - references out of the schema: no file and no URL is read
 //! - patterns that need backtracking: matching takes time linear in the text
 //! - schemas whose size, depth, patterns or repetition would cost the host too much
+//!
+//! Internal to toolhost: any release may change this API.
 
 mod args;
 mod compiled;

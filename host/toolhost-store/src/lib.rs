@@ -3,6 +3,8 @@
 //! [`Store`] runs transactions on one worker thread. Each owner of tables brings their [`Schema`]; the
 //! versions of different owners are independent. A [`Lease`] tells which runs of the store are alive,
 //! so that one process can take over the rows of another that died.
+//!
+//! Internal to toolhost: any release may change this API.
 
 mod error;
 mod lease;
