@@ -28,8 +28,8 @@ use super::ids::new_id;
 use super::ipc_lines::{self, LineWriter};
 use super::{AgentRuntime, wire};
 
-use self::ipc_port::{Client, now};
-use self::turn_runner::{Protocol, Received, TurnRunner};
+use self::ipc_port::{IpcClient, now};
+use self::turn_runner::{Protocol, TurnEvent, TurnRunner};
 
 pub use self::turn_runner::ServeError;
 
@@ -56,7 +56,7 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let mut writing = JoinSet::new();
-    let client = Arc::new(Client::new(LineWriter::start(writer, &mut writing)));
+    let client = Arc::new(IpcClient::new(LineWriter::start(writer, &mut writing)));
     let served = receive(agent, reader, &client).await;
     client.close().await;
     writing.join_all().await;
@@ -66,7 +66,7 @@ where
 async fn receive<R: AsyncRead + Unpin>(
     agent: Arc<dyn AgentRuntime>,
     reader: R,
-    client: &Arc<Client>,
+    client: &Arc<IpcClient>,
 ) -> Result<(), ServeError> {
     let mut lines = Lines::new(reader, IPC_LINE_BYTES_MAX);
     let mut runner = TurnRunner::new(agent, Arc::clone(client));
@@ -95,7 +95,7 @@ async fn receive<R: AsyncRead + Unpin>(
                     IpcBody::Event(event) if wire::is_reserved(&event.event_type) => {
                         tracing::debug!(target: "toolhost::agent", id = event.id, "a late answer");
                     }
-                    IpcBody::Event(event) => runner.take(Received {
+                    IpcBody::Event(event) => runner.take(TurnEvent {
                         from: message.from,
                         to: message.to,
                         event: *event,
@@ -103,7 +103,7 @@ async fn receive<R: AsyncRead + Unpin>(
                     }),
                     IpcBody::Delegate(delegation) => {
                         let id = new_id().unwrap_or_default();
-                        runner.take(Received {
+                        runner.take(TurnEvent {
                             event: delegation.into_event(&message.from, id, now()),
                             from: message.from,
                             to: message.to,

@@ -9,6 +9,7 @@ use super::InstanceId;
 /// A model may read the message: it names the target, and the time or the reason.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum AgentsError {
     /// `AGENT_NOT_FOUND`: no agent of this name is registered.
     #[error("agent '{0}' is not known")]
@@ -17,7 +18,6 @@ pub enum AgentsError {
     /// dropped.
     #[error("agent '{target}' did not answer within {timeout_ms} ms")]
     Timeout {
-        /// The target.
         target: String,
         /// How long the request waited.
         timeout_ms: u64,
@@ -25,7 +25,6 @@ pub enum AgentsError {
     /// `CIRCULAR_CALL_DETECTED`: the target waits for the requester, or is the requester.
     #[error("a request to agent '{target}' would wait for itself: {}", waits(.circle))]
     Circular {
-        /// The target.
         target: String,
         /// The instances, each of which would wait for the next. The first and last is the requester.
         circle: Vec<InstanceId>,
@@ -35,23 +34,16 @@ pub enum AgentsError {
         "a request to agent '{target}' would make a chain of more than {depth_max} waiting agents"
     )]
     ChainTooLong {
-        /// The target.
         target: String,
         /// Longest chain.
         depth_max: usize,
     },
     /// `IPC_DELIVERY_FAILED`: the event was not handled by a completed turn.
     #[error("the event for agent '{target}' was not delivered: {reason}")]
-    Undelivered {
-        /// The target.
-        target: String,
-        /// The reason.
-        reason: Undelivered,
-    },
+    Undelivered { target: String, reason: Undelivered },
     /// The turn of the target failed with an error of the agent's own.
     #[error("the turn of agent '{target}' failed: {}", .error.message)]
     TurnFailed {
-        /// The target.
         target: String,
         /// The agent's error, unchecked.
         error: Box<HandlerError>,
@@ -59,9 +51,7 @@ pub enum AgentsError {
     /// One of the above, as the orchestrator reported it to an agent's process.
     #[error("{message}")]
     Reported {
-        /// Its code.
         code: ToolErrorCode,
-        /// Its message.
         message: String,
     },
 }

@@ -9,7 +9,7 @@ use toolhost_store::rusqlite::{self, Connection, OptionalExtension, Row, params}
 use toolhost_store::{Store, StoreError};
 
 use super::delivery::{Asker, Delivered, Envelope, ReplyMode};
-use super::mailbox::{Entry, Obligation};
+use super::mailbox::{Obligation, QueuedEvent};
 use super::{InstanceId, OrchestratorConfig, Undelivered};
 
 #[derive(Debug, Clone)]
@@ -57,8 +57,8 @@ impl EventStore {
             if db.prepare_cached(handled)?.exists([id])? {
                 return Ok(Ok(None));
             }
-            if let Some(refused) = this.responses_exceeded(db, new.asker.as_ref())? {
-                return Ok(Err(refused));
+            if let Some(refusal) = this.responses_exceeded(db, new.asker.as_ref())? {
+                return Ok(Err(refusal));
             }
             let insert = "INSERT INTO agent_events
                 (event_id, run_id, agent, instance_key, mode, asker_agent, asker_key, event)
@@ -144,7 +144,7 @@ impl EventStore {
         &self,
         of: &InstanceId,
         mode: ReplyMode,
-        known: Vec<String>,
+        known_ids: Vec<String>,
         bytes_max: usize,
     ) -> Result<Vec<(String, AgentEvent)>, StoreError> {
         let (this, instance) = (self.clone(), of.clone());
@@ -159,7 +159,7 @@ impl EventStore {
                 let (run, correlation_id): (String, String) = (row.get(0)?, row.get(1)?);
                 let is_foreign = |run: &String| run != this.own_run() && this.store.is_alive(run);
                 let foreign = *foreign.entry(run).or_insert_with_key(is_foreign);
-                if foreign || known.contains(&correlation_id) {
+                if foreign || known_ids.contains(&correlation_id) {
                     continue;
                 }
                 bytes += row.get_ref(2)?.as_str()?.len();
@@ -197,13 +197,13 @@ impl EventStore {
 
     /// Returns the agents that have events of dead runs, and those runs.
     pub(super) async fn orphans(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let own = self.own_run().to_owned();
+        let own_run = self.own_run().to_owned();
         let select = "SELECT DISTINCT agent, run_id FROM agent_events WHERE run_id <> ?1";
         let mut orphans: Vec<(String, String)> = self
             .store
             .read(move |db| {
                 let mut select = db.prepare_cached(select)?;
-                let rows = select.query_map([own], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                let rows = select.query_map([own_run], |row| Ok((row.get(0)?, row.get(1)?)))?;
                 rows.collect()
             })
             .await?;
@@ -216,16 +216,16 @@ impl EventStore {
         &self,
         agent: &str,
         run: &str,
-    ) -> Result<Vec<(InstanceId, Entry)>, StoreError> {
+    ) -> Result<Vec<(InstanceId, QueuedEvent)>, StoreError> {
         let (agent, run) = (agent.to_owned(), run.to_owned());
-        let own = self.own_run().to_owned();
+        let own_run = self.own_run().to_owned();
         let work = move |db: &Connection| {
             let select = "SELECT seq, event_id, instance_key, octet_length(event) FROM agent_events
                 WHERE agent = ?1 AND run_id = ?2 ORDER BY seq";
             let mut select = db.prepare(select)?;
             let rows = select.query_map([&agent, &run], |row| {
                 let key: String = row.get(2)?;
-                let entry = Entry {
+                let entry = QueuedEvent {
                     seq: row.get(0)?,
                     event_id: row.get(1)?,
                     obligation: Obligation::Required,
@@ -235,7 +235,7 @@ impl EventStore {
             })?;
             let claimed = rows.collect::<Result<Vec<_>, _>>()?;
             let claim = "UPDATE agent_events SET run_id = ?3 WHERE agent = ?1 AND run_id = ?2";
-            db.execute(claim, [&agent, &run, &own])?;
+            db.execute(claim, [&agent, &run, &own_run])?;
             Ok(claimed)
         };
         self.store.write(move |db| work(db)).await

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::delivery::Delivered;
 use super::local_port::LocalPort;
-use super::mailbox::{Entry, Item, Mailbox, Obligation};
+use super::mailbox::{Mailbox, MailboxItem, Obligation, QueuedEvent};
 use super::phase::{Phase, draining};
 use super::reply_waiters::Reply;
 use super::settle::report;
@@ -80,14 +80,14 @@ impl Instance {
                 () = tokio::time::sleep(idle_after) => None,
             };
             match item {
-                Some(Item::Event(entry)) => {
+                Some(MailboxItem::Event(entry)) => {
                     let delivered = self.deliver(&entry).await;
                     self.mailbox.set_idle();
                     if delivered.is_break() {
                         return;
                     }
                 }
-                Some(Item::Start(started)) => {
+                Some(MailboxItem::Start(started)) => {
                     // The caller may have been dropped.
                     let _ = started.send(self.worker().map(drop));
                 }
@@ -103,7 +103,7 @@ impl Instance {
     }
 
     /// Delivers an event, again after each crash. Breaks if the orchestrator stops.
-    async fn deliver(&mut self, entry: &Entry) -> ControlFlow<()> {
+    async fn deliver(&mut self, entry: &QueuedEvent) -> ControlFlow<()> {
         let (state, id) = (Arc::clone(&self.state), self.mailbox.id.clone());
         let mut failed_reads = state.failures(&id, &entry.event_id, "an event was not read");
         loop {
@@ -214,7 +214,7 @@ impl Instance {
     }
 
     /// Fails the request that waits for an event, after as many failed reads as an event has deliveries.
-    fn fail_request(&self, entry: &Entry, failed_reads: u32) {
+    fn fail_request(&self, entry: &QueuedEvent, failed_reads: u32) {
         let waiters = &self.state.reply_waiters;
         if failed_reads == self.state.config.attempts_max && waiters.is_expected(&entry.event_id) {
             let failure = self.lost(failed_reads, Loss::Unread);

@@ -29,8 +29,8 @@ impl LineWriter {
         let (queue, mut lines) = mpsc::channel::<Option<String>>(QUEUE);
         tasks.spawn(async move {
             while let Some(Some(line)) = lines.recv().await {
-                let written = writer.write_all(line.as_bytes()).await;
-                if written.is_err() || writer.flush().await.is_err() {
+                let result = writer.write_all(line.as_bytes()).await;
+                if result.is_err() || writer.flush().await.is_err() {
                     return;
                 }
             }

@@ -64,14 +64,14 @@ impl LocalPort {
 
     /// Returns the correlation ids of the responses that were taken and not acknowledged.
     pub(super) fn taken(&self) -> Vec<String> {
-        let taken = lock(&self.taken);
-        let arrived = |id: &&String| taken.received.as_ref().is_none_or(|all| all.contains(id));
-        taken.ids.iter().filter(arrived).cloned().collect()
+        let taking = lock(&self.taken);
+        let arrived = |id: &&String| taking.received.as_ref().is_none_or(|all| all.contains(id));
+        taking.ids.iter().filter(arrived).cloned().collect()
     }
 
     /// Notes that of the responses that were taken so far only these arrived: the others can be taken again.
-    pub(super) fn put_back_all_but(&self, received: &[String]) {
-        lock(&self.taken).ids.retain(|id| received.contains(id));
+    pub(super) fn put_back_all_but(&self, ids: &[String]) {
+        lock(&self.taken).ids.retain(|id| ids.contains(id));
     }
 
     /// Notes that of all responses that this turn takes only these arrive, whatever is still under way.
@@ -80,15 +80,15 @@ impl LocalPort {
     }
 
     /// Returns the oldest stored responses but the known ones, by their correlation ids.
-    pub(super) async fn stored(
+    pub(super) async fn load_responses(
         &self,
         mode: ReplyMode,
-        known: Vec<String>,
+        known_ids: Vec<String>,
     ) -> Result<Vec<(String, AgentEvent)>, AgentsError> {
         let state = self.state(self.from.agent())?;
         let event_store = &state.event_store;
-        let stored = event_store.responses(&self.from, mode, known, BATCH_BYTES);
-        stored.await.map_err(|error| self.not_stored(error))
+        let responses = event_store.responses(&self.from, mode, known_ids, BATCH_BYTES);
+        responses.await.map_err(|error| self.not_stored(error))
     }
 
     pub(super) async fn acknowledge(&self, ids: Vec<String>) -> Result<(), AgentsError> {

@@ -17,13 +17,13 @@ pub(super) struct Mailbox {
     pub(super) results: Arc<Notify>,
     events_max: usize,
     bytes_max: usize,
-    state: Mutex<State>,
+    state: Mutex<MailboxState>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    queue: VecDeque<Entry>,
+struct MailboxState {
+    queue: VecDeque<QueuedEvent>,
     /// Slots of events that are being stored.
     reserved: usize,
     /// Bytes of the queued events and the reserved slots.
@@ -35,7 +35,7 @@ struct State {
 
 /// A queued event, by its row in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct QueuedEvent {
     pub(super) seq: i64,
     pub(super) event_id: String,
     pub(super) obligation: Obligation,
@@ -54,9 +54,9 @@ pub(super) enum Obligation {
 
 /// What an instance is to do next.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum MailboxItem {
     /// Take a turn.
-    Event(Entry),
+    Event(QueuedEvent),
     /// Start the worker, and report whether that succeeded.
     Start(oneshot::Sender<Result<(), Loss>>),
 }
@@ -64,10 +64,10 @@ pub(super) enum Item {
 /// A slot for an event that is being stored. Dropping it queues the event, or releases the slot if the
 /// event was not stored.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct MailboxSlot {
     mailbox: Arc<Mailbox>,
     bytes: usize,
-    stored: Option<Entry>,
+    stored: Option<QueuedEvent>,
 }
 
 impl Mailbox {
@@ -83,7 +83,10 @@ impl Mailbox {
     }
 
     /// Reserves a slot for an event of this many bytes; none if the mailbox is closed.
-    pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Option<Slot>, Undelivered> {
+    pub(super) fn reserve(
+        self: &Arc<Self>,
+        bytes: usize,
+    ) -> Result<Option<MailboxSlot>, Undelivered> {
         let (id, events_max, bytes_max) = (&self.id, self.events_max, self.bytes_max);
         let mut state = lock(&self.state);
         if state.closed {
@@ -100,7 +103,7 @@ impl Mailbox {
         }
         state.reserved += 1;
         state.bytes += bytes;
-        Ok(Some(Slot {
+        Ok(Some(MailboxSlot {
             mailbox: Arc::clone(self),
             bytes,
             stored: None,
@@ -109,7 +112,7 @@ impl Mailbox {
 
     /// Queues an event that was accepted before, whatever the capacity. Returns false if the mailbox is
     /// closed.
-    pub(super) fn restore(&self, entry: Entry) -> bool {
+    pub(super) fn restore(&self, entry: QueuedEvent) -> bool {
         self.change(|state| {
             state.bytes += entry.bytes;
             state.queue.push_back(entry);
@@ -117,11 +120,11 @@ impl Mailbox {
     }
 
     /// Asks for the worker to be started. Returns false if the mailbox is closed.
-    pub(super) fn start(&self, started: oneshot::Sender<Result<(), Loss>>) -> bool {
-        self.change(|state| state.starts.push(started))
+    pub(super) fn start(&self, reply: oneshot::Sender<Result<(), Loss>>) -> bool {
+        self.change(|state| state.starts.push(reply))
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) -> bool {
+    fn change(&self, change: impl FnOnce(&mut MailboxState)) -> bool {
         let open = {
             let mut state = lock(&self.state);
             if !state.closed {
@@ -134,7 +137,7 @@ impl Mailbox {
     }
 
     /// Removes an event whose turn has not begun.
-    pub(super) fn withdraw(&self, event_id: &str) -> Option<Entry> {
+    pub(super) fn withdraw(&self, event_id: &str) -> Option<QueuedEvent> {
         let mut state = lock(&self.state);
         let index = state.queue.iter().position(|e| e.event_id == event_id)?;
         let entry = state.queue.remove(index)?;
@@ -143,7 +146,7 @@ impl Mailbox {
     }
 
     /// Waits for the next item. For one reader. Cancel safe.
-    pub(super) async fn next(&self) -> Item {
+    pub(super) async fn next(&self) -> MailboxItem {
         loop {
             if let Some(item) = self.take() {
                 return item;
@@ -152,15 +155,15 @@ impl Mailbox {
         }
     }
 
-    fn take(&self) -> Option<Item> {
+    fn take(&self) -> Option<MailboxItem> {
         let mut state = lock(&self.state);
-        if let Some(started) = state.starts.pop() {
-            return Some(Item::Start(started));
+        if let Some(reply) = state.starts.pop() {
+            return Some(MailboxItem::Start(reply));
         }
         let entry = state.queue.pop_front()?;
         state.bytes -= entry.bytes;
         state.running = true;
-        Some(Item::Event(entry))
+        Some(MailboxItem::Event(entry))
     }
 
     /// Notes that the turn of the last event has ended.
@@ -192,13 +195,13 @@ impl Mailbox {
     }
 }
 
-impl Slot {
-    pub(super) fn put(mut self, entry: Entry) {
+impl MailboxSlot {
+    pub(super) fn put(mut self, entry: QueuedEvent) {
         self.stored = Some(entry);
     }
 }
 
-impl Drop for Slot {
+impl Drop for MailboxSlot {
     fn drop(&mut self) {
         let mut state = lock(&self.mailbox.state);
         state.reserved -= 1;
@@ -215,8 +218,8 @@ impl Drop for Slot {
 mod tests {
     use super::*;
 
-    fn entry(seq: i64) -> Entry {
-        Entry {
+    fn entry(seq: i64) -> QueuedEvent {
+        QueuedEvent {
             seq,
             event_id: seq.to_string(),
             obligation: Obligation::Required,
@@ -234,7 +237,7 @@ mod tests {
     }
 
     /// Reserves a slot that must be free.
-    fn slot(mailbox: &Arc<Mailbox>, bytes: usize) -> Slot {
+    fn slot(mailbox: &Arc<Mailbox>, bytes: usize) -> MailboxSlot {
         mailbox.reserve(bytes).unwrap().unwrap()
     }
 
@@ -254,8 +257,8 @@ mod tests {
         slot(&mailbox, 10).put(entry(2));
         assert_eq!(refusal(&mailbox), full);
         assert!(!mailbox.close_if_empty());
-        assert!(matches!(mailbox.next().await, Item::Event(e) if e == entry(1)));
-        assert!(matches!(mailbox.next().await, Item::Event(e) if e == entry(2)));
+        assert!(matches!(mailbox.next().await, MailboxItem::Event(e) if e == entry(1)));
+        assert!(matches!(mailbox.next().await, MailboxItem::Event(e) if e == entry(2)));
         assert_eq!(mailbox.load(), (0, true));
         mailbox.set_idle();
         let last = slot(&mailbox, 10);

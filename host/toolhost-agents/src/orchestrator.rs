@@ -115,9 +115,9 @@ impl Orchestrator {
         config: OrchestratorConfig,
     ) -> Result<Self, OrchestratorError> {
         let state_root = state_root.to_owned();
-        let opened = tokio::task::spawn_blocking(move || Store::open(&state_root, &SCHEMA)).await;
-        let opened = opened.map_err(|error| OrchestratorError::Store(error.into()))?;
-        Ok(Self::new(opened.map_err(store)?, config))
+        let result = tokio::task::spawn_blocking(move || Store::open(&state_root, &SCHEMA)).await;
+        let result = result.map_err(|error| OrchestratorError::Store(error.into()))?;
+        Ok(Self::new(result.map_err(store)?, config))
     }
 
     /// Starts an orchestrator that keeps its events in memory.
@@ -169,9 +169,9 @@ impl Orchestrator {
         }
         // Before the agent is registered: events that are accepted later are in their mailboxes.
         let events = &state.event_store;
-        let left = events.claim(name, events.own_run()).await.map_err(store)?;
+        let orphans = events.claim(name, events.own_run()).await.map_err(store)?;
         lock(&state.agents).insert(name.to_owned(), Arc::new(setup));
-        state.restore(left);
+        state.restore(orphans);
         state.recover().await.map_err(store)
     }
 

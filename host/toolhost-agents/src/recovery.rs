@@ -6,7 +6,7 @@ use toolhost_runtime::lock;
 use toolhost_store::StoreError;
 
 use super::InstanceId;
-use super::mailbox::Entry;
+use super::mailbox::QueuedEvent;
 use super::phase::draining;
 use super::state::OrchestratorState;
 
@@ -56,7 +56,7 @@ impl OrchestratorState {
     }
 
     /// Puts events that were accepted before into their mailboxes, whatever the limits.
-    pub(super) fn restore(self: &Arc<Self>, claimed: Vec<(InstanceId, Entry)>) {
+    pub(super) fn restore(self: &Arc<Self>, claimed: Vec<(InstanceId, QueuedEvent)>) {
         for (id, entry) in claimed {
             tracing::info!(
                 target: "toolhost::agents", instance = %id, event = entry.event_id,
@@ -67,8 +67,8 @@ impl OrchestratorState {
                 continue;
             };
             let mut instances = lock(&self.instances);
-            let known = instances.get(&id);
-            if !known.is_some_and(|mailbox| mailbox.restore(entry.clone())) {
+            let current = instances.get(&id);
+            if !current.is_some_and(|mailbox| mailbox.restore(entry.clone())) {
                 self.open(agent, &id, &mut instances).restore(entry);
             }
         }

@@ -19,12 +19,12 @@ use super::local_port::LocalPort;
 use super::transport::{WorkerStreams, WorkerTransport};
 use super::{Loss, Undelivered, wire};
 
-use self::connection::Connection;
+use self::connection::WorkerConnection;
 
 /// The connection to a worker, and the tasks that read and write it. Dropping it ends the worker.
 #[derive(Debug)]
 pub(super) struct RemoteWorker {
-    connection: Arc<Connection>,
+    connection: Arc<WorkerConnection>,
     _tasks: JoinSet<()>,
 }
 
@@ -45,7 +45,7 @@ impl RemoteWorker {
         } = transport.start(local.from())?;
         let mut tasks = JoinSet::new();
         let out = LineWriter::start(stdin, &mut tasks);
-        let connection = Arc::new(Connection::new(pid, out, local));
+        let connection = Arc::new(WorkerConnection::new(pid, out, local));
         tasks.spawn(outbound::forward_results(Arc::clone(&connection), results));
         tasks.spawn(streams::log(stderr, Arc::clone(&connection)));
         tasks.spawn(streams::read(stdout, process, Arc::clone(&connection)));
@@ -88,8 +88,8 @@ impl RemoteWorker {
     pub(super) async fn end(self, until: Instant) {
         let connection = &self.connection;
         connection.announce_shutdown(until);
-        let ended = tokio::time::timeout_at(until, connection.ended()).await;
-        if ended.is_err() {
+        let end = tokio::time::timeout_at(until, connection.ended()).await;
+        if end.is_err() {
             tracing::warn!(
                 target: "toolhost::agents",
                 instance = %connection.instance(), pid = connection.pid,

@@ -11,7 +11,7 @@ use toolhost_store::Store;
 
 use super::delivery::{Envelope, ReplyMode};
 use super::event_store::EventStore;
-use super::mailbox::{Entry, Mailbox, Obligation, Slot};
+use super::mailbox::{Mailbox, MailboxSlot, Obligation, QueuedEvent};
 use super::phase::Phase;
 use super::reply_waiters::{Reply, ReplyWaiters};
 use super::tasks::Tasks;
@@ -78,8 +78,8 @@ impl OrchestratorState {
     }
 
     pub(super) fn agent(&self, name: &str) -> Result<Arc<AgentSetup>, AgentsError> {
-        let found = lock(&self.agents).get(name).cloned();
-        found.ok_or_else(|| AgentsError::NotFound(name.to_owned()))
+        let setup = lock(&self.agents).get(name).cloned();
+        setup.ok_or_else(|| AgentsError::NotFound(name.to_owned()))
     }
 
     /// Stores an event and puts it into its mailbox; starts the instance if it is missing.
@@ -109,7 +109,7 @@ impl OrchestratorState {
                 let Some(seq) = row else {
                     return Delivery::Duplicate;
                 };
-                slot.put(Entry {
+                slot.put(QueuedEvent {
                     seq,
                     event_id: event_id.clone(),
                     obligation,
@@ -165,7 +165,11 @@ impl OrchestratorState {
     }
 
     /// Reserves a slot in the mailbox of an instance, which is started if it is missing.
-    fn reserve(self: &Arc<Self>, id: &InstanceId, bytes: usize) -> Result<Slot, AgentsError> {
+    fn reserve(
+        self: &Arc<Self>,
+        id: &InstanceId,
+        bytes: usize,
+    ) -> Result<MailboxSlot, AgentsError> {
         let agent = self.agent(id.agent())?;
         self.check_open(id)?;
         let failed = |reason| AgentsError::undelivered(id.agent(), reason);
@@ -214,9 +218,9 @@ impl OrchestratorState {
     /// Removes an instance that has ended.
     pub(super) fn forget(&self, mailbox: &Arc<Mailbox>) {
         let mut instances = lock(&self.instances);
-        let known = instances.get(&mailbox.id);
+        let current = instances.get(&mailbox.id);
         // Another instance may have replaced it.
-        if known.is_some_and(|known| Arc::ptr_eq(known, mailbox)) {
+        if current.is_some_and(|current| Arc::ptr_eq(current, mailbox)) {
             instances.remove(&mailbox.id);
         }
         drop(instances);

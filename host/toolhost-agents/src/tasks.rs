@@ -39,9 +39,9 @@ impl Tasks {
     pub(super) async fn end(&self, until: Instant) {
         let running = lock(&self.running).take();
         let Some(mut running) = running else { return };
-        let all = async { while running.join_next().await.is_some() {} };
+        let end = async { while running.join_next().await.is_some() {} };
         // Dropping the set aborts the remaining tasks.
-        let _ = tokio::time::timeout_at(until, all).await;
+        let _ = tokio::time::timeout_at(until, end).await;
     }
 
     pub(super) fn close(&self) {

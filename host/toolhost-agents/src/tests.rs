@@ -64,8 +64,10 @@ fn ask(to: &str) -> AgentSetup {
     script(move |event, turn| {
         let request = Request::new(to.clone(), event.input.unwrap_or_default());
         async move {
-            let asked = turn.agents().request(request).await;
-            asked.map(|asked| asked.response).map_err(to_handler_error)
+            let answer = turn.agents().request(request).await;
+            answer
+                .map(|answer| answer.response)
+                .map_err(to_handler_error)
         }
     })
 }

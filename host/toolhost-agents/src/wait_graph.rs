@@ -36,9 +36,9 @@ impl WaitGraph {
             let circle = std::iter::once(from.clone()).chain(path).collect();
             return Err(AgentsError::Circular { target, circle });
         }
-        let above = longest(&graph.waited_by, from, &mut HashMap::new());
+        let waiters = longest(&graph.waited_by, from, &mut HashMap::new());
         let below = longest(&graph.waits_for, to, &mut HashMap::new());
-        if above + 1 + below > depth_max {
+        if waiters + 1 + below > depth_max {
             return Err(AgentsError::ChainTooLong { target, depth_max });
         }
         add(&mut graph.waits_for, from, to);
@@ -82,14 +82,14 @@ fn path(edges: &Edges, from: &InstanceId, to: &InstanceId) -> Option<Vec<Instanc
 fn longest<'a>(
     edges: &'a Edges,
     from: &'a InstanceId,
-    known: &mut HashMap<&'a InstanceId, usize>,
+    lengths: &mut HashMap<&'a InstanceId, usize>,
 ) -> usize {
-    if let Some(length) = known.get(from) {
+    if let Some(length) = lengths.get(from) {
         return *length;
     }
     let next = edges.get(from).into_iter().flat_map(HashMap::keys);
-    let length = next.map(|next| 1 + longest(edges, next, known)).max();
-    *known.entry(from).or_insert(length.unwrap_or(0))
+    let length = next.map(|next| 1 + longest(edges, next, lengths)).max();
+    *lengths.entry(from).or_insert(length.unwrap_or(0))
 }
 
 fn add(edges: &mut Edges, from: &InstanceId, to: &InstanceId) {

@@ -83,7 +83,7 @@ pub(super) fn set_attempt(event: &mut AgentEvent, attempt: u32) {
 /// Returns the number of the delivery, from 1.
 pub(super) fn attempt(event: &AgentEvent) -> u32 {
     let metadata = event.metadata.as_ref();
-    let attempt = metadata.and_then(|all| all.get(ATTEMPT)?.as_u64());
+    let attempt = metadata.and_then(|members| members.get(ATTEMPT)?.as_u64());
     attempt.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
 }
 

@@ -38,7 +38,7 @@ pub(crate) use packages::{AddArgs, PublishArgs, SignArgs, UpdateArgs, VendorArgs
 pub(crate) use parse::parse;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use rpc::RpcArgs;
-pub(crate) use serve::{Client, ServeArgs};
+pub(crate) use serve::{McpClient, ServeArgs};
 pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
 

@@ -61,11 +61,11 @@ use crate::settings::Settings;
 
 /// Returns the agent with this name, or the only one.
 fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Result<Agent, Failure> {
-    let found = match name {
+    let agent = match name {
         Some(name) => bundle.agent(name),
         None => bundle.only_agent(),
     };
-    let agent = found.map_err(|error| Failure::of(error).hint("Pass --agent NAME."))?;
+    let agent = agent.map_err(|error| Failure::of(error).hint("Pass --agent NAME."))?;
     if bundle.declares() == Declares::OnlyTools {
         settings.note(&format!(
             "the bundle declares no Agent; the agent is '{}', with every tool",

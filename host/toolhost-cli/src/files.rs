@@ -38,12 +38,12 @@ pub(crate) fn read(what: &str, path: &Path, max: u64) -> Result<Vec<u8>> {
         OFlags::NONBLOCK
     };
     let flags = flags.bits().cast_signed();
-    let opened = File::options().read(true).custom_flags(flags).open(path);
-    let file = opened.with_context(|| format!("{what} {} cannot be read", path.display()))?;
+    let file = File::options().read(true).custom_flags(flags).open(path);
+    let file = file.with_context(|| format!("{what} {} cannot be read", path.display()))?;
     if !is_of_shell
         && file
             .metadata()
-            .is_ok_and(|found| found.file_type().is_fifo())
+            .is_ok_and(|metadata| metadata.file_type().is_fifo())
     {
         bail!("{what} {} is a named pipe, not a file", path.display());
     }
@@ -113,7 +113,7 @@ pub(crate) async fn lock(path: &Path) -> Result<FileLock> {
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let before = fs::symlink_metadata(path).ok();
     let before = before.filter(fs::Metadata::is_file);
-    // Of a new file, before the umask.
+    // The mode of a new file, before the umask.
     let mut file = new_file(path, 0o666)?;
     file.write_all(bytes)?;
     if let Some(before) = before {
@@ -157,10 +157,10 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 
 fn refuse_other_than_file(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => {
+        Ok(metadata) if metadata.is_symlink() => {
             bail!("it is a symbolic link; remove it, or name the file that it leads to")
         }
-        Ok(found) if !found.is_file() => bail!("it is not a regular file; name another path"),
+        Ok(metadata) if !metadata.is_file() => bail!("it is not a regular file; name another path"),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
         Ok(_) | Err(_) => Ok(()),
     }

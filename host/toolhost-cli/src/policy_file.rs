@@ -76,11 +76,11 @@ impl PolicyFile {
         };
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let files = Arc::new(Mutex::new(Vec::new()));
-        let found = Arc::clone(&files);
+        let paths = Arc::clone(&files);
         let file = read(path, move |source| {
             if let SecretSource::File(file) = source {
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                found.push(folder.join(file));
+                let mut paths = paths.lock().unwrap_or_else(PoisonError::into_inner);
+                paths.push(folder.join(file));
             }
             secret(source, &folder)
         });

@@ -30,14 +30,14 @@ impl StateDirs {
         // The XDG specification says to ignore relative paths.
         let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
         let home = absolute("HOME");
-        let own = |name: &str, default: &str| {
+        let directory = |name: &str, default: &str| {
             let dir = absolute(name).or_else(|| Some(home.as_ref()?.join(default)));
             Some(dir?.join(OWN))
         };
         let state_root = flag.or_else(|| path("TOOLHOST_STATE_ROOT"));
         Self {
-            state_root: state_root.or_else(|| own("XDG_STATE_HOME", STATE)),
-            cache: own("XDG_CACHE_HOME", ".cache"),
+            state_root: state_root.or_else(|| directory("XDG_STATE_HOME", STATE)),
+            cache: directory("XDG_CACHE_HOME", ".cache"),
             docker_config: path("DOCKER_CONFIG")
                 .or_else(|| Some(home.as_ref()?.join(".docker")))
                 .map(|folder| folder.join("config.json")),
@@ -66,8 +66,8 @@ mod tests {
                      state: Option<&str>,
                      cache: Option<&str>| {
             let variable = |name: &str| {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| OsString::from(value))
+                let variable = variables.iter().find(|(key, _)| *key == name);
+                variable.map(|(_, value)| OsString::from(value))
             };
             let dirs = StateDirs::find(flag.map(PathBuf::from), variable);
             let expected = (state.map(PathBuf::from), cache.map(PathBuf::from));

@@ -94,13 +94,13 @@ impl Denial {
     pub fn of_request(method: &str, origin: &Origin, path: &str) -> Self {
         let plain = |c: char| if is_plain(c) { c } else { '?' };
         let method: String = method.chars().take(METHOD_MAX + 1).map(plain).collect();
-        let mut shown: String = normalize_path(path).unwrap_or_else(|| path.to_owned());
-        shown = shown.chars().take(PATH_MAX + 1).map(plain).collect();
-        if shown.len() > PATH_MAX {
-            shown.truncate(PATH_MAX);
-            shown.push('…');
+        let mut text: String = normalize_path(path).unwrap_or_else(|| path.to_owned());
+        text = text.chars().take(PATH_MAX + 1).map(plain).collect();
+        if text.len() > PATH_MAX {
+            text.truncate(PATH_MAX);
+            text.push('…');
         }
-        Self::HttpRequest(format!("{method} {origin}{shown}"))
+        Self::HttpRequest(format!("{method} {origin}{text}"))
     }
 
     /// Returns the texts of the denials without details. The text of an HTTP request is `http: ` and the request.
@@ -119,7 +119,7 @@ impl Denial {
         if let Some(rule) = text.strip_prefix(HTTP) {
             return Some(Self::HttpRequest(rule.to_owned()));
         }
-        FIXED.into_iter().find(|known| known.to_string() == text)
+        FIXED.into_iter().find(|denial| denial.to_string() == text)
     }
 
     /// Returns the line of the policy that would grant exactly this operation to a tool.
@@ -191,8 +191,8 @@ fn exact_rule(request: &str) -> Result<HttpRule, NoLine> {
 /// Returns whether a name is one that the public DNS does not have.
 fn is_private(name: &str) -> bool {
     let is_beneath = |zone: &&str| {
-        let above = name.strip_suffix(*zone);
-        above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+        let parent = name.strip_suffix(*zone);
+        parent.is_some_and(|parent| parent.is_empty() || parent.ends_with('.'))
     };
     !name.contains('.') || PRIVATE_NAMES.iter().any(is_beneath)
 }
@@ -214,15 +214,15 @@ mod tests {
 
     #[test]
     fn each_has_its_own_text_and_is_ordered_like_it() {
-        let mut all = FIXED.to_vec();
-        all.push(Denial::HttpRequest("GET https://a.example/x".to_owned()));
-        all.push(Denial::HttpNetwork {
+        let mut denials = FIXED.to_vec();
+        denials.push(Denial::HttpRequest("GET https://a.example/x".to_owned()));
+        denials.push(Denial::HttpNetwork {
             host: "a.example".to_owned(),
             network: "127.0.0.0/8".to_owned(),
         });
-        all.sort();
-        assert!(all.is_sorted_by_key(ToString::to_string));
-        for denial in all {
+        denials.sort();
+        assert!(denials.is_sorted_by_key(ToString::to_string));
+        for denial in denials {
             assert_eq!(Denial::parse(&denial.to_string()), Some(denial));
         }
         assert_eq!(Denial::parse("network: carrier pigeon"), None);

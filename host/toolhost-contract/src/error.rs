@@ -233,8 +233,8 @@ impl fmt::Display for HandlerError {
 impl<E: std::error::Error + 'static> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let error: &(dyn std::error::Error + 'static) = &error;
-        if let Some(own) = error.downcast_ref::<ToolError>() {
-            return own.clone().into_handler_error();
+        if let Some(tool_error) = error.downcast_ref::<ToolError>() {
+            return tool_error.clone().into_handler_error();
         }
         let mut sources = std::iter::successors(error.source(), |error| error.source());
         let inner = sources.find_map(|source| source.downcast_ref::<ToolError>());

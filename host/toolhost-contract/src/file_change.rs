@@ -26,7 +26,7 @@ const PREFIX: &str = "sha256:";
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FileChange {
-    /// Path in the workdir after the call, without a leading `/`. Of a deleted file, the path before the call.
+    /// Path in the workdir after the call, without a leading `/`. A deleted file has its path before the call.
     pub path: String,
     /// How it changed.
     #[serde(flatten)]

@@ -19,14 +19,14 @@ pub enum NameError {
     Empty,
     /// A character outside `a-z`, `0-9`, `_` and `-`.
     #[error(
-        "'{}' contains {found:?}: only a-z, 0-9, '_' and '-' are allowed",
+        "'{}' contains {character:?}: only a-z, 0-9, '_' and '-' are allowed",
         .name.escape_debug()
     )]
     Character {
         /// The string.
         name: String,
         /// The first invalid character.
-        found: char,
+        character: char,
     },
     /// The first character is neither a letter nor a digit.
     #[error("'{0}' must start with a letter or a digit")]
@@ -63,9 +63,9 @@ fn check_part(name: &str) -> Result<(), NameError> {
         return Err(NameError::TooLong { name, length });
     }
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
-    if let Some(found) = name.chars().find(|c| !allowed(*c)) {
+    if let Some(character) = name.chars().find(|c| !allowed(*c)) {
         let name = name.to_owned();
-        return Err(NameError::Character { name, found });
+        return Err(NameError::Character { name, character });
     }
     if name.contains(SEPARATOR) {
         return Err(NameError::Separator(name.to_owned()));

@@ -102,7 +102,7 @@ impl Protected {
         self.ids.extend(&other.ids);
         for (name, dirs) in &other.names {
             match self.names.get_mut(name) {
-                Some(all) => all.extend(dirs),
+                Some(existing) => existing.extend(dirs),
                 None => drop(self.names.insert(name.clone(), dirs.clone())),
             }
         }
@@ -145,8 +145,8 @@ impl Protected {
             if let Some(name) = step.file_name() {
                 self.add_name(lookups.followed(&here)?, name);
             }
-            let found = lookups.entry(&next)?;
-            if found.kind != Kind::Link {
+            let entry = lookups.entry(&next)?;
+            if entry.kind != EntryKind::Link {
                 here = next;
                 continue;
             }
@@ -154,19 +154,19 @@ impl Protected {
             if links > LINKS_MAX {
                 return Err(io::ErrorKind::TooManyLinks.into());
             }
-            self.add(found.id);
+            self.add(entry.id);
             self.add_with_parents(&here, lookups)?;
             rest.extend(steps(&fs::read_link(&next)?));
         }
-        let found = lookups.entry(&here)?;
-        self.add(found.id);
+        let entry = lookups.entry(&here)?;
+        self.add(entry.id);
         match here.parent() {
-            Some(parent) if found.kind != Kind::Directory => {
+            Some(parent) if entry.kind != EntryKind::Directory => {
                 self.add_with_parents(parent, lookups)?;
             }
             _ => self.add_with_parents(&here, lookups)?,
         }
-        Ok(found.id)
+        Ok(entry.id)
     }
 
     /// Adds a directory and all its parents.
@@ -281,20 +281,20 @@ struct Lookups {
     /// Links are followed.
     followed: HashMap<PathBuf, FileId>,
     /// Links are not followed.
-    entries: HashMap<PathBuf, Entry>,
+    entries: HashMap<PathBuf, PathEntry>,
     /// The directories that were added with their parents.
     with_parents: HashSet<PathBuf>,
 }
 
 /// A file, directory or link.
 #[derive(Clone, Copy)]
-struct Entry {
+struct PathEntry {
     id: FileId,
-    kind: Kind,
+    kind: EntryKind,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum EntryKind {
     Directory,
     Link,
     Other,
@@ -310,27 +310,27 @@ impl Lookups {
         Ok(id)
     }
 
-    fn entry(&mut self, path: &Path) -> io::Result<Entry> {
+    fn entry(&mut self, path: &Path) -> io::Result<PathEntry> {
         if let Some(entry) = self.entries.get(path) {
             return Ok(*entry);
         }
-        let found = symlink_metadata(path)?;
-        let kind = match (found.is_dir(), found.is_symlink()) {
-            (true, _) => Kind::Directory,
-            (false, true) => Kind::Link,
-            (false, false) => Kind::Other,
+        let metadata = symlink_metadata(path)?;
+        let kind = match (metadata.is_dir(), metadata.is_symlink()) {
+            (true, _) => EntryKind::Directory,
+            (false, true) => EntryKind::Link,
+            (false, false) => EntryKind::Other,
         };
-        let id = id_of(&found);
-        let entry = Entry { id, kind };
+        let id = id_of(&metadata);
+        let entry = PathEntry { id, kind };
         self.entries.insert(path.to_owned(), entry);
         Ok(entry)
     }
 }
 
-fn id_of(found: &Metadata) -> FileId {
+fn id_of(metadata: &Metadata) -> FileId {
     FileId {
-        device: found.dev(),
-        inode: found.ino(),
+        device: metadata.dev(),
+        inode: metadata.ino(),
     }
 }
 

@@ -37,11 +37,11 @@ use crate::{Denial, FileChangeKind, FileChanges, HandlerError, ToolError, ToolRe
 /// Redacting takes a lock only after a change of the secrets.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    shared: Arc<Shared>,
+    shared: Arc<RedactorState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct RedactorState {
     secrets: Mutex<Secrets>,
     /// Made of the secrets by the first redaction after a change. None: not made yet.
     snapshot: ArcSwapOption<Snapshot>,
@@ -123,19 +123,19 @@ impl Redactor {
     /// the last one.
     pub fn hold(&self, name: &str, secret: &str, lifetime: Option<Duration>) -> HeldSecret {
         let expires = after(Instant::now(), lifetime.unwrap_or(UNSTATED_LIFETIME));
-        let held = if secret.is_empty() {
+        let entry = if secret.is_empty() {
             None
         } else {
             let mut secrets = self.secrets();
-            let held = secrets.hold(name, secret, expires);
-            held.map(|(text, is_new)| {
+            let entry = secrets.hold(name, secret, expires);
+            entry.map(|(text, is_new)| {
                 if is_new {
                     self.shared.snapshot.store(None);
                 }
                 (self.clone(), text)
             })
         };
-        HeldSecret { held }
+        HeldSecret { held: entry }
     }
 
     /// Returns whether there are no secrets.

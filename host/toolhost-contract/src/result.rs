@@ -64,7 +64,7 @@ pub struct ToolResult {
     tool_call_id: String,
     tool_name: String,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: ResultBody,
     #[serde(flatten, serialize_with = "note")]
     usage: Usage,
     #[serde(skip)]
@@ -77,7 +77,7 @@ const DROPPED: &str = "The call's changes of files were dropped, as its output m
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
-enum Outcome {
+enum ResultBody {
     Ok {
         output: Value,
     },
@@ -91,7 +91,7 @@ enum Outcome {
 }
 
 impl ToolResult {
-    fn new(call_id: &str, tool_name: &str, outcome: Outcome) -> Self {
+    fn new(call_id: &str, tool_name: &str, outcome: ResultBody) -> Self {
         Self {
             tool_call_id: call_id.to_owned(),
             tool_name: tool_name.to_owned(),
@@ -104,19 +104,19 @@ impl ToolResult {
     /// Creates the result of a completed call.
     #[must_use]
     pub fn ok(call_id: &str, tool_name: &str, output: Value) -> Self {
-        Self::new(call_id, tool_name, Outcome::Ok { output })
+        Self::new(call_id, tool_name, ResultBody::Ok { output })
     }
 
     /// Creates the result of a pending call.
     #[must_use]
     pub fn pending(call_id: &str, tool_name: &str, handle: String) -> Self {
-        Self::new(call_id, tool_name, Outcome::Pending { handle })
+        Self::new(call_id, tool_name, ResultBody::Pending { handle })
     }
 
     /// Creates the result of a failed call.
     #[must_use]
     pub fn error(call_id: &str, tool_name: &str, error: ToolError) -> Self {
-        Self::new(call_id, tool_name, Outcome::Error { error })
+        Self::new(call_id, tool_name, ResultBody::Error { error })
     }
 
     /// Sets the usage.
@@ -144,7 +144,7 @@ impl ToolResult {
     /// Replaces the outcome with an error. Keeps the usage.
     #[must_use]
     pub fn into_error(self, error: ToolError) -> Self {
-        let outcome = Outcome::Error { error };
+        let outcome = ResultBody::Error { error };
         Self { outcome, ..self }
     }
 
@@ -164,16 +164,16 @@ impl ToolResult {
     #[must_use]
     pub fn status(&self) -> ToolStatus {
         match self.outcome {
-            Outcome::Ok { .. } => ToolStatus::Ok,
-            Outcome::Pending { .. } => ToolStatus::Pending,
-            Outcome::Error { .. } => ToolStatus::Error,
+            ResultBody::Ok { .. } => ToolStatus::Ok,
+            ResultBody::Pending { .. } => ToolStatus::Pending,
+            ResultBody::Error { .. } => ToolStatus::Error,
         }
     }
 
     /// Returns the output, for status `ok`.
     #[must_use]
     pub fn output(&self) -> Option<&Value> {
-        let Outcome::Ok { output } = &self.outcome else {
+        let ResultBody::Ok { output } = &self.outcome else {
             return None;
         };
         Some(output)
@@ -182,7 +182,7 @@ impl ToolResult {
     /// Returns the output, for status `ok`.
     #[must_use]
     pub fn output_mut(&mut self) -> Option<&mut Value> {
-        let Outcome::Ok { output } = &mut self.outcome else {
+        let ResultBody::Ok { output } = &mut self.outcome else {
             return None;
         };
         Some(output)
@@ -191,7 +191,7 @@ impl ToolResult {
     /// Returns the handle, for status `pending`.
     #[must_use]
     pub fn handle(&self) -> Option<&str> {
-        let Outcome::Pending { handle } = &self.outcome else {
+        let ResultBody::Pending { handle } = &self.outcome else {
             return None;
         };
         Some(handle)
@@ -200,7 +200,7 @@ impl ToolResult {
     /// Returns the error, for status `error`.
     #[must_use]
     pub fn tool_error(&self) -> Option<&ToolError> {
-        let Outcome::Error { error } = &self.outcome else {
+        let ResultBody::Error { error } = &self.outcome else {
             return None;
         };
         Some(error)
@@ -209,7 +209,7 @@ impl ToolResult {
     /// Returns the error, for status `error`.
     #[must_use]
     pub fn error_mut(&mut self) -> Option<&mut ToolError> {
-        let Outcome::Error { error } = &mut self.outcome else {
+        let ResultBody::Error { error } = &mut self.outcome else {
             return None;
         };
         Some(error)
@@ -252,7 +252,7 @@ struct StoredResult {
     tool_call_id: String,
     tool_name: String,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: ResultBody,
     #[serde(default, with = "StoredUsage")]
     usage: Usage,
     #[serde(skip)]
@@ -308,8 +308,8 @@ fn code<'de, D: Deserializer<'de>>(stored: D) -> Result<ErrorCode, D::Error> {
 /// Omits denials that this host does not know.
 fn known_denials<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<Denial>, D::Error> {
     let texts = Vec::<String>::deserialize(stored)?;
-    let known = texts.iter().filter_map(|text| Denial::parse(text));
-    Ok(known.collect())
+    let denials = texts.iter().filter_map(|text| Denial::parse(text));
+    Ok(denials.collect())
 }
 
 impl ToolResult {

@@ -12,33 +12,34 @@ const SEPARATOR: &str = "__";
 ///
 /// It is the one with the smallest number of edits, at most 2 and at most half of the name's length. An
 /// edit inserts, removes or replaces a character, or swaps two neighbours. If there is none, the name is
-/// compared with the parts of tools' names: `json` is similar to `csv__json`. Of equally similar names,
-/// the first is returned.
+/// compared with the parts of tools' names: `json` is similar to `csv__json`. The first of
+/// equally similar names is returned.
 #[must_use]
-pub fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn closest<'k>(name: &str, candidates: &[&'k str]) -> Option<&'k str> {
     let word = Word::new(name)?;
     let whole = |candidate: &&'k str| word.edits_to(candidate);
-    least(known, whole).or_else(|| least(known, |candidate| word.edits_to_a_part(candidate)))
+    least(candidates, whole)
+        .or_else(|| least(candidates, |candidate| word.edits_to_a_part(candidate)))
 }
 
 /// Returns a help text with the known name that was probably meant: `Did you mean 'read'?`
 #[must_use]
-pub fn did_you_mean(name: &str, known: &[&str]) -> Option<String> {
-    Some(format!("Did you mean '{}'?", closest(name, known)?))
+pub fn did_you_mean(name: &str, candidates: &[&str]) -> Option<String> {
+    Some(format!("Did you mean '{}'?", closest(name, candidates)?))
 }
 
 /// Returns the known name that is one edit away, or equal but for case.
 #[must_use]
-pub fn one_edit_away<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn one_edit_away<'k>(name: &str, candidates: &[&'k str]) -> Option<&'k str> {
     let word = Word::new(name)?;
-    least(known, |candidate| {
+    least(candidates, |candidate| {
         word.edits_to(candidate).filter(|edits| *edits <= 1)
     })
 }
 
 /// Returns the candidate with the fewest edits.
-fn least<'k>(known: &[&'k str], edits: impl Fn(&&'k str) -> Option<usize>) -> Option<&'k str> {
-    let similar = known.iter().filter_map(|it| Some((edits(it)?, *it)));
+fn least<'k>(candidates: &[&'k str], edits: impl Fn(&&'k str) -> Option<usize>) -> Option<&'k str> {
+    let similar = candidates.iter().filter_map(|it| Some((edits(it)?, *it)));
     let (_, best) = similar.min_by_key(|(edits, _)| *edits)?;
     Some(best)
 }
@@ -61,13 +62,13 @@ impl Word {
     }
 
     /// Returns the number of edits that make the name a known one; `None` if they are too many.
-    fn edits_to(&self, known: &str) -> Option<usize> {
+    fn edits_to(&self, candidate: &str) -> Option<usize> {
         // Most names differ in length by more than the edits that are allowed.
-        let length = known.chars().count();
+        let length = candidate.chars().count();
         if length.abs_diff(self.length) > 2 {
             return None;
         }
-        let edits = osa_distance(&self.lower, &known.to_lowercase());
+        let edits = osa_distance(&self.lower, &candidate.to_lowercase());
         (edits <= 2 && edits * 2 <= self.length).then_some(edits)
     }
 
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn finds_the_name_that_was_probably_meant() {
-        let known = [
+        let names = [
             "entry",
             "exports",
             "errorMessageLimit",
@@ -94,7 +95,7 @@ mod tests {
             "ls",
         ];
         let check = |name: &str, expected: Option<&str>| {
-            assert_eq!(closest(name, &known), expected, "{name}");
+            assert_eq!(closest(name, &names), expected, "{name}");
         };
         check("entyr", Some("entry"));
         check("export", Some("exports"));
@@ -127,14 +128,14 @@ mod tests {
 
     #[test]
     fn a_name_one_edit_away_is_more_certain() {
-        let known = ["required", "format", "items"];
+        let names = ["required", "format", "items"];
         for (name, expected) in [
             ("requird", Some("required")),
             ("Required", Some("required")),
             ("form", None),
             ("item", Some("items")),
         ] {
-            assert_eq!(one_edit_away(name, &known), expected, "{name}");
+            assert_eq!(one_edit_away(name, &names), expected, "{name}");
         }
     }
 }

@@ -112,12 +112,12 @@ pub fn short(quoted: &str) -> String {
 #[must_use]
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> String {
     let mut names = names.into_iter();
-    let listed = names.by_ref().take(most);
-    let mut listed: Vec<String> = listed.map(short).collect();
+    let texts = names.by_ref().take(most);
+    let mut texts: Vec<String> = texts.map(short).collect();
     if names.next().is_some() {
-        listed.push("…".to_owned());
+        texts.push("…".to_owned());
     }
-    listed.join(", ")
+    texts.join(", ")
 }
 
 /// Truncates text to `max` characters.

@@ -62,14 +62,17 @@ pub struct Usage {
 
 fn counts<S: Serializer>(changes: &FileChanges, serializer: S) -> Result<S::Ok, S::Error> {
     let counts = changes.counts();
-    let all = [
+    let counts_by_name = [
         ("filesCreated", counts.created),
         ("filesChanged", counts.changed),
         ("filesDeleted", counts.deleted),
         ("filesRenamed", counts.renamed),
     ];
     let mut map = serializer.serialize_map(None)?;
-    for (name, count) in all.into_iter().filter(|(_, count)| !is_zero(count)) {
+    for (name, count) in counts_by_name
+        .into_iter()
+        .filter(|(_, count)| !is_zero(count))
+    {
         map.serialize_entry(name, &count)?;
     }
     map.end()

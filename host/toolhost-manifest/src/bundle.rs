@@ -140,8 +140,8 @@ impl Bundle {
     /// Returns the places of the parts of a Tool.
     #[must_use]
     pub fn places(&self, tool: &ResourceName) -> Option<&ToolPlaces> {
-        let mut all = self.tools.iter().zip(&self.places);
-        let (_, places) = all.find(|(known, _)| known.metadata.name == *tool)?;
+        let mut tools = self.tools.iter().zip(&self.places);
+        let (_, places) = tools.find(|(resource, _)| resource.metadata.name == *tool)?;
         Some(places)
     }
 }

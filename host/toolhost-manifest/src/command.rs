@@ -10,11 +10,11 @@ const ENTRIES_MAX: usize = 500;
 pub(crate) fn read_command(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
     let command = read_texts(at, findings)?;
     match command.first() {
-        None => at.refused(
+        None => at.refuse(
             "'command' is empty: its first item is the program",
             findings,
         ),
-        Some(program) if program.is_empty() => at.refused("the program is empty", findings),
+        Some(program) if program.is_empty() => at.refuse("the program is empty", findings),
         Some(_) => Some(command),
     }
 }

@@ -15,10 +15,10 @@ pub(crate) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitCon
         match CommitCondition::new(text, &equals.node.to_json()) {
             Ok(condition) => Some(condition),
             Err(error) => match error {
-                CommitConditionError::Equals => equals.refused(error.to_string(), fields.findings),
+                CommitConditionError::Equals => equals.refuse(error.to_string(), fields.findings),
                 // The enum may grow.
                 CommitConditionError::Pointer | _ => {
-                    pointer.refused(error.to_string(), fields.findings)
+                    pointer.refuse(error.to_string(), fields.findings)
                 }
             },
         }

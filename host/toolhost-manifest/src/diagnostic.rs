@@ -186,7 +186,7 @@ impl fmt::Display for Diagnostic {
 /// Findings in the order in which they were added, up to a maximum number.
 #[derive(Debug, Default)]
 pub struct DiagnosticList {
-    kept: Vec<Diagnostic>,
+    list: Vec<Diagnostic>,
     errors: usize,
     left_out: usize,
 }
@@ -194,7 +194,7 @@ pub struct DiagnosticList {
 impl DiagnosticList {
     /// Adds a finding. Errors are counted apart: any number of warnings and notes leaves out no error.
     pub fn add(&mut self, finding: Diagnostic) {
-        let remarks = self.kept.len() - self.errors;
+        let remarks = self.list.len() - self.errors;
         let count = if finding.is_error() {
             self.errors
         } else {
@@ -205,7 +205,7 @@ impl DiagnosticList {
             return;
         }
         self.errors += usize::from(finding.is_error());
-        self.kept.push(finding);
+        self.list.push(finding);
     }
 
     /// Returns whether another error would be left out.
@@ -223,10 +223,10 @@ impl DiagnosticList {
         if self.left_out > 0 {
             let message = format!("{} more findings are left out", self.left_out);
             let code = ToolErrorCode::ConfigSchema;
-            self.kept
+            self.list
                 .push(Diagnostic::note(code, Place::file(file), message));
         }
-        self.kept
+        self.list
     }
 }
 

@@ -58,9 +58,9 @@ fn tool_name(file_name: &str, handlers: &[HandlerSpec]) -> Option<ResourceName> 
         c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,
         _ => '-',
     };
-    let own: String = stem.chars().map(letter).take(NAME_MAX).collect();
+    let base: String = stem.chars().map(letter).take(NAME_MAX).collect();
     let is_valid = |name: &ResourceName| handlers.iter().all(|h| is_tool_name(name, &h.name));
-    let names = [own.trim_matches('-'), "tool", "t"].map(|name| ResourceName::parse(name).ok());
+    let names = [base.trim_matches('-'), "tool", "t"].map(|name| ResourceName::parse(name).ok());
     let valid = names.iter().flatten().find(|name| is_valid(name)).cloned();
     valid.or_else(|| ResourceName::parse("tool").ok())
 }

@@ -234,8 +234,8 @@ impl Lock {
         }
         let lock: Self = yaml::parse(text).map_err(LockError::NotALock)?;
         let tools = lock.tools.values().map(|tool| &tool.words);
-        let all = tools.chain(lock.mcp_servers.values().map(|server| &server.words));
-        for (name, words) in all.flatten() {
+        let servers_and_tools = tools.chain(lock.mcp_servers.values().map(|server| &server.words));
+        for (name, words) in servers_and_tools.flatten() {
             if words.digest != words.own_digest() {
                 return Err(LockError::Words(name.clone()));
             }
@@ -254,8 +254,8 @@ impl Lock {
         let tools = self.tools.iter();
         let tools = tools.map(|(name, tool)| (name, &tool.reviewed_by));
         let servers = self.mcp_servers.iter();
-        let all = tools.chain(servers.map(|(name, server)| (name, &server.reviewed_by)));
-        all.filter_map(|(name, review)| Some((name, review.as_ref()?)))
+        let entries = tools.chain(servers.map(|(name, server)| (name, &server.reviewed_by)));
+        entries.filter_map(|(name, review)| Some((name, review.as_ref()?)))
     }
 
     /// Chooses the signer that a reviewed lock has, where the policy accepts several of a package.

@@ -43,14 +43,14 @@ pub(crate) fn read_endpoint(at: &Cursor<'_>, findings: &mut Findings) -> Option<
         }
         Some(_) => {
             let message = format!("'{}' is not an https URL", short(url));
-            at.refused(message, findings)
+            at.refuse(message, findings)
         }
         None => {
             let message = format!(
                 "'{}' is not a URL of the form https://host/path",
                 short(url)
             );
-            at.refused(message, findings)
+            at.refuse(message, findings)
         }
     }
 }
@@ -60,7 +60,7 @@ pub(crate) fn read_origins(at: &Cursor<'_>, findings: &mut Findings) -> Option<V
     let mut origins = read_texts(at, findings)?;
     if origins.is_empty() || origins.len() > ORIGINS_MAX {
         let message = format!("'origins' has 1 to {ORIGINS_MAX} origins");
-        return at.refused(message, findings);
+        return at.refuse(message, findings);
     }
     for origin in &origins {
         let problem = match Origin::parse(origin) {
@@ -69,7 +69,7 @@ pub(crate) fn read_origins(at: &Cursor<'_>, findings: &mut Findings) -> Option<V
             Err(error) => error.to_string(),
         };
         let message = format!("invalid origin '{}': {problem}", short(origin));
-        return at.refused(message, findings);
+        return at.refuse(message, findings);
     }
     origins.sort();
     origins.dedup();
@@ -103,7 +103,7 @@ pub(crate) fn read_client_id(at: &Cursor<'_>, findings: &mut Findings) -> Option
     if is_valid {
         Some(id.to_owned())
     } else {
-        at.refused(
+        at.refuse(
             "'clientId' has 1 to 2048 visible ASCII characters",
             findings,
         )
@@ -114,7 +114,7 @@ pub(crate) fn read_client_id(at: &Cursor<'_>, findings: &mut Findings) -> Option
 pub(crate) fn read_scopes(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
     let scopes = read_texts(at, findings)?;
     if scopes.len() > SCOPES_MAX {
-        return at.refused(format!("at most {SCOPES_MAX} scopes are allowed"), findings);
+        return at.refuse(format!("at most {SCOPES_MAX} scopes are allowed"), findings);
     }
     let is_scope = |scope: &String| {
         let is_allowed = |b: u8| matches!(b, b'!' | b'#'..=b'[' | b']'..=b'~');
@@ -124,7 +124,7 @@ pub(crate) fn read_scopes(at: &Cursor<'_>, findings: &mut Findings) -> Option<Ve
         None => Some(scopes),
         Some(scope) => {
             let message = format!("'{}' is not an OAuth scope", short(scope));
-            at.refused(message, findings)
+            at.refuse(message, findings)
         }
     }
 }

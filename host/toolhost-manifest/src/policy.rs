@@ -234,8 +234,8 @@ impl Policy {
     #[must_use]
     pub fn has_transactions(&self) -> bool {
         let of_tools = self.all_rules().filter_map(|rule| rule.changes);
-        let mut all = of_tools.chain(self.defaults.changes);
-        all.any(|changes| changes != WorkdirChanges::Direct)
+        let mut modes = of_tools.chain(self.defaults.changes);
+        modes.any(|changes| changes != WorkdirChanges::Direct)
     }
 
     /// Returns the secrets that the policy names for a tool that this agent calls.
@@ -286,8 +286,8 @@ impl Policy {
     /// Returns whether any tool may send any HTTP request.
     #[must_use]
     pub fn grants_any_http(&self) -> bool {
-        let mut all = self.all_rules().filter_map(|rule| rule.http.as_ref());
-        all.any(|http| http.grant(None).is_some())
+        let mut grants = self.all_rules().filter_map(|rule| rule.http.as_ref());
+        grants.any(|http| http.grant(None).is_some())
     }
 
     /// Returns whether a tool that this agent calls may use other agents. Default: no.

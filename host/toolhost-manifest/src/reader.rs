@@ -260,7 +260,7 @@ impl<'n> Cursor<'n> {
         let items = self.items(findings)?;
         if items.len() > most {
             let message = format!("at most {most} are allowed, not {}", items.len());
-            return self.refused(message, findings);
+            return self.refuse(message, findings);
         }
         Some(items)
     }
@@ -298,12 +298,12 @@ impl<'n> Cursor<'n> {
 
     /// Records that the value has the wrong type.
     pub fn expected<T>(&self, what: &str, findings: &mut Findings) -> Option<T> {
-        let found = self.node.value.kind();
-        self.refused(format!("expected {what} but got {found}"), findings)
+        let kind = self.node.value.kind();
+        self.refuse(format!("expected {what} but got {kind}"), findings)
     }
 
     /// Records that the value is invalid.
-    pub fn refused<T>(&self, message: impl Into<String>, findings: &mut Findings) -> Option<T> {
+    pub fn refuse<T>(&self, message: impl Into<String>, findings: &mut Findings) -> Option<T> {
         findings.invalid(self, message);
         None
     }
@@ -326,7 +326,7 @@ impl<'n> Fields<'n, '_> {
     pub fn get(&mut self, key: impl Into<Cow<'static, str>>) -> Option<Cursor<'n>> {
         let key = key.into();
         let mut entries = self.entries.iter();
-        let entry = entries.find(|(known, _)| known.name == key);
+        let entry = entries.find(|(entry, _)| entry.name == key);
         self.keys.push(key);
         let (key, node) = entry?;
         Some(self.at.member(&key.name, node))
@@ -370,7 +370,7 @@ impl<'n> Fields<'n, '_> {
         read: impl FnOnce(&Cursor<'n>, &mut Findings) -> Option<T>,
     ) -> Option<T> {
         let Some(at) = self.get(key) else {
-            return self.refused(format!("'{key}' is missing"));
+            return self.refuse(format!("'{key}' is missing"));
         };
         read(&at, self.findings)
     }
@@ -386,13 +386,13 @@ impl<'n> Fields<'n, '_> {
         let mut present = present.into_iter().flatten();
         match (present.next(), present.next()) {
             (Some(only), None) => Some(only),
-            _ => self.refused(message),
+            _ => self.refuse(message),
         }
     }
 
     /// Records that the mapping is invalid.
-    pub fn refused<T>(&mut self, message: impl Into<String>) -> Option<T> {
-        self.at.refused(message, self.findings)
+    pub fn refuse<T>(&mut self, message: impl Into<String>) -> Option<T> {
+        self.at.refuse(message, self.findings)
     }
 
     /// Allows keys that are read elsewhere.
@@ -402,10 +402,10 @@ impl<'n> Fields<'n, '_> {
 
     /// Records an error for each key that was not asked for, with the most similar one of those that were.
     fn refuse_others(&mut self) {
-        let known: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
+        let names: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
         for (key, node) in self.entries {
             let name = key.name.as_str();
-            if self.allows_others || known.contains(&name) {
+            if self.allows_others || names.contains(&name) {
                 continue;
             }
             let mut at_key = self.at.member(name, node);
@@ -413,8 +413,8 @@ impl<'n> Fields<'n, '_> {
             let message = format!("unknown key '{}'", short(name));
             let place = self.findings.place(&at_key);
             let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place, message);
-            let help = did_you_mean(name, &known);
-            let help = help.unwrap_or_else(|| format!("Known keys: {}.", known.join(", ")));
+            let help = did_you_mean(name, &names);
+            let help = help.unwrap_or_else(|| format!("Known keys: {}.", names.join(", ")));
             self.findings.add(error.with_help(help));
         }
     }

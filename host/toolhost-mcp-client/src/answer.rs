@@ -21,11 +21,11 @@ const SMALL_KIB: u64 = 64;
 const VALUE_BYTES: u64 = 400;
 
 /// Memory of one message, until it is dropped.
-pub(crate) type Memory = Option<SemaphorePermit<'static>>;
+pub(crate) type MessageMemory = Option<SemaphorePermit<'static>>;
 
 /// Waits until the memory of a message is free. A message that takes more than all of it waits for all of it.
 /// Nothing that a server does delays those who hold it. Cancel safe.
-pub(crate) async fn memory_of(message: &str) -> Memory {
+pub(crate) async fn memory_of(message: &str) -> MessageMemory {
     let bytes = message.len() as u64;
     if bytes.saturating_mul(VALUE_BYTES / 2) < SMALL_KIB << 10 {
         return None;
@@ -45,25 +45,25 @@ pub(crate) async fn memory_of(message: &str) -> Memory {
 
 /// The result of a tool, as the server wrote it.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct CallAnswer {
     /// The result, or why it is no JSON that can be used.
     pub(crate) result: Result<Value, String>,
     /// Shared by the answers of a batch.
-    pub(crate) _memory: Arc<Memory>,
+    pub(crate) _memory: Arc<MessageMemory>,
 }
 
 /// Where the result of a call is put. The protocol's SDK gets an empty result in its place, so that results
 /// are parsed once and are not logged.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct CallSlot(Arc<Mutex<Option<Answer>>>);
+pub(crate) struct CallSlot(Arc<Mutex<Option<CallAnswer>>>);
 
 impl CallSlot {
-    pub(crate) fn fill(&self, answer: Answer) {
+    pub(crate) fn fill(&self, answer: CallAnswer) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
     }
 
     /// Takes the result, if there is one.
-    pub(crate) fn take(&self) -> Option<Answer> {
+    pub(crate) fn take(&self) -> Option<CallAnswer> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

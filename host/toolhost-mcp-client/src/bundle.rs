@@ -66,12 +66,12 @@ impl McpServers {
     /// resource, grant and agents are the same go on, others are closed, and new ones are started.
     ///
     /// # Errors
-    /// As [`Self::start`]. The servers that go on and those that could be started are kept.
+    /// As [`Self::start`]. The servers that go on and those that could be started remain.
     pub async fn update(&mut self, bundle: &LoadedBundle) -> Result<(), McpError> {
-        let wanted = bundle.mcp_servers();
+        let servers = bundle.mcp_servers();
         let earlier = self.granted.drain(..).zip(self.servers.drain(..));
-        let (mut kept, closed): (Vec<_>, Vec<_>) =
-            earlier.partition(|(granted, _)| wanted.contains(granted));
+        let (mut running, closed): (Vec<_>, Vec<_>) =
+            earlier.partition(|(granted, _)| servers.contains(granted));
         // Before another one of the same name is started.
         join_all(closed.into_iter().map(|(_, server)| server.close())).await;
         let host = bundle.host();
@@ -83,18 +83,19 @@ impl McpServers {
             let server = McpServer::start(config, agents.collect::<Vec<Agent>>()).await?;
             Ok((granted.clone(), server))
         };
-        let is_new = |granted: &&GrantedMcpServer| kept.iter().all(|(known, _)| known != *granted);
-        let started = join_all(wanted.iter().filter(is_new).map(start)).await;
+        let is_new =
+            |granted: &&GrantedMcpServer| running.iter().all(|(server, _)| server != *granted);
+        let started = join_all(servers.iter().filter(is_new).map(start)).await;
         let mut failed = Ok(());
         for started in started {
             match started {
-                Ok(started) => kept.push(started),
+                Ok(started) => running.push(started),
                 Err(error) => failed = Err(error),
             }
         }
-        let position = |it: &GrantedMcpServer| wanted.iter().position(|known| known == it);
-        kept.sort_by_key(|(granted, _)| position(granted));
-        (self.granted, self.servers) = kept.into_iter().unzip();
+        let position = |it: &GrantedMcpServer| servers.iter().position(|server| server == it);
+        running.sort_by_key(|(granted, _)| position(granted));
+        (self.granted, self.servers) = running.into_iter().unzip();
         self.stop_at_unload(bundle);
         failed
     }

@@ -18,7 +18,7 @@ use crate::error::McpFinding;
 use crate::handler::McpTool;
 use crate::list::ToolList;
 use crate::names::tool_names;
-use crate::state::Shared;
+use crate::state::ServerContext;
 
 /// Most findings about the tools of one server.
 const FINDINGS_MAX: usize = 100;
@@ -61,10 +61,14 @@ impl Catalog {
 
     /// Registers the tools of a list, and removes others. Agents see the change in their next step. Returns
     /// what is wrong with tools, most of which are left out.
-    pub(crate) fn update(&mut self, shared: &Arc<Shared>, list: ToolList) -> Vec<McpFinding> {
+    pub(crate) fn update(
+        &mut self,
+        shared: &Arc<ServerContext>,
+        list: ToolList,
+    ) -> Vec<McpFinding> {
         let config = &shared.config;
         let mut findings = list.findings;
-        let mut kept: BTreeMap<ToolName, Registered> = BTreeMap::new();
+        let mut registered: BTreeMap<ToolName, Registered> = BTreeMap::new();
         let mut missing: BTreeSet<&str> =
             config.tools.iter().flatten().map(String::as_str).collect();
         let is_used = |tool: &Tool| config.tools.is_none() || missing.remove(&*tool.name);
@@ -72,10 +76,10 @@ impl Catalog {
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
         let names = tool_names(&config.prefix, &names);
         for (tool, name) in tools.into_iter().zip(names) {
-            let registered = name.and_then(|name| self.register(shared, &tool, name, &kept));
-            match registered {
-                Ok((name, registered)) => {
-                    let notes = registered.unchecked.iter();
+            let entry = name.and_then(|name| self.register(shared, &tool, name, &registered));
+            match entry {
+                Ok((name, entry)) => {
+                    let notes = entry.unchecked.iter();
                     let note = |note: &String| {
                         McpFinding::note(
                             &tool.name,
@@ -83,7 +87,7 @@ impl Catalog {
                         )
                     };
                     findings.extend(notes.map(note));
-                    kept.insert(name, registered);
+                    registered.insert(name, entry);
                 }
                 Err(reason) => findings.push(McpFinding::new(&tool.name, reason)),
             }
@@ -96,26 +100,26 @@ impl Catalog {
         for gone in self
             .registered
             .keys()
-            .filter(|name| !kept.contains_key(*name))
+            .filter(|name| !registered.contains_key(*name))
         {
             for api in &self.apis {
                 // It fails if the agent was dropped.
                 let _ = api.tools().unregister(gone.as_str());
             }
         }
-        self.registered = kept;
+        self.registered = registered;
         findings
     }
 
     /// Registers a tool with every agent, unless it is registered as it is.
     fn register(
         &self,
-        shared: &Arc<Shared>,
+        shared: &Arc<ServerContext>,
         tool: &Tool,
         name: ToolName,
-        kept: &BTreeMap<ToolName, Registered>,
+        others: &BTreeMap<ToolName, Registered>,
     ) -> Result<(ToolName, Registered), String> {
-        if kept.contains_key(&name) {
+        if others.contains_key(&name) {
             return Err(format!(
                 "the server has two tools of this name, and the first is {name}"
             ));
@@ -127,10 +131,10 @@ impl Catalog {
             unchecked: Vec::new(),
         };
         check_lock(&shared.config, &name, &registered.words)?;
-        if let Some(known) = self.registered.get(&name)
-            && known.tool == *tool
+        if let Some(earlier) = self.registered.get(&name)
+            && earlier.tool == *tool
         {
-            registered.unchecked.clone_from(&known.unchecked);
+            registered.unchecked.clone_from(&earlier.unchecked);
             return Ok((name, registered));
         }
         for api in &self.apis {

@@ -154,8 +154,12 @@ mod tests {
                 &["z"],
             ),
         ] {
-            let found = of(403, &["Basic realm=\"x\"", line]);
-            assert_eq!(found, Some((line.to_owned(), scopes(expected))), "{line}");
+            let challenge = of(403, &["Basic realm=\"x\"", line]);
+            assert_eq!(
+                challenge,
+                Some((line.to_owned(), scopes(expected))),
+                "{line}"
+            );
         }
         for broken in [
             "Bearer",

@@ -28,7 +28,7 @@ use crate::http_server::HttpServer;
 use crate::list::{ListError, ToolList, list};
 use crate::process::Process;
 use crate::startup::Startup;
-use crate::state::{Outage, Ready, Shared};
+use crate::state::{Outage, Ready, ServerContext};
 use crate::stdio::StdioTransport;
 use crate::unauthorized::Unauthorized;
 
@@ -42,9 +42,9 @@ const DISCOVER: Duration = Duration::from_secs(3);
 const RESUBSCRIBE: Duration = Duration::from_secs(5);
 
 /// This client: it offers nothing to servers.
-struct Client;
+struct ThisClient;
 
-impl ClientHandler for Client {
+impl ClientHandler for ThisClient {
     fn get_info(&self) -> ClientConfig {
         let this = Implementation::new("toolhost", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), this)
@@ -79,9 +79,9 @@ impl From<ClientInitializeError> for OpenError {
     )]
     fn from(error: ClientInitializeError) -> Self {
         if let ClientInitializeError::TransportError { error, .. } = &error
-            && let Some(refused) = unauthorized(error)
+            && let Some(refusal) = unauthorized(error)
         {
-            return Self::Unauthorized(refused.clone());
+            return Self::Unauthorized(refusal.clone());
         }
         let reason = match &error {
             ClientInitializeError::TransportError { error, .. } => words(error),
@@ -115,45 +115,45 @@ enum End {
 }
 
 /// A server that was initialized and has listed its tools.
-pub(crate) struct Connection {
-    service: RunningService<RoleClient, Client>,
+pub(crate) struct ServerConnection {
+    service: RunningService<RoleClient, ThisClient>,
     process: Option<Process>,
     watch: Arc<Watch>,
     /// The tools, until they are registered.
     pub(crate) tools: ToolList,
 }
 
-impl Connection {
+impl ServerConnection {
     /// Starts a server, initializes it and lists its tools. If it requires authorization, asks a person and
     /// starts again; how often a person is asked is limited.
     ///
     /// # Errors
     /// Why it failed. Nothing of the server is left.
-    pub(crate) async fn open(shared: &Shared) -> Result<Self, Outage> {
+    pub(crate) async fn open(shared: &ServerContext) -> Result<Self, Outage> {
         loop {
-            let refused = match Self::attempt(shared).await {
-                Ok(Err(refused)) => refused,
+            let refusal = match Self::attempt(shared).await {
+                Ok(Err(refusal)) => refusal,
                 Ok(Ok(connection)) => return Ok(connection),
                 Err(reason) => return Err(reason.into()),
             };
             match &shared.oauth {
-                Some(oauth) if refused.asks() => oauth.authorize(&refused).await?,
-                _ => return Err(refused.into()),
+                Some(oauth) if refusal.asks() => oauth.authorize(&refusal).await?,
+                _ => return Err(refusal.into()),
             }
         }
     }
 
-    async fn attempt(shared: &Shared) -> Result<Result<Self, Unauthorized>, String> {
+    async fn attempt(shared: &ServerContext) -> Result<Result<Self, Unauthorized>, String> {
         let limit = shared.config.limits.start;
         let startup = shared.startups.next();
         let started = Instant::now();
         let mut attempted = Self::attempt_with(shared, startup, limit).await;
-        let left = limit.saturating_sub(started.elapsed());
+        let remaining = limit.saturating_sub(started.elapsed());
         if startup == Startup::Discover
             && let Err(Failure::Start(_)) = attempted
-            && !left.is_zero()
+            && !remaining.is_zero()
         {
-            attempted = Self::attempt_with(shared, Startup::Initialize, left).await;
+            attempted = Self::attempt_with(shared, Startup::Initialize, remaining).await;
             if let Ok(Ok(_)) = attempted {
                 shared.startups.remember();
             }
@@ -168,7 +168,7 @@ impl Connection {
     }
 
     async fn attempt_with(
-        shared: &Shared,
+        shared: &ServerContext,
         startup: Startup,
         limit: Duration,
     ) -> Result<Result<Self, Unauthorized>, Failure> {
@@ -176,7 +176,7 @@ impl Connection {
         let watch = Arc::new(Watch::new(config.name.clone(), &config.limits));
         let mut process = None;
         let mut is_initialized = false;
-        let opened = timeout(limit, async {
+        let connection = timeout(limit, async {
             let service = match &config.transport {
                 McpTransport::Stdio(stdio) => {
                     let transport = start(config, stdio, &watch, &mut process)?;
@@ -193,7 +193,7 @@ impl Connection {
             let tools = list(service.peer(), &config.limits).await?;
             Ok::<_, OpenError>((service, tools))
         });
-        let reason = match opened.await {
+        let reason = match connection.await {
             Ok(Ok((service, tools))) => {
                 return Ok(Ok(Self {
                     service,
@@ -202,7 +202,7 @@ impl Connection {
                     tools,
                 }));
             }
-            Ok(Err(OpenError::Unauthorized(refused))) => return Ok(Err(refused)),
+            Ok(Err(OpenError::Unauthorized(refusal))) => return Ok(Err(refusal)),
             Ok(Err(OpenError::Failed(reason))) => reason,
             Ok(Err(OpenError::Lost(reason))) => {
                 let cause = cause(&watch, process.as_mut()).await;
@@ -228,7 +228,7 @@ impl Connection {
     /// ended. Nothing of the server is left then.
     pub(crate) async fn run(
         self,
-        shared: &Arc<Shared>,
+        shared: &Arc<ServerContext>,
         catalog: &mut Catalog,
         on_update: impl Fn(BTreeMap<String, Words>, Vec<McpFinding>),
         closing: &CancellationToken,
@@ -277,11 +277,11 @@ impl Connection {
 
 /// Returns why a connection ended: the rule that the server broke, or the end of its process.
 async fn cause(watch: &Watch, process: Option<&mut Process>) -> Option<String> {
-    let ended = match process {
+    let status = match process {
         Some(process) => timeout(EXIT_STATUS, process.ended()).await.ok(),
         None => None,
     };
-    ended.or_else(|| watch.failure().map(|reason| reason.to_string()))
+    status.or_else(|| watch.failure().map(|reason| reason.to_string()))
 }
 
 fn start(
@@ -311,7 +311,7 @@ fn start(
 }
 
 fn connect(
-    shared: &Shared,
+    shared: &ServerContext,
     http: &HttpServer,
     watch: &Arc<Watch>,
 ) -> Guarded<impl rmcp::transport::Transport<RoleClient> + 'static> {
@@ -340,7 +340,7 @@ async fn serve<T: rmcp::transport::Transport<RoleClient> + 'static>(
     startup: Startup,
     watch: &Watch,
     limit: Duration,
-) -> Result<RunningService<RoleClient, Client>, OpenError> {
+) -> Result<RunningService<RoleClient, ThisClient>, OpenError> {
     let lifecycle = match startup {
         Startup::Initialize => ClientLifecycleMode::Initialize,
         Startup::Discover => ClientLifecycleMode::Auto {
@@ -351,15 +351,15 @@ async fn serve<T: rmcp::transport::Transport<RoleClient> + 'static>(
     let unanswered = async {
         // The other half of the time is for `initialize`.
         let time = DISCOVER.min(limit / 2);
-        let answered = timeout(time, watch.has_answered.cancelled());
-        if startup == Startup::Initialize || answered.await.is_ok() {
+        let answer = timeout(time, watch.has_answered.cancelled());
+        if startup == Startup::Initialize || answer.await.is_ok() {
             std::future::pending::<()>().await;
         }
         let seconds = time.as_secs_f64();
         format!("it did not answer 'server/discover' within {seconds} s")
     };
     tokio::select! {
-        served = Client.serve_with_lifecycle(transport, lifecycle) => Ok(served?),
+        served = ThisClient.serve_with_lifecycle(transport, lifecycle) => Ok(served?),
         reason = unanswered => Err(OpenError::Failed(reason)),
     }
 }
@@ -370,7 +370,7 @@ async fn serve<T: rmcp::transport::Transport<RoleClient> + 'static>(
 async fn update(
     peer: &Peer<RoleClient>,
     watch: &Watch,
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerContext>,
     catalog: &mut Catalog,
     on_update: impl Fn(BTreeMap<String, Words>, Vec<McpFinding>),
 ) -> Infallible {

@@ -22,7 +22,7 @@ pub(crate) enum EgressError {
     Unauthorized(#[from] Unauthorized),
     /// The response has another status than success.
     #[error("{0}")]
-    Refused(#[from] Refused),
+    Refused(#[from] HttpRefusal),
     /// The body is no answer to the request.
     #[error("{0}")]
     InvalidBody(String),
@@ -30,13 +30,13 @@ pub(crate) enum EgressError {
 
 /// A response with another status than success.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct HttpRefusal {
     status: StatusCode,
     /// What the body says, shortened.
     words: String,
 }
 
-impl Refused {
+impl HttpRefusal {
     /// `body` may be the beginning of the body.
     pub(crate) fn new(status: StatusCode, body: &[u8]) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for HttpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "it answered with HTTP {}", self.status)?;
         match self.words.as_str() {
@@ -62,7 +62,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for HttpRefusal {}
 
 /// Limits of a body of which only a sentence is read.
 const BODY: JsonLimits = JsonLimits::new(64 << 10, 32, 5_000)
@@ -134,9 +134,9 @@ pub(crate) fn words(error: &DynamicTransportError) -> String {
         Some(StreamableHttpError::ResponseBodyTooLarge { max_size }) => {
             format!("its answer has more than {max_size} bytes")
         }
-        Some(StreamableHttpError::UnexpectedContentType(Some(found))) => {
-            bounded(format_args!("it answered with the content type '{found}'"))
-        }
+        Some(StreamableHttpError::UnexpectedContentType(Some(content_type))) => bounded(
+            format_args!("it answered with the content type '{content_type}'"),
+        ),
         Some(StreamableHttpError::UnexpectedContentType(None)) => {
             "it answered without a content type".to_owned()
         }
@@ -169,11 +169,11 @@ mod tests {
             (b"<h1>Bad gateway</h1>\n", ": <h1>Bad gateway</h1>"),
             (b"a\x1b[2Jb\xff", ": a\\u{1b}[2Jb\u{fffd}"),
         ] {
-            let refused = Refused::new(StatusCode::FORBIDDEN, body).to_string();
+            let refusal = HttpRefusal::new(StatusCode::FORBIDDEN, body).to_string();
             let expected = format!("it answered with HTTP 403 Forbidden{expected}");
-            assert_eq!(refused, expected);
+            assert_eq!(refusal, expected);
         }
-        let long = Refused::new(StatusCode::FORBIDDEN, &[b'x'; 5_000]).to_string();
+        let long = HttpRefusal::new(StatusCode::FORBIDDEN, &[b'x'; 5_000]).to_string();
         assert!(long.len() < 600, "{}", long.len());
     }
 
@@ -188,7 +188,7 @@ mod tests {
         ] {
             let status = StatusCode::from_u16(status).unwrap();
             assert_eq!(
-                Refused::new(status, b"").had_no_effect(),
+                HttpRefusal::new(status, b"").had_no_effect(),
                 expected,
                 "{status}"
             );

@@ -18,7 +18,7 @@ pub(crate) struct Envelope<'m> {
 }
 
 impl<'m> Envelope<'m> {
-    /// Reads the members up to the first place that is no member. Of members with one name the last counts.
+    /// Reads the members up to the first place that is no member. The last member of a name counts.
     pub(crate) fn of(message: &'m str) -> Self {
         let mut envelope = Self::default();
         let Some(mut rest) = message.trim_start().strip_prefix('{') else {
@@ -104,7 +104,7 @@ fn string(text: &str) -> Option<(&str, &str)> {
         if let Some(after) = found.strip_prefix('"') {
             return Some((string, after));
         }
-        // Of the escaped character the first byte decides.
+        // The first byte of the escaped character decides.
         from = at + 1 + found.chars().nth(1).map_or(0, char::len_utf8);
     }
 }

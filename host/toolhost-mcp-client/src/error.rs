@@ -10,36 +10,28 @@ const TEXT_CHARS_MAX: usize = 500;
 /// Why a server cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum McpError {
     /// The function was not called in a tokio runtime.
     #[error("MCP server '{server}': it needs a tokio runtime")]
-    NoRuntime {
-        /// Name of the server.
-        server: ResourceName,
-    },
+    NoRuntime { server: ResourceName },
     /// The URL cannot be the only one that is allowed.
     #[error("MCP server '{server}': the URL cannot be used")]
     Url {
-        /// Name of the server.
         server: ResourceName,
-        /// Why.
         #[source]
         source: HttpRuleError,
     },
     /// Nobody authorized the host at the server.
     #[error("MCP server '{server}': {reason}")]
     Unauthorized {
-        /// Name of the server.
         server: ResourceName,
-        /// Why.
         reason: String,
     },
     /// An agent already has an extension of this name.
     #[error("MCP server '{server}'")]
     Extension {
-        /// Name of the server.
         server: ResourceName,
-        /// Why.
         #[source]
         source: ExtensionError,
     },

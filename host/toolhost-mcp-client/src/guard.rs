@@ -23,7 +23,7 @@ use crate::limits::McpLimits;
 /// The time in which [`McpLimits::unsolicited`] messages may arrive.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Log messages of a server that are all logged. Of later ones [`is_logged`] selects some.
+/// Log messages of a server that are all logged. [`is_logged`] selects some of the later ones.
 const LOGGED: u64 = 1000;
 
 /// Longest log message, in characters.
@@ -62,9 +62,9 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 struct Counts {
     /// Requests that were sent and not answered.
-    sent: HashMap<RequestId, Sent>,
+    requests: HashMap<RequestId, SentRequest>,
     /// Requests of the server that were not answered.
-    received: HashSet<RequestId>,
+    server_requests: HashSet<RequestId>,
     window: Instant,
     in_window: u32,
     logged: u64,
@@ -72,7 +72,7 @@ struct Counts {
 
 /// A request that was sent.
 #[derive(Debug, Clone)]
-pub(crate) enum Sent {
+pub(crate) enum SentRequest {
     Discover,
     Initialize,
     List(ListSlot),
@@ -80,7 +80,7 @@ pub(crate) enum Sent {
     Other,
 }
 
-impl Sent {
+impl SentRequest {
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "this client sends a few of the requests of the protocol"
@@ -109,8 +109,8 @@ impl Watch {
             unsolicited_max: limits.unsolicited,
             server_requests_max: limits.server_requests,
             counts: Mutex::new(Counts {
-                sent: HashMap::new(),
-                received: HashSet::new(),
+                requests: HashMap::new(),
+                server_requests: HashSet::new(),
                 window: Instant::now(),
                 in_window: 0,
                 logged: 0,
@@ -154,21 +154,21 @@ impl Watch {
     }
 
     /// Takes the request that an answer with this id ends.
-    pub(crate) fn take(&self, id: &RequestId) -> Option<(RequestId, Sent)> {
-        lock(&self.counts).sent.remove_entry(id)
+    pub(crate) fn take(&self, id: &RequestId) -> Option<(RequestId, SentRequest)> {
+        lock(&self.counts).requests.remove_entry(id)
     }
 
     /// Takes the request that waits for an answer, if it is only one.
-    pub(crate) fn take_only(&self) -> Option<(RequestId, Sent)> {
+    pub(crate) fn take_only(&self) -> Option<(RequestId, SentRequest)> {
         let mut counts = lock(&self.counts);
-        let mut waiting = counts.sent.keys();
+        let mut waiting = counts.requests.keys();
         let only = waiting.next().cloned().filter(|_| waiting.next().is_none());
-        counts.sent.remove_entry(&only?)
+        counts.requests.remove_entry(&only?)
     }
 
     /// Whether a request with this id waits for an answer.
     pub(crate) fn is_awaited(&self, id: &RequestId) -> bool {
-        lock(&self.counts).sent.contains_key(id)
+        lock(&self.counts).requests.contains_key(id)
     }
 
     /// Remembers a message that is sent. One that is sent again is the same.
@@ -176,15 +176,15 @@ impl Watch {
         let mut counts = lock(&self.counts);
         match message {
             JsonRpcMessage::Request(request) => {
-                let sent = counts.sent.entry(request.id.clone());
-                sent.or_insert_with(|| Sent::of(&request.request));
+                let entry = counts.requests.entry(request.id.clone());
+                entry.or_insert_with(|| SentRequest::of(&request.request));
             }
             JsonRpcMessage::Response(response) => {
-                counts.received.remove(&response.id);
+                counts.server_requests.remove(&response.id);
             }
             JsonRpcMessage::Error(error) => {
                 if let Some(id) = &error.id {
-                    counts.received.remove(id);
+                    counts.server_requests.remove(id);
                 }
             }
             JsonRpcMessage::Notification(notification) => {
@@ -192,7 +192,7 @@ impl Watch {
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    counts.sent.remove(id);
+                    counts.requests.remove(id);
                 }
             }
         }
@@ -201,8 +201,8 @@ impl Watch {
     /// Counts a request of the server. Returns whether it is the first with its id.
     pub(crate) fn is_new_request(&self, id: &RequestId) -> bool {
         let mut counts = lock(&self.counts);
-        let is_new = counts.received.insert(id.clone());
-        let waiting = counts.received.len();
+        let is_new = counts.server_requests.insert(id.clone());
+        let waiting = counts.server_requests.len();
         drop(counts);
         if waiting > self.server_requests_max {
             self.fail(format_args!(

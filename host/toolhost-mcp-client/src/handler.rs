@@ -15,12 +15,12 @@ use crate::answer::CallSlot;
 use crate::egress_error::{EgressError, egress_error, words};
 use crate::error::{bounded, unavailable};
 use crate::output::{invalid, output, refused, refused_with, structured_output};
-use crate::state::{Ready, Shared};
+use crate::state::{Ready, ServerContext};
 use crate::unauthorized::Unauthorized;
 
 /// One tool of a server. Dropping the future of a call cancels it at the server.
 pub(crate) struct McpTool {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ServerContext>,
     /// The server's name of the tool.
     pub(crate) name: Arc<str>,
     /// Whether the output is the structured content, which the host checks.
@@ -76,12 +76,12 @@ impl McpTool {
     }
 
     /// Asks a person to authorize a call that the server refused.
-    async fn authorize(&self, refused: &Unauthorized) -> Result<(), HandlerError> {
-        let asked = match &self.shared.oauth {
-            Some(oauth) => oauth.authorize(refused).await,
-            None => Err(refused.clone()),
+    async fn authorize(&self, refusal: &Unauthorized) -> Result<(), HandlerError> {
+        let authorized = match &self.shared.oauth {
+            Some(oauth) => oauth.authorize(refusal).await,
+            None => Err(refusal.clone()),
         };
-        asked.map_err(|error| error.of_call(&self.shared.config.name))
+        authorized.map_err(|error| error.of_call(&self.shared.config.name))
     }
 
     /// Turns an error of the protocol's SDK into the model's.
@@ -118,14 +118,14 @@ async fn send(
     request.extensions.insert(slot);
     let request = ClientRequest::CallToolRequest(request);
     let options = PeerRequestOptions::no_options();
-    let sent = peer.send_cancellable_request(request, options).await?;
-    let mut sent = CancelOnDrop(Some(sent));
-    let answered = match &mut sent.0 {
+    let handle = peer.send_cancellable_request(request, options).await?;
+    let mut running = CancelOnDrop(Some(handle));
+    let response = match &mut running.0 {
         Some(handle) => (&mut handle.rx).await,
         None => return Err(ServiceError::TransportClosed),
     };
-    sent.0 = None;
-    answered
+    running.0 = None;
+    response
         .map_err(|_| ServiceError::TransportClosed)?
         .map(drop)
 }

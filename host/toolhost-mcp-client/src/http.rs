@@ -24,7 +24,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use toolhost::http::{HttpClient, HttpClientBody};
 
-use crate::egress_error::{EgressError, Refused};
+use crate::egress_error::{EgressError, HttpRefusal};
 use crate::guard::{SMALL_BYTES, Watch};
 use crate::inbox::{Incoming, error_in};
 use crate::oauth::OAuth;
@@ -62,14 +62,14 @@ impl Egress {
         let request = request.body(body).map_err(|error| {
             StreamableHttpError::UnexpectedServerResponse(error.to_string().into())
         })?;
-        let sent = match &self.oauth {
+        let response = match &self.oauth {
             Some(oauth) => oauth.send(request).await,
             None => self.client.send(request).await.map_err(EgressError::from),
         };
-        match sent {
+        match response {
             Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
-                let refused = Unauthorized::without_oauth(response.status());
-                Err(StreamableHttpError::Client(refused.into()))
+                let refusal = Unauthorized::without_oauth(response.status());
+                Err(StreamableHttpError::Client(refusal.into()))
             }
             Ok(response) => Ok(response),
             Err(error) => Err(StreamableHttpError::Client(error)),
@@ -153,7 +153,7 @@ impl Egress {
         }
     }
 
-    /// Reads a body of at most `max` bytes. Of the large ones a few are read at once.
+    /// Reads a body of at most `max` bytes. A few large ones are read at once.
     async fn read(
         &self,
         response: Response<HttpClientBody>,
@@ -226,7 +226,7 @@ impl Egress {
             return Ok(error);
         }
         Err(StreamableHttpError::Client(
-            Refused::new(status, body).into(),
+            HttpRefusal::new(status, body).into(),
         ))
     }
 
@@ -326,7 +326,7 @@ impl StreamableHttpClient for Egress {
             return Ok(());
         }
         Err(StreamableHttpError::Client(
-            Refused::new(status, b"").into(),
+            HttpRefusal::new(status, b"").into(),
         ))
     }
 
@@ -379,7 +379,7 @@ impl StreamableHttpClient for Egress {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
             (status, _) => Err(StreamableHttpError::Client(
-                Refused::new(status, b"").into(),
+                HttpRefusal::new(status, b"").into(),
             )),
         }
     }
@@ -392,14 +392,14 @@ enum ContentType {
 }
 
 fn content_type(headers: &HeaderMap) -> ContentType {
-    let found = text_header(headers, header::CONTENT_TYPE.as_str());
-    let essence = found.as_deref().and_then(|whole| whole.split(';').next());
+    let header = text_header(headers, header::CONTENT_TYPE.as_str());
+    let essence = header.as_deref().and_then(|whole| whole.split(';').next());
     match essence.map(str::trim) {
         Some(essence) if essence.eq_ignore_ascii_case(EVENT_STREAM_MIME_TYPE) => {
             ContentType::Events
         }
         Some(essence) if essence.eq_ignore_ascii_case(JSON_MIME_TYPE) => ContentType::Json,
-        _ => ContentType::Other(found),
+        _ => ContentType::Other(header),
     }
 }
 

@@ -97,11 +97,10 @@ impl HttpServer {
         limits: &McpLimits,
         scopes: &[String],
     ) -> Result<(), McpError> {
-        let asked = Challenge::login(scopes);
-        let asked = Unauthorized::challenged(asked);
+        let refusal = Unauthorized::challenged(Challenge::login(scopes));
         let authorized = match self.oauth(name, limits) {
-            Some(oauth) => oauth.authorize(&asked).await,
-            None => Err(asked.with_reason("OAuth is off")),
+            Some(oauth) => oauth.authorize(&refusal).await,
+            None => Err(refusal.with_reason("OAuth is off")),
         };
         authorized.map_err(|error| McpError::Unauthorized {
             server: name.clone(),

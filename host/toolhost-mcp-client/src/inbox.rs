@@ -11,10 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolhost::tool::{JsonError, JsonLimits};
 
-use crate::answer::{Answer, Memory, memory_of};
+use crate::answer::{CallAnswer, MessageMemory, memory_of};
 use crate::envelope::{Envelope, messages};
 use crate::error::bounded;
-use crate::guard::{Sent, Watch};
+use crate::guard::{SentRequest, Watch};
 use crate::list::readable_tools;
 
 /// Limits of a request, a notification or an error of a server. The parser of the protocol's SDK copies what
@@ -37,7 +37,7 @@ const DEPTH_MAX: usize = 120;
 /// A text of a server, such as a line, and the memory that it takes when it is parsed.
 pub(crate) struct Incoming<'t> {
     text: Cow<'t, str>,
-    memory: Arc<Memory>,
+    memory: Arc<MessageMemory>,
 }
 
 impl<'t> Incoming<'t> {
@@ -65,22 +65,22 @@ impl Watch {
         passed
     }
 
-    fn read_one(&self, message: &str, memory: &Arc<Memory>) -> Option<ServerJsonRpcMessage> {
+    fn read_one(&self, message: &str, memory: &Arc<MessageMemory>) -> Option<ServerJsonRpcMessage> {
         let envelope = Envelope::of(message);
         if let Some(method) = envelope.method {
             self.count_unsolicited();
             return match &envelope.id {
-                Some(id) => self.asked(message, id),
+                Some(id) => self.request(message, id),
                 None => self.notified(method, message, envelope.params),
             };
         }
-        let answered = match &envelope.id {
+        let request = match &envelope.id {
             Some(id) => self.take(id),
             // A server that could not read the id of a request answers with none.
             None if envelope.is_id_null && envelope.error.is_some() => self.take_only(),
             None => None,
         };
-        let Some((id, sent)) = answered else {
+        let Some((id, request)) = request else {
             self.count_unsolicited();
             // The message itself may hold results.
             tracing::debug!(
@@ -92,7 +92,7 @@ impl Watch {
         self.has_answered.cancel();
         let result = match (envelope.error, envelope.result) {
             (Some(error), _) => Err(error_of(error)),
-            (None, Some(result)) => self.result(result, &sent, memory),
+            (None, Some(result)) => self.result(result, &request, memory),
             (None, None) => Err(invalid("it has neither a result nor an error")),
         };
         Some(match result {
@@ -102,7 +102,7 @@ impl Watch {
     }
 
     /// A request of the server.
-    fn asked(&self, message: &str, id: &RequestId) -> Option<ServerJsonRpcMessage> {
+    fn request(&self, message: &str, id: &RequestId) -> Option<ServerJsonRpcMessage> {
         match SMALL.parse(message) {
             Ok(request) => self.is_new_request(id).then_some(request),
             Err(error) => {
@@ -147,21 +147,21 @@ impl Watch {
     fn result(
         &self,
         result: &str,
-        sent: &Sent,
-        memory: &Arc<Memory>,
+        request: &SentRequest,
+        memory: &Arc<MessageMemory>,
     ) -> Result<ServerResult, ErrorData> {
         let limits = JsonLimits::new(self.message_bytes, DEPTH_MAX, self.message_values)
             .replacing_surrogates();
-        match sent {
-            Sent::Call(slot) => {
+        match request {
+            SentRequest::Call(slot) => {
                 let result = limits.parse(result);
-                slot.fill(Answer {
+                slot.fill(CallAnswer {
                     result: result.map_err(|error| reason(&error)),
                     _memory: Arc::clone(memory),
                 });
                 Ok(ServerResult::EmptyResult(EmptyResult {}))
             }
-            Sent::List(slot) => {
+            SentRequest::List(slot) => {
                 // The SDK copies it.
                 let mut limits = limits.rounding_integers();
                 limits.values = limits.values.min(LIST_VALUES_MAX);
@@ -171,15 +171,15 @@ impl Watch {
                 Ok(ServerResult::ListToolsResult(list))
             }
             // An error tells the SDK that the server has an earlier revision.
-            Sent::Discover => {
+            SentRequest::Discover => {
                 let result: DiscoverResult = typed(result, &STARTUP)?;
                 Ok(ServerResult::DiscoverResult(result))
             }
-            Sent::Initialize => {
+            SentRequest::Initialize => {
                 let result: InitializeResult = typed(result, &STARTUP)?;
                 Ok(ServerResult::InitializeResult(result))
             }
-            Sent::Other => typed(result, &SMALL),
+            SentRequest::Other => typed(result, &SMALL),
         }
     }
 }

@@ -100,8 +100,8 @@ async fn page(
     let params = PaginatedRequestParams::default().with_cursor(cursor);
     let mut request = ListToolsRequest::with_param(params);
     request.extensions.insert(slot);
-    let sent = peer.send_request(ClientRequest::ListToolsRequest(request));
-    match sent.await {
+    let response = peer.send_request(ClientRequest::ListToolsRequest(request));
+    match response.await {
         Ok(ServerResult::ListToolsResult(page)) => Ok(page),
         Ok(_) => Err(failed(&ServiceError::UnexpectedResponse)),
         Err(error) => Err(failed(&error)),
@@ -113,15 +113,15 @@ fn failed(error: &ServiceError) -> ListError {
         return ListError::Lost;
     }
     let ServiceError::TransportSend(failed) = error else {
-        return refused(&bounded(error));
+        return refusal(&bounded(error));
     };
     match unauthorized(failed) {
-        Some(refused) => ListError::Unauthorized(refused.clone()),
-        None => refused(&words(failed)),
+        Some(refusal) => ListError::Unauthorized(refusal.clone()),
+        None => refusal(&words(failed)),
     }
 }
 
-fn refused(reason: &str) -> ListError {
+fn refusal(reason: &str) -> ListError {
     ListError::Refused(format!("its tools could not be listed: {reason}"))
 }
 

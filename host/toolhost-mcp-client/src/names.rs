@@ -96,7 +96,7 @@ impl Mapped {
 
 /// Writes a name in the characters of tool names, with at most `space` of them.
 fn usable(name: &str, space: usize) -> String {
-    let mut written = String::new();
+    let mut text = String::new();
     let chars: Vec<char> = name.chars().take(4 * NAME_MAX).collect();
     for (at, char) in chars.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|at| chars.get(at));
@@ -111,16 +111,16 @@ fn usable(name: &str, space: usize) -> String {
             char @ ('a'..='z' | '0'..='9' | '-') => char,
             _ => '_',
         };
-        if begins_word && !written.ends_with(['_', '-']) {
-            written.push('_');
+        if begins_word && !text.ends_with(['_', '-']) {
+            text.push('_');
         }
-        if char != '_' || !written.ends_with('_') {
-            written.push(char);
+        if char != '_' || !text.ends_with('_') {
+            text.push(char);
         }
     }
-    let written = written.trim_matches(['_', '-']);
-    if name.is_ascii() && !written.is_empty() && written.len() <= space {
-        return written.to_owned();
+    let text = text.trim_matches(['_', '-']);
+    if name.is_ascii() && !text.is_empty() && text.len() <= space {
+        return text.to_owned();
     }
     let digest = Sha256::digest(name.as_bytes());
     let digest: String = digest
@@ -128,13 +128,13 @@ fn usable(name: &str, space: usize) -> String {
         .take(DIGEST_BYTES)
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let kept: String = written
+    let start: String = text
         .chars()
         .take(space.saturating_sub(digest.len() + 1))
         .collect();
-    match kept.trim_end_matches(['_', '-']) {
+    match start.trim_end_matches(['_', '-']) {
         "" => digest,
-        kept => format!("{kept}_{digest}"),
+        start => format!("{start}_{digest}"),
     }
 }
 

@@ -93,7 +93,7 @@ fn repeats(content: &[Value], structured: &Value) -> bool {
         is_text
             || TEXT
                 .parse::<Value>(text)
-                .is_ok_and(|said| is_same(&said, data))
+                .is_ok_and(|value| is_same(&value, data))
     };
     if texts.is_empty() {
         return true;

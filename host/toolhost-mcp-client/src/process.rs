@@ -16,7 +16,7 @@ use crate::config::StdioServer;
 /// Longest line of standard error that is logged, in bytes.
 const LINE_MAX: usize = 8 << 10;
 
-/// Lines of standard error that are all logged. Of later ones [`is_logged`] selects some.
+/// Lines of standard error that are all logged. [`is_logged`] selects some of the later ones.
 const LINES_LOGGED: u64 = 1000;
 
 /// How long the last lines of standard error of a process that ended are waited for.

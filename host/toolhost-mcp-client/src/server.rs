@@ -12,7 +12,7 @@ use toolhost::{Agent, extension::ExtensionApi, lock::Words};
 use crate::catalog::Catalog;
 use crate::config::McpServerConfig;
 use crate::error::{McpError, McpFinding};
-use crate::state::{Outage, Shared, State};
+use crate::state::{Outage, ServerContext, ServerState};
 use crate::supervisor::{Report, supervise};
 
 /// A server whose tools agents have. It is started again when it fails.
@@ -26,7 +26,7 @@ use crate::supervisor::{Report, supervise};
 /// Dropping the handle kills the server's process group at once and removes its tools from the agents;
 /// [`McpServer::close`] lets the process end by itself first.
 pub struct McpServer {
-    shared: Arc<Shared>,
+    shared: Arc<ServerContext>,
     /// The server's extension of each agent.
     extensions: Vec<ExtensionApi>,
     report: Arc<Mutex<Report>>,
@@ -112,7 +112,7 @@ impl McpServer {
         })?;
         let extension = format!("mcp:{server}");
         let mut this = Self {
-            shared: Arc::new(Shared::new(config)),
+            shared: Arc::new(ServerContext::new(config)),
             extensions: Vec::new(),
             report: Arc::default(),
             closing: CancellationToken::new(),
@@ -137,7 +137,7 @@ impl McpServer {
         this.task = Some(AbortOnDrop(runtime.spawn(supervisor)));
         // The sender lives as long as `this`.
         let _ = states
-            .wait_for(|state| !matches!(state, State::Connecting))
+            .wait_for(|state| !matches!(state, ServerState::Connecting))
             .await;
         Ok(this)
     }
@@ -146,11 +146,11 @@ impl McpServer {
     #[must_use]
     pub fn status(&self) -> McpStatus {
         match &*self.shared.state.borrow() {
-            State::Connecting => McpStatus::Starting,
-            State::Ready(_) => McpStatus::Ready {
+            ServerState::Connecting => McpStatus::Starting,
+            ServerState::Ready(_) => McpStatus::Ready {
                 tools: self.lock().words.len(),
             },
-            State::Down { reason, .. } => match reason {
+            ServerState::Down { reason, .. } => match reason {
                 Outage::Unavailable(reason) => McpStatus::Unavailable {
                     reason: reason.to_string(),
                 },
@@ -158,7 +158,7 @@ impl McpServer {
                     reason: reason.to_string(),
                 },
             },
-            State::Closed => McpStatus::Unavailable {
+            ServerState::Closed => McpStatus::Unavailable {
                 reason: "it was closed".to_owned(),
             },
         }

@@ -51,9 +51,9 @@ impl Startups {
     /// Remembers that the server does not answer `server/discover`.
     pub(crate) fn remember(&self) {
         self.must_initialize.store(true, Ordering::Relaxed);
-        let written = self.file.as_deref().map(write).transpose();
+        let result = self.file.as_deref().map(write).transpose();
         // Without the file the next process asks again.
-        if let Err(error) = written {
+        if let Err(error) = result {
             tracing::debug!(target: "toolhost::mcp", %error, "the start of a server is not remembered");
         }
     }

@@ -17,7 +17,7 @@ use crate::unauthorized::Unauthorized;
 
 /// Whether calls can be sent.
 #[derive(Debug, Clone)]
-pub(crate) enum State {
+pub(crate) enum ServerState {
     /// The server is being started.
     Connecting,
     /// The server takes calls.
@@ -67,9 +67,9 @@ pub(crate) struct Ready {
     pub(crate) watch: Arc<Watch>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct ServerContext {
     pub(crate) config: McpServerConfig,
-    pub(crate) state: watch::Sender<State>,
+    pub(crate) state: watch::Sender<ServerState>,
     /// Bounds the calls that run at once.
     pub(crate) calls: Semaphore,
     /// A call waits for a server that is started only on demand.
@@ -80,14 +80,14 @@ pub(crate) struct Shared {
     pub(crate) oauth: Option<Arc<OAuth>>,
 }
 
-impl Shared {
+impl ServerContext {
     pub(crate) fn new(config: McpServerConfig) -> Self {
         Self {
             oauth: match &config.transport {
                 McpTransport::Http(http) => http.oauth(&config.name, &config.limits).map(Arc::new),
                 McpTransport::Stdio(_) => None,
             },
-            state: watch::Sender::new(State::Connecting),
+            state: watch::Sender::new(ServerState::Connecting),
             calls: Semaphore::new(config.limits.calls.max(1)),
             wanted: Notify::new(),
             startups: Startups::of(&config),
@@ -106,17 +106,17 @@ impl Shared {
         loop {
             let state = states.borrow_and_update().clone();
             match state {
-                State::Ready(ready) => return Ok(ready),
-                State::Connecting => {}
-                State::Down { retry_at: None, .. } if !has_asked => {
+                ServerState::Ready(ready) => return Ok(ready),
+                ServerState::Connecting => {}
+                ServerState::Down { retry_at: None, .. } if !has_asked => {
                     has_asked = true;
                     self.wanted.notify_one();
                 }
-                State::Down {
+                ServerState::Down {
                     reason: Outage::Unauthorized(reason),
                     ..
                 } => return Err(reason.of_call(server)),
-                State::Down {
+                ServerState::Down {
                     reason: Outage::Unavailable(reason),
                     retry_at,
                 } => {
@@ -128,7 +128,7 @@ impl Shared {
                         format!("It is started again within {wait} s. Call the tool again then.");
                     return Err(error.with_suggestion(next));
                 }
-                State::Closed => return Err(unavailable(server, "it was closed")),
+                ServerState::Closed => return Err(unavailable(server, "it was closed")),
             }
             if states.changed().await.is_err() {
                 return Err(unavailable(server, "it was closed"));

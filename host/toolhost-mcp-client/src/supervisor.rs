@@ -9,9 +9,9 @@ use toolhost::lock::Words;
 
 use crate::backoff::Backoff;
 use crate::catalog::Catalog;
-use crate::connection::Connection;
+use crate::connection::ServerConnection;
 use crate::error::McpFinding;
-use crate::state::{Shared, State};
+use crate::state::{ServerContext, ServerState};
 
 /// A connection that lasted this long was no failed attempt.
 const STABLE: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ pub(crate) struct Report {
 
 /// Starts the server until `closing` is cancelled.
 pub(crate) async fn supervise(
-    shared: Arc<Shared>,
+    shared: Arc<ServerContext>,
     mut catalog: Catalog,
     report: Arc<Mutex<Report>>,
     closing: CancellationToken,
@@ -41,7 +41,7 @@ pub(crate) async fn supervise(
     loop {
         let started = Instant::now();
         let opened = tokio::select! {
-            opened = Connection::open(&shared) => opened,
+            opened = ServerConnection::open(&shared) => opened,
             () = closing.cancelled() => break,
         };
         let reason = match opened {
@@ -49,10 +49,12 @@ pub(crate) async fn supervise(
                 let tools = std::mem::take(&mut connection.tools);
                 let findings = catalog.update(&shared, tools);
                 on_update(catalog.words(), findings);
-                shared.state.send_replace(State::Ready(connection.ready()));
+                shared
+                    .state
+                    .send_replace(ServerState::Ready(connection.ready()));
                 tracing::info!(target: "toolhost::mcp", %server, tools = catalog.len(), "ready");
-                let ended = connection.run(&shared, &mut catalog, on_update, &closing);
-                ended.await.into()
+                let end = connection.run(&shared, &mut catalog, on_update, &closing);
+                end.await.into()
             }
             Err(reason) => reason,
         };
@@ -64,7 +66,7 @@ pub(crate) async fn supervise(
         }
         let delay = backoff.next();
         tracing::warn!(target: "toolhost::mcp", %server, ?delay, "not available: {reason}");
-        let down = |retry_at| State::Down {
+        let down = |retry_at| ServerState::Down {
             reason: reason.clone(),
             retry_at,
         };
@@ -82,7 +84,7 @@ pub(crate) async fn supervise(
             () = waited => {}
             () = closing.cancelled() => break,
         }
-        shared.state.send_replace(State::Connecting);
+        shared.state.send_replace(ServerState::Connecting);
     }
-    shared.state.send_replace(State::Closed);
+    shared.state.send_replace(ServerState::Closed);
 }

@@ -13,12 +13,12 @@ pub(crate) struct Unauthorized {
     reason: String,
     /// What the server asked for. None: asking a person does not help.
     pub(crate) challenge: Option<Challenge>,
-    next: Next,
+    next: NextMove,
 }
 
 /// What ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextMove {
     /// OAuth is off, or the credentials of the policy are wrong.
     ChangePolicy,
     /// A person authorizes the host.
@@ -28,7 +28,7 @@ pub(crate) enum Next {
 }
 
 impl Unauthorized {
-    pub(crate) fn new(next: Next, reason: impl fmt::Display) -> Self {
+    pub(crate) fn new(next: NextMove, reason: impl fmt::Display) -> Self {
         Self {
             reason: bounded(reason),
             challenge: None,
@@ -40,14 +40,14 @@ impl Unauthorized {
     pub(crate) fn challenged(challenge: Challenge) -> Self {
         Self {
             challenge: Some(challenge.clone()),
-            ..Self::new(Next::Login, challenge)
+            ..Self::new(NextMove::Login, challenge)
         }
     }
 
     /// OAuth is off for this server.
     pub(crate) fn without_oauth(status: http::StatusCode) -> Self {
         let reason = format!("it requires authorization: it answered with HTTP {status}");
-        Self::new(Next::ChangePolicy, reason)
+        Self::new(NextMove::ChangePolicy, reason)
     }
 
     /// The same with another reason.
@@ -66,13 +66,13 @@ impl Unauthorized {
     /// The error of a call.
     pub(crate) fn of_call(&self, server: &ResourceName) -> HandlerError {
         let next = match self.next {
-            Next::ChangePolicy => format!(
+            NextMove::ChangePolicy => format!(
                 "Ask the operator: the policy's mcpServers.{server} needs 'oauth: {{}}' or other credentials."
             ),
-            Next::Login => format!(
+            NextMove::Login => format!(
                 "Ask a person to authorize this host, with `toolhost mcp login {server}`; then call again."
             ),
-            Next::Wait => "Call the tool again later.".to_owned(),
+            NextMove::Wait => "Call the tool again later.".to_owned(),
         };
         let message = format!("The MCP server '{server}' did not accept the call: {self}.");
         HandlerError::new(message)

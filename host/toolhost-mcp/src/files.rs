@@ -15,7 +15,7 @@ use serde_json::Value;
 use toolhost::Workdir;
 
 use crate::config::McpConfig;
-use crate::shared::Shared;
+use crate::shared::ServedState;
 
 /// Deepest value of an output in which files are looked for.
 const DEPTH_MAX: usize = 32;
@@ -42,7 +42,7 @@ struct BlockReader {
     files: Files,
     config: McpConfig,
     /// Bytes that the result may still carry.
-    left: u64,
+    remaining: u64,
 }
 
 /// A file that an output names.
@@ -63,7 +63,7 @@ pub(crate) enum FileContent {
 /// Returns a block for each file that an output names, in order: an image, audio, a text or a blob; a link
 /// for a file beyond the limits; a text for a file that cannot be read.
 pub(crate) async fn blocks(
-    shared: &Shared,
+    shared: &ServedState,
     workdir: &Workdir,
     output: &Value,
 ) -> Vec<ContentBlock> {
@@ -74,7 +74,7 @@ pub(crate) async fn blocks(
     }
     let mut reader = BlockReader {
         files: Files::of(workdir),
-        left: shared.config.result_file_bytes,
+        remaining: shared.config.result_file_bytes,
         config: shared.config.clone(),
     };
     let read = move || named.iter().map(|file| reader.block(file)).collect();
@@ -85,9 +85,12 @@ impl BlockReader {
     fn block(&mut self, file: &NamedFile) -> ContentBlock {
         let path = relative(&file.path);
         let mime_type = file.mime_type.as_deref().or_else(|| mime_of(path));
-        match self.files.read(path, self.config.file_bytes.min(self.left)) {
+        match self
+            .files
+            .read(path, self.config.file_bytes.min(self.remaining))
+        {
             Ok(FileContent::Whole(bytes)) => {
-                self.left = self.left.saturating_sub(bytes.len() as u64);
+                self.remaining = self.remaining.saturating_sub(bytes.len() as u64);
                 content(path, mime_type, bytes)
             }
             Ok(FileContent::TooLarge(bytes)) if self.config.serve_workdir => {
@@ -262,9 +265,9 @@ mod tests {
     use super::*;
 
     fn named(output: &Value, max: usize) -> Vec<String> {
-        let mut found = Vec::new();
-        collect(output, DEPTH_MAX, max, &mut found);
-        found.into_iter().map(|file| file.path).collect()
+        let mut files = Vec::new();
+        collect(output, DEPTH_MAX, max, &mut files);
+        files.into_iter().map(|file| file.path).collect()
     }
 
     #[test]

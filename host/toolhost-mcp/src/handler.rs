@@ -38,8 +38,8 @@ use subscriber::{LookAfterCall, Subscriber, watched_path};
 use crate::incoming::ArgumentsError;
 use crate::instance_error::InstanceError;
 use crate::list_changes;
-use crate::shared::Shared;
-use crate::subscriptions::{Client, INSTANCE_MAX};
+use crate::shared::ServedState;
+use crate::subscriptions::{ChangeListener, INSTANCE_MAX};
 use crate::tool::{poll_tool, tool_of};
 
 /// The key of a request's instance. The HTTP server puts it into the extensions of each request.
@@ -56,7 +56,7 @@ const LISTENING_MAX: usize = 16;
 /// Answers the requests of one connection.
 #[derive(Clone)]
 pub(crate) struct Handler {
-    shared: Arc<Shared>,
+    shared: Arc<ServedState>,
     /// The key of a stream. None over HTTP, where each request has its own.
     key: Option<InstanceKey>,
     level: SessionLevel,
@@ -69,14 +69,14 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    pub(crate) fn of_stream(shared: Arc<Shared>, key: Arc<str>) -> Self {
+    pub(crate) fn of_stream(shared: Arc<ServedState>, key: Arc<str>) -> Self {
         Self {
             key: Some(InstanceKey(key)),
             ..Self::of_http(shared)
         }
     }
 
-    pub(crate) fn of_http(shared: Arc<Shared>) -> Self {
+    pub(crate) fn of_http(shared: Arc<ServedState>) -> Self {
         Self {
             shared,
             key: None,
@@ -113,8 +113,8 @@ impl Handler {
 
     /// Opens the instance of a request.
     async fn instance(&self, context: &RequestContext<RoleServer>) -> Result<Instance, ErrorData> {
-        let opened = self.shared.served.instance(self.key(context)?).await;
-        opened.map_err(no_instance)
+        let instance = self.shared.served.instance(self.key(context)?).await;
+        instance.map_err(no_instance)
     }
 
     fn tools(agent: &Agent) -> Vec<Tool> {
@@ -200,7 +200,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let _awaited = self.shared.running();
         let admitted = self.shared.admit(self.key(&context)?)?;
-        let answered = async {
+        let answer = async {
             let instance = self.instance(&context).await?;
             let _look = LookAfterCall::of(&self.shared, instance.key());
             let call = Call {
@@ -213,7 +213,7 @@ impl ServerHandler for Handler {
             };
             call.answer(request, admitted).await
         };
-        until_cancelled(&context, answered).await
+        until_cancelled(&context, answer).await
     }
 
     /// Answers a request that the SDK does not know, or whose parameters it cannot read.
@@ -229,8 +229,8 @@ impl ServerHandler for Handler {
         context.extensions.insert(error);
         let revision = answer::revision(&context);
         // Boxed: the SDK keeps room for this future in that of every request.
-        let answered = Box::pin(self.call_tool(call, context)).await?;
-        Ok(answer::to_custom(answered, revision))
+        let answer = Box::pin(self.call_tool(call, context)).await?;
+        Ok(answer::to_custom(answer, revision))
     }
 
     /// The SDK checks the headers `Mcp-Param-*` of a call against the schema.
@@ -256,7 +256,7 @@ impl ServerHandler for Handler {
     ) -> Result<GetTaskResult, ErrorData> {
         let _awaited = self.shared.running();
         let admitted = self.shared.admit(self.key(&context)?)?;
-        let answered = async {
+        let answer = async {
             let instance = self.instance(&context).await?;
             let _look = LookAfterCall::of(&self.shared, instance.key());
             tasks::get(
@@ -268,7 +268,7 @@ impl ServerHandler for Handler {
             )
             .await
         };
-        until_cancelled(&context, answered).await
+        until_cancelled(&context, answer).await
     }
 
     async fn cancel_task(
@@ -287,11 +287,11 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let _admitted = self.shared.admit(self.key(&context)?)?;
-        let listed = async {
+        let listing = async {
             let instance = self.instance(&context).await?;
             resources::list(&self.shared, &instance).await
         };
-        until_cancelled(&context, listed).await
+        until_cancelled(&context, listing).await
     }
 
     async fn list_resource_templates(
@@ -331,7 +331,7 @@ impl ServerHandler for Handler {
         resources::allowed(&self.shared.config)?;
         let _admitted = self.shared.admit(self.key(&context)?)?;
         let instance = self.instance(&context).await?;
-        let client = Client::Session(context.peer.clone());
+        let client = ChangeListener::Session(context.peer.clone());
         let subscriber = || Subscriber::new(&self.shared);
         let subscriber = self.subscriber.get_or_init(subscriber);
         subscriber.add(&instance, &request.uri, client).await
@@ -370,7 +370,7 @@ impl ServerHandler for Handler {
         if let Some(files) = &context.accepted().resource_subscriptions {
             let instance = self.instance(context.request_context()).await?;
             for uri in files {
-                let client = Client::Stream(context.sink().clone());
+                let client = ChangeListener::Stream(context.sink().clone());
                 subscriber.add(&instance, uri, client).await?;
             }
         }

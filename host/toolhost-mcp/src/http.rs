@@ -38,7 +38,7 @@ use oauth::AuthorizationServer;
 pub use oauth::{OAuthConfig, OAuthConfigError, OAuthKeys};
 use sessions::Sessions;
 pub use starting::StartingServer;
-use state::State;
+use state::HttpState;
 use streams::Streams;
 pub use token::BearerToken;
 
@@ -47,7 +47,7 @@ pub use token::BearerToken;
 pub struct HttpServer {
     acceptor: Acceptor,
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<HttpState>,
 }
 
 impl HttpServer {
@@ -95,7 +95,7 @@ impl HttpServer {
             Arc::clone(&sessions.manager),
             rmcp,
         );
-        let state = Arc::new(State {
+        let state = Arc::new(HttpState {
             streams: Streams::new(config.max_connections),
             config,
             server: shared,

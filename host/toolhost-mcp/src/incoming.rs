@@ -382,8 +382,8 @@ mod tests {
                 (&id, &json!(code)),
                 "{text}"
             );
-            let said = answer["error"]["message"].as_str().unwrap();
-            assert!(said.contains(says), "{text}: {said}");
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 

@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use toolhost::{Sandbox, ToolResult};
 
-pub(crate) use calls::RunningCall;
+pub(crate) use calls::CountedCall;
 use calls::{CallMetrics, code_of};
 use sandbox::SandboxMetrics;
 
@@ -89,7 +89,7 @@ impl Metrics {
     }
 
     /// Begins to measure a call. `tool` is empty if the tool is not in the catalog.
-    pub(crate) fn begin_call(&self, tool: &str) -> RunningCall<'_> {
+    pub(crate) fn begin_call(&self, tool: &str) -> CountedCall<'_> {
         self.calls.begin(tool)
     }
 

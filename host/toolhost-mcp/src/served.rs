@@ -82,8 +82,8 @@ impl ServedAgent {
         let workdir = match &self.only {
             Some((_, workdir)) => workdir.clone(),
             None => {
-                let opened = self.workspaces.open(&bundle, key, self.max_instances);
-                opened.await.inspect_err(|error| {
+                let opening = self.workspaces.open(&bundle, key, self.max_instances);
+                opening.await.inspect_err(|error| {
                     let error: &(dyn std::error::Error + 'static) = error;
                     tracing::warn!(key, error, "an instance cannot be opened");
                 })?

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::McpConfig;
 use crate::handler::Handler;
 use crate::served::ServedAgent;
-use crate::shared::Shared;
+use crate::shared::ServedState;
 use crate::stream_transport::StreamTransport;
 use crate::stream_writer::StreamWriter;
 
@@ -20,7 +20,7 @@ const UNREAD_MAX: usize = 256;
 
 /// Serves an agent's tools to MCP clients. Cheap to clone: clones share the limits.
 #[derive(Clone)]
-pub struct McpServer(pub(crate) Arc<Shared>);
+pub struct McpServer(pub(crate) Arc<ServedState>);
 
 impl std::fmt::Debug for McpServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,7 +46,7 @@ impl McpServer {
     /// Creates a server of an agent's tools.
     #[must_use]
     pub fn new(served: ServedAgent, config: McpConfig) -> Self {
-        Self(Arc::new(Shared::new(served, config)))
+        Self(Arc::new(ServedState::new(served, config)))
     }
 
     /// Accepts no further calls. Calls that run finish, or end at their deadline; then
@@ -93,15 +93,15 @@ impl McpServer {
             Err(error) => return Err(ServeError::Initialize(reason(&error))),
         };
         let mut waiting = pin!(serving.waiting());
-        let ended = tokio::select! {
-            ended = &mut waiting => ended,
+        let result = tokio::select! {
+            result = &mut waiting => result,
             () = self.0.drained() => {
                 // Responses that are on their way are written before the connection ends.
                 end.cancel();
                 waiting.await
             }
         };
-        match ended {
+        match result {
             Ok(QuitReason::JoinError(error)) | Err(error) => {
                 Err(ServeError::Ended(error.to_string()))
             }

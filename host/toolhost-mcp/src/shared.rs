@@ -25,7 +25,7 @@ const INSTANCE_CANCELLATIONS_MAX: usize = 16;
 const KIB: usize = 1 << 10;
 
 /// What all connections share.
-pub(crate) struct Shared {
+pub(crate) struct ServedState {
     pub(crate) served: ServedAgent,
     pub(crate) config: McpConfig,
     calls: Shares,
@@ -54,7 +54,7 @@ enum AdmittedShare {
     Cancellation(#[expect(dead_code, reason = "held until the call has ended")] InstanceShare),
 }
 
-impl Shared {
+impl ServedState {
     pub(crate) fn new(served: ServedAgent, config: McpConfig) -> Self {
         let kib = config.request_bytes.div_ceil(KIB);
         Self {

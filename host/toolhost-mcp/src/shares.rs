@@ -12,7 +12,7 @@ pub(crate) struct InstanceShares(Arc<Mutex<HashMap<Arc<str>, usize>>>);
 /// What an instance has taken, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct InstanceShare {
-    all: InstanceShares,
+    shares: InstanceShares,
     key: Arc<str>,
     amount: usize,
 }
@@ -22,12 +22,12 @@ impl InstanceShares {
     pub(crate) fn take(&self, key: &str, amount: usize, max: usize) -> Option<InstanceShare> {
         let key: Arc<str> = key.into();
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = shares.get(&key).copied().unwrap_or_default();
-        let taken = taken.checked_add(amount).filter(|taken| *taken <= max)?;
-        shares.insert(Arc::clone(&key), taken);
+        let total = shares.get(&key).copied().unwrap_or_default();
+        let total = total.checked_add(amount).filter(|total| *total <= max)?;
+        shares.insert(Arc::clone(&key), total);
         drop(shares);
         Some(InstanceShare {
-            all: self.clone(),
+            shares: self.clone(),
             key,
             amount,
         })
@@ -36,10 +36,10 @@ impl InstanceShares {
 
 impl Drop for InstanceShare {
     fn drop(&mut self) {
-        let mut shares = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(taken) = shares.get_mut(&self.key) {
-            *taken -= self.amount;
-            if *taken == 0 {
+        let mut shares = self.shares.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(total) = shares.get_mut(&self.key) {
+            *total -= self.amount;
+            if *total == 0 {
                 shares.remove(&self.key);
             }
         }
@@ -61,7 +61,7 @@ pub(crate) struct Share {
     _of_instance: InstanceShare,
 }
 
-/// Of what there is not enough.
+/// What there is not enough of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exhausted {
     All,

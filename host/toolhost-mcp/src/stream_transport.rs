@@ -18,7 +18,7 @@ use toolhost_runtime::lines::Lines;
 
 use crate::handler::malformed;
 use crate::incoming::{Incoming, Unreadable};
-use crate::shared::Shared;
+use crate::shared::ServedState;
 use crate::unanswered::Unanswered;
 
 /// Reads and writes the messages of a stream.
@@ -27,7 +27,7 @@ pub(crate) struct StreamTransport<R, W> {
     writer: Arc<Mutex<Writer<W>>>,
     unanswered: Arc<Unanswered>,
     max_unanswered: usize,
-    shared: Arc<Shared>,
+    shared: Arc<ServedState>,
     key: Arc<str>,
     /// The answer to a line that could not be read. Kept here, as a read may be dropped at any time.
     answering: Option<BoxFuture<'static, io::Result<()>>>,
@@ -41,7 +41,7 @@ where
     pub(crate) fn new(
         read: R,
         write: W,
-        shared: Arc<Shared>,
+        shared: Arc<ServedState>,
         key: Arc<str>,
         max_unanswered: usize,
     ) -> Self {
@@ -126,17 +126,17 @@ where
         }
         let is_response = id.is_some();
         let line = serde_json::to_vec(&message).map_err(io::Error::from);
-        let written = line.map(|line| self.write(line));
+        let write = line.map(|line| self.write(line));
         let unanswered = Arc::clone(&self.unanswered);
         async move {
-            let sent = match written {
-                Ok(written) => written.await,
+            let result = match write {
+                Ok(write) => write.await,
                 Err(error) => Err(error),
             };
             if is_response {
                 unanswered.end_response();
             }
-            sent
+            result
         }
     }
 

@@ -40,8 +40,8 @@ impl<W: AsyncWrite> AsyncWrite for StreamWriter<W> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(self.inner.as_mut().poll_write(cx, bytes));
-        self.ends_on_error(written)
+        let result = ready!(self.inner.as_mut().poll_write(cx, bytes));
+        self.ends_on_error(result)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -50,7 +50,7 @@ impl<W: AsyncWrite> AsyncWrite for StreamWriter<W> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let ended = ready!(self.inner.as_mut().poll_shutdown(cx));
-        self.ends_on_error(ended)
+        let result = ready!(self.inner.as_mut().poll_shutdown(cx));
+        self.ends_on_error(result)
     }
 }

@@ -44,8 +44,8 @@ pub(crate) struct Subscription {
     pub(crate) uri: String,
     pub(crate) path: String,
     /// The file when it was last looked at. None if there was none.
-    pub(crate) seen: Option<FileState>,
-    pub(crate) client: Client,
+    pub(crate) state: Option<FileState>,
+    pub(crate) client: ChangeListener,
 }
 
 /// What differs once a file has changed: inode, bytes, and the time of the change.
@@ -56,7 +56,7 @@ pub(crate) type FileStates = HashMap<String, Option<FileState>>;
 
 /// Where changes are reported.
 #[derive(Clone)]
-pub(crate) enum Client {
+pub(crate) enum ChangeListener {
     /// To a client that sent `initialize`.
     Session(Peer<RoleServer>),
     /// On a stream of `subscriptions/listen`.
@@ -92,8 +92,8 @@ impl Subscriptions {
             is_due: false,
             is_looked_at: false,
         });
-        let is_same = |known: &Subscription| {
-            known.subscriber == subscription.subscriber && known.uri == subscription.uri
+        let is_same = |other: &Subscription| {
+            other.subscriber == subscription.subscriber && other.uri == subscription.uri
         };
         if watched.subscriptions.iter().any(is_same) {
             return Ok(());
@@ -110,7 +110,7 @@ impl Subscriptions {
     /// Ends subscriptions.
     pub(crate) fn remove(&self, is_removed: impl Fn(&Subscription) -> bool) {
         self.lock().retain(|_, watched| {
-            watched.subscriptions.retain(|known| !is_removed(known));
+            watched.subscriptions.retain(|it| !is_removed(it));
             !watched.subscriptions.is_empty()
         });
     }
@@ -134,7 +134,7 @@ impl Subscriptions {
             return None;
         }
         let paths = watched.subscriptions.iter();
-        let paths = paths.map(|known| known.path.clone()).collect();
+        let paths = paths.map(|it| it.path.clone()).collect();
         Some((watched.workdir.clone(), paths))
     }
 
@@ -145,20 +145,20 @@ impl Subscriptions {
         join_all(notified).await;
     }
 
-    fn changed(&self, key: &str, states: &FileStates) -> Vec<(Client, String)> {
+    fn changed(&self, key: &str, states: &FileStates) -> Vec<(ChangeListener, String)> {
         let mut instances = self.lock();
         let watched = instances.get_mut(key).into_iter();
-        let known = watched.flat_map(|watched| &mut watched.subscriptions);
-        let changed = known.filter_map(|known| {
-            let state = *states.get(&known.path)?;
-            let seen = std::mem::replace(&mut known.seen, state);
-            (seen != state).then(|| (known.client.clone(), known.uri.clone()))
+        let subscriptions = watched.flat_map(|watched| &mut watched.subscriptions);
+        let changed = subscriptions.filter_map(|it| {
+            let state = *states.get(&it.path)?;
+            let before = std::mem::replace(&mut it.state, state);
+            (before != state).then(|| (it.client.clone(), it.uri.clone()))
         });
         changed.collect()
     }
 }
 
-impl Client {
+impl ChangeListener {
     async fn notify(self, uri: String) {
         // The subscriptions of a client that has left end with it.
         match self {

@@ -30,19 +30,19 @@ impl Workspaces {
         key: &str,
         max: usize,
     ) -> Result<Workdir, InstanceError> {
-        if let Some(workdir) = self.opened(key) {
+        if let Some(workdir) = self.open_workdir(key) {
             return Ok(workdir);
         }
-        let (own, bundle, key): (_, _, Arc<str>) = (Arc::clone(self), bundle.clone(), key.into());
-        let opened = tokio::task::spawn_blocking(move || {
-            let workdir = own.make(&bundle, &key, max)?;
-            own.insert(key, &workdir);
+        let (workspaces, bundle, key) = (Arc::clone(self), bundle.clone(), Arc::from(key));
+        let making = tokio::task::spawn_blocking(move || {
+            let workdir = workspaces.make(&bundle, &key, max)?;
+            workspaces.insert(key, &workdir);
             Ok(workdir)
         });
-        opened.await.unwrap_or(Err(InstanceError::Interrupted))
+        making.await.unwrap_or(Err(InstanceError::Interrupted))
     }
 
-    fn opened(&self, key: &str) -> Option<Workdir> {
+    fn open_workdir(&self, key: &str) -> Option<Workdir> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let workdir = open.get(key)?;
         if is_deleted(workdir) {
@@ -73,9 +73,7 @@ impl Workspaces {
 
 /// Returns whether the directory was removed since it was opened.
 fn is_deleted(workdir: &Workdir) -> bool {
-    let found = |workdir: &Workdir| {
-        let directory = workdir.as_fd().try_clone_to_owned()?;
-        File::from(directory).metadata()
-    };
-    found(workdir).is_ok_and(|found| found.nlink() == 0)
+    let directory = workdir.as_fd().try_clone_to_owned();
+    let metadata = directory.and_then(|directory| File::from(directory).metadata());
+    metadata.is_ok_and(|metadata| metadata.nlink() == 0)
 }

@@ -8,7 +8,7 @@ use crate::clock::{millis_of, time_of};
 use crate::error::OAuthError;
 use crate::refresh::{RenewTimes, Renewed, readable, renew};
 use crate::resolved_app::ResolvedApp;
-use crate::shared::Shared;
+use crate::shared::OAuthContext;
 use crate::store::GrantKey;
 use crate::store::grants::Grant;
 use crate::store::sessions::SessionFlow;
@@ -49,8 +49,8 @@ impl TokenRequest {
 }
 
 /// Returns a token without sending anything, if there is one that need not be refreshed.
-pub(crate) async fn stored(
-    shared: &Shared,
+pub(crate) async fn stored_token(
+    shared: &OAuthContext,
     request: &TokenRequest,
 ) -> Result<Option<AccessToken>, OAuthError> {
     valid_for(shared, request, request.times().wanted).await
@@ -58,7 +58,7 @@ pub(crate) async fn stored(
 
 /// Returns the stored token, if it is valid for longer than this.
 async fn valid_for(
-    shared: &Shared,
+    shared: &OAuthContext,
     request: &TokenRequest,
     time: Duration,
 ) -> Result<Option<AccessToken>, OAuthError> {
@@ -72,8 +72,8 @@ async fn valid_for(
 }
 
 /// Refreshes the grant, or begins an authorization.
-pub(crate) async fn obtained(
-    shared: Arc<Shared>,
+pub(crate) async fn obtain(
+    shared: Arc<OAuthContext>,
     request: TokenRequest,
 ) -> Result<TokenResult, OAuthError> {
     let (app, key) = (&request.app, &request.key);
@@ -86,8 +86,8 @@ pub(crate) async fn obtained(
             None => lock.lock_owned().await,
         },
     };
-    let found = readable(app, shared.tables.grant(key).await?)?;
-    let renewed = match found {
+    let entry = readable(app, shared.tables.grant(key).await?)?;
+    let renewed = match entry {
         Some(grant) if request.covers(&grant) => renew(&shared, app, key, request.times()).await?,
         grant => Renewed { grant, error: None },
     };
@@ -110,8 +110,8 @@ pub(crate) async fn obtained(
 }
 
 /// Begins an authorization, whether or not there is a grant.
-pub(crate) async fn begun(
-    shared: Arc<Shared>,
+pub(crate) async fn begin_for_person(
+    shared: Arc<OAuthContext>,
     request: TokenRequest,
 ) -> Result<AuthorizationRequired, OAuthError> {
     let _one_at_a_time = shared.lock(&request.key).await;
@@ -120,7 +120,7 @@ pub(crate) async fn begun(
 
 /// Returns the open session, or begins one. Asks for the token of a device if it is time to.
 async fn authorized(
-    shared: &Shared,
+    shared: &OAuthContext,
     request: &TokenRequest,
     scopes: Vec<String>,
 ) -> Result<TokenResult, OAuthError> {
@@ -129,10 +129,10 @@ async fn authorized(
         OAuthFlow::AuthorizationCode => app.app.redirect.as_deref(),
         OAuthFlow::DeviceCode => None,
     };
-    let left = millis_of(shared.session_time / REUSE_PART);
+    let reuse_ms = millis_of(shared.session_time / REUSE_PART);
     // The codes of devices may live shorter than that; they are used until they expire.
-    let left = redirect.map_or(0, |_| left);
-    let until = shared.now_ms().saturating_add(left);
+    let reuse_ms = redirect.map_or(0, |_| reuse_ms);
+    let until = shared.now_ms().saturating_add(reuse_ms);
     let open = shared.tables.open_session(key, &scopes, redirect, until);
     let required = match open.await? {
         None => begin(shared, request, scopes).await?,
@@ -155,7 +155,7 @@ async fn authorized(
 }
 
 async fn begin(
-    shared: &Shared,
+    shared: &OAuthContext,
     request: &TokenRequest,
     scopes: Vec<String>,
 ) -> Result<AuthorizationRequired, OAuthError> {
@@ -175,8 +175,9 @@ fn wanted_scopes(request: &TokenRequest, grant: Option<&Grant>) -> Vec<String> {
     let earlier = grant
         .map(|grant| grant.asked.as_slice())
         .unwrap_or_default();
-    let all = request.app.app.scopes.iter();
-    all.filter(|scope| request.scopes.contains(scope) || earlier.contains(scope))
+    let scopes = request.app.app.scopes.iter();
+    scopes
+        .filter(|scope| request.scopes.contains(scope) || earlier.contains(scope))
         .cloned()
         .collect()
 }

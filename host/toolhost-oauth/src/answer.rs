@@ -28,7 +28,7 @@ pub(crate) struct Tokens {
 
 /// The answer as it was sent. Its tokens are moved out of it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct TokenAnswer {
     access_token: AccessToken,
     #[serde(default = "bearer", deserialize_with = "token_type")]
     token_type: BasicTokenType,
@@ -40,7 +40,7 @@ pub(crate) struct Answer {
     scopes: Option<Vec<Scope>>,
 }
 
-impl Answer {
+impl TokenAnswer {
     /// Returns the tokens. None: one of them cannot be sent, or is of another type.
     pub(crate) fn into_tokens(self) -> Option<Tokens> {
         let access = Secret::new(self.access_token.into_secret());
@@ -63,7 +63,7 @@ impl Answer {
     }
 }
 
-impl TokenResponse for Answer {
+impl TokenResponse for TokenAnswer {
     type TokenType = BasicTokenType;
 
     fn access_token(&self) -> &AccessToken {
@@ -102,13 +102,13 @@ fn token_type<'de, D: Deserializer<'de>>(from: D) -> Result<BasicTokenType, D::E
 
 /// Reads a number, or a text with a number, as some servers send it. Anything else: unknown.
 fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    let found = match Value::deserialize(from)? {
+    let value = match Value::deserialize(from)? {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().parse().ok(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
-    let found = found.filter(|seconds: &f64| seconds.is_finite());
-    Ok(found.map(|seconds| {
+    let value = value.filter(|seconds: &f64| seconds.is_finite());
+    Ok(value.map(|seconds| {
         let seconds = seconds.clamp(0.0, LIFETIME_MAX.as_secs_f64());
         Duration::from_secs_f64(seconds)
     }))
@@ -129,7 +129,9 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Option<Tokens> {
-        serde_json::from_str::<Answer>(json).ok()?.into_tokens()
+        serde_json::from_str::<TokenAnswer>(json)
+            .ok()?
+            .into_tokens()
     }
 
     #[test]

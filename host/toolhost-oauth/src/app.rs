@@ -100,26 +100,17 @@ pub struct OAuthApp {
 /// What is invalid in the definition of an app.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum OAuthAppError {
     /// The flow needs this field.
     #[error("the flow needs `{0}`")]
     Missing(&'static str),
     /// A URL cannot be used.
     #[error("`{field}` cannot be used: {reason}")]
-    Url {
-        /// The field.
-        field: &'static str,
-        /// Why.
-        reason: String,
-    },
+    Url { field: &'static str, reason: String },
     /// A field has a value that cannot be sent.
     #[error("`{field}` is invalid: {reason}")]
-    Field {
-        /// The field.
-        field: &'static str,
-        /// Why.
-        reason: String,
-    },
+    Field { field: &'static str, reason: String },
 }
 
 /// The URLs of an app that was checked.
@@ -173,8 +164,8 @@ impl OAuthApp {
                 endpoints.redirect.as_ref().ok_or(missing("redirect"))?;
             }
             OAuthFlow::DeviceCode => {
-                let found = endpoints.device_authorization.as_ref();
-                found.ok_or(OAuthAppError::Missing(device))?;
+                let device_endpoint = endpoints.device_authorization.as_ref();
+                device_endpoint.ok_or(OAuthAppError::Missing(device))?;
             }
         }
         self.check_texts()?;
@@ -241,10 +232,10 @@ pub(crate) mod tests {
         let check = |change: fn(&mut OAuthApp), expected: &str| {
             let mut app = app("https://auth.example");
             change(&mut app);
-            let found = app.check().map_err(|error| error.to_string());
-            let found = found.err().unwrap_or_default();
-            assert!(found.contains(expected), "{found:?}, not {expected:?}");
-            assert_eq!(found.is_empty(), expected.is_empty(), "{found:?}");
+            let message = app.check().map_err(|error| error.to_string());
+            let message = message.err().unwrap_or_default();
+            assert!(message.contains(expected), "{message:?}, not {expected:?}");
+            assert_eq!(message.is_empty(), expected.is_empty(), "{message:?}");
         };
         check(|_| (), "");
         check(|app| app.authorization_url = None, "authorizationUrl");

@@ -18,14 +18,14 @@ const DOMAIN: &[u8] = b"toolhost oauth";
 
 /// The place of a value. A value that is moved to another place does not open.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ValuePlace<'a> {
     pub(crate) table: &'static str,
     /// The row's primary key.
     pub(crate) row: &'a [&'a str],
     pub(crate) column: &'static str,
 }
 
-impl Place<'_> {
+impl ValuePlace<'_> {
     /// The data that are authenticated with a value: each part with its length before it, so that no two
     /// places have the same.
     fn bytes(&self) -> Vec<u8> {
@@ -48,7 +48,11 @@ impl Cipher {
     }
 
     /// Returns a value encrypted for a place: version, nonce, ciphertext, tag.
-    pub(crate) fn seal(&self, place: Place<'_>, value: &Secret) -> Result<Vec<u8>, OAuthError> {
+    pub(crate) fn seal(
+        &self,
+        place: ValuePlace<'_>,
+        value: &Secret,
+    ) -> Result<Vec<u8>, OAuthError> {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).map_err(|_| OAuthError::Random)?;
         let payload = Payload {
@@ -62,7 +66,7 @@ impl Cipher {
     }
 
     /// Returns the value. None: it was not encrypted with this key for this place.
-    pub(crate) fn open(&self, place: Place<'_>, sealed: &[u8]) -> Option<Secret> {
+    pub(crate) fn open(&self, place: ValuePlace<'_>, sealed: &[u8]) -> Option<Secret> {
         let (version, rest) = sealed.split_first()?;
         let (nonce, msg) = rest.split_first_chunk::<NONCE>()?;
         if *version != VERSION {
@@ -72,9 +76,9 @@ impl Cipher {
             msg,
             aad: &place.bytes(),
         };
-        let opened = self.0.decrypt(&XNonce::from(*nonce), payload).ok()?;
-        let opened = Zeroizing::new(opened);
-        std::str::from_utf8(&opened).ok().map(Secret::new)
+        let plaintext = self.0.decrypt(&XNonce::from(*nonce), payload).ok()?;
+        let plaintext = Zeroizing::new(plaintext);
+        std::str::from_utf8(&plaintext).ok().map(Secret::new)
     }
 }
 
@@ -82,7 +86,7 @@ impl Cipher {
 mod tests {
     use super::*;
 
-    const HERE: Place<'static> = Place {
+    const HERE: ValuePlace<'static> = ValuePlace {
         table: "grants",
         row: &["app", "subject"],
         column: "access",
@@ -94,13 +98,13 @@ mod tests {
         let cipher = Cipher::new(&[7; 32]);
         let sealed = cipher.seal(HERE, &Secret::new("token-1")).unwrap();
         assert_eq!(cipher.open(HERE, &sealed).unwrap().expose(), "token-1");
-        let row = |row| Place { row, ..HERE };
+        let row = |row| ValuePlace { row, ..HERE };
         let elsewhere = [
-            Place {
+            ValuePlace {
                 table: "sessions",
                 ..HERE
             },
-            Place {
+            ValuePlace {
                 column: "refresh",
                 ..HERE
             },

@@ -12,7 +12,7 @@ use crate::protocol::{code_of, new_verifier};
 use crate::refusal::refusal;
 use crate::resolved_app::ResolvedApp;
 use crate::secret::Secret;
-use crate::shared::Shared;
+use crate::shared::OAuthContext;
 use crate::store::GrantKey;
 use crate::store::sessions::{NoSession, Session, SessionFlow};
 use crate::token::{AuthorizationRequired, Granted};
@@ -25,7 +25,7 @@ const QUERY_MAX: usize = 16 << 10;
 
 /// Stores a session. Spec: requirements-v1 §12.6.4 (1).
 pub(crate) async fn begin(
-    shared: &Shared,
+    shared: &OAuthContext,
     app: &ResolvedApp,
     key: &GrantKey,
     scopes: Vec<String>,
@@ -53,7 +53,7 @@ pub(crate) async fn begin(
 
 /// Returns what a person needs for a session.
 pub(crate) fn required(
-    shared: &Shared,
+    shared: &OAuthContext,
     app: &ResolvedApp,
     session: &Session,
 ) -> Result<AuthorizationRequired, OAuthError> {
@@ -111,9 +111,9 @@ impl Callback {
         }
         let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
         let one = |name: &str| {
-            let mut found = pairs.iter().filter(|(key, _)| key == name);
-            let value = found.next().map(|(_, value)| value.to_string());
-            match found.next() {
+            let mut values = pairs.iter().filter(|(key, _)| key == name);
+            let value = values.next().map(|(_, value)| value.to_string());
+            match values.next() {
                 Some(_) => Err(malformed("a parameter occurs twice")),
                 None => Ok(value),
             }
@@ -140,14 +140,14 @@ impl Callback {
 
 /// Completes a session, whether or not the caller waits for it.
 pub(crate) async fn complete(
-    shared: &Shared,
+    shared: &OAuthContext,
     callback: Callback,
     apps: &[OAuthApp],
 ) -> Result<Granted, CallbackError> {
     let now_ms = shared.now_ms();
     let tables = &shared.tables;
-    let taken = tables.take_session(&callback.session, callback.state, now_ms);
-    let session = taken.await?.map_err(|error| match error {
+    let lookup = tables.take_session(&callback.session, callback.state, now_ms);
+    let session = lookup.await?.map_err(|error| match error {
         NoSession::Unknown => CallbackError::UnknownSession,
         NoSession::StateMismatch => CallbackError::StateMismatch,
         NoSession::Expired => CallbackError::Expired,

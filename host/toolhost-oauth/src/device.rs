@@ -12,7 +12,7 @@ use crate::protocol::{DeviceAnswer, Failure};
 use crate::refusal::refusal;
 use crate::resolved_app::{ResolvedApp, subject_of};
 use crate::secret::Secret;
-use crate::shared::Shared;
+use crate::shared::OAuthContext;
 use crate::store::GrantKey;
 use crate::store::sessions::{Session, SessionFlow};
 use crate::token::{AuthorizationRequired, DevicePoll, Granted};
@@ -28,7 +28,7 @@ const INTERVAL_MAX: Duration = Duration::from_secs(300);
 
 /// Requests a device code, and stores the session.
 pub(crate) async fn begin(
-    shared: &Shared,
+    shared: &OAuthContext,
     app: &ResolvedApp,
     key: &GrantKey,
     scopes: Vec<String>,
@@ -96,16 +96,16 @@ pub(crate) fn required(
 
 /// Asks the server whether the person has decided, unless it is too early.
 pub(crate) async fn poll(
-    shared: &Shared,
+    shared: &OAuthContext,
     app: &ResolvedApp,
     id: &str,
 ) -> Result<DevicePoll, OAuthError> {
     let now_ms = shared.now_ms();
-    let taken = shared.tables.take_poll(id, now_ms).await?;
+    let poll = shared.tables.take_poll(id, now_ms).await?;
     let is_own = |session: &Session| {
         session.key.app == app.app.name.to_string() && session.key.client == app.client
     };
-    let Some((session, may_poll)) = taken.filter(|(session, _)| is_own(session)) else {
+    let Some((session, may_poll)) = poll.filter(|(session, _)| is_own(session)) else {
         return Ok(DevicePoll::Expired);
     };
     let SessionFlow::Device {

@@ -118,7 +118,7 @@ impl Exchange<'_> {
     }
 
     fn see(&self, answer: &Result<HttpResponse, NoAnswer>) {
-        let found = match answer {
+        let seen = match answer {
             Ok(response) => Seen {
                 status: Some(response.status()),
                 retry_after: retry_after(response),
@@ -129,7 +129,7 @@ impl Exchange<'_> {
                 ..Seen::default()
             },
         };
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
     }
 }
 
@@ -149,12 +149,12 @@ impl<'c> AsyncHttpClient<'c> for Exchange<'_> {
 /// Gives an error its status: some servers send errors with 200.
 fn error_with_status(mut response: HttpResponse) -> HttpResponse {
     #[derive(Deserialize)]
-    struct Answer {
+    struct AnswerKind {
         access_token: Option<IgnoredAny>,
         error: Option<IgnoredAny>,
     }
     if response.status() == StatusCode::OK {
-        let answer = ANSWER.parse_bytes::<Answer>(response.body());
+        let answer = ANSWER.parse_bytes::<AnswerKind>(response.body());
         if answer.is_ok_and(|it| it.error.is_some() && it.access_token.is_none()) {
             *response.status_mut() = StatusCode::BAD_REQUEST;
         }

@@ -27,11 +27,11 @@ impl Endpoint {
         if url.fragment().is_some() {
             return Err(format!("'{text}' has a '#'"));
         }
-        let found = Self { url };
-        match found.url.scheme() {
-            _ if !found.url.has_host() => Err(format!("'{text}' has no host")),
-            "https" => Ok(found),
-            "http" if found.is_loopback() => Ok(found),
+        let endpoint = Self { url };
+        match endpoint.url.scheme() {
+            _ if !endpoint.url.has_host() => Err(format!("'{text}' has no host")),
+            "https" => Ok(endpoint),
+            "http" if endpoint.is_loopback() => Ok(endpoint),
             _ if purpose == Use::Browser => {
                 Err(format!("'{text}' is not https, nor http on loopback"))
             }

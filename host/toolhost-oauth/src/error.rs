@@ -12,11 +12,11 @@ use crate::app::OAuthAppError;
 /// Why there is no token, and asking a person does not help or cannot begin.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum OAuthError {
     /// The app's definition is invalid.
     #[error("OAuthApp {app}: {reason}")]
     InvalidApp {
-        /// The app.
         app: ResourceName,
         /// What is invalid.
         #[source]
@@ -26,26 +26,16 @@ pub enum OAuthError {
     #[error(
         "OAuthApp {app} has a grant for each user, and this call has no user: pass the turn's user, or set `subjectMode: global`"
     )]
-    NoSubject {
-        /// The app.
-        app: ResourceName,
-    },
+    NoSubject { app: ResourceName },
     /// A scope was requested that the app does not have.
     #[error(
         "OAuthApp {app} does not have the scope '{scope}': add it to its `scopes`, or do not request it"
     )]
-    Scope {
-        /// The app.
-        app: ResourceName,
-        /// The scope.
-        scope: String,
-    },
+    Scope { app: ResourceName, scope: String },
     /// The authorization server did not answer, or not as OAuth requires. What is stored is kept.
     #[error("the authorization server of OAuthApp {app} is not available: {reason}")]
     Unavailable {
-        /// The app.
         app: ResourceName,
-        /// What happened.
         reason: String,
         /// No request is sent before this time.
         retry_at: Option<SystemTime>,
@@ -55,7 +45,6 @@ pub enum OAuthError {
         "the authorization server of OAuthApp {app} refused the request with '{code}': check its client and its scopes"
     )]
     Refused {
-        /// The app.
         app: ResourceName,
         /// The server's error code, such as `invalid_client`.
         code: String,
@@ -64,26 +53,17 @@ pub enum OAuthError {
     #[error(
         "the grant of OAuthApp {app} does not open with this key: use the key file that it was stored with, or remove the grant with `toolhost auth revoke {app}`"
     )]
-    Unreadable {
-        /// The app.
-        app: ResourceName,
-    },
+    Unreadable { app: ResourceName },
     /// Another process held the grant for longer than a refresh can take.
     #[error(
         "another process refreshes the grant of OAuthApp {app}, and did not end in time: try again"
     )]
-    Busy {
-        /// The app.
-        app: ResourceName,
-    },
+    Busy { app: ResourceName },
     /// Another process held the right to renew the tokens of an MCP server for longer than a renewal can take.
     #[error(
         "another process renews the tokens of the MCP server '{server}', and did not end in time"
     )]
-    ServerBusy {
-        /// The server.
-        server: ResourceName,
-    },
+    ServerBusy { server: ResourceName },
     /// The state store failed.
     #[error("the grants could not be read or stored")]
     Store(#[source] Arc<StoreError>),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 use toolhost_contract::ResourceName;
 
-use crate::access::{TokenRequest, begun, obtained, stored};
+use crate::access::{TokenRequest, begin_for_person, obtain, stored_token};
 use crate::app::OAuthApp;
 use crate::cipher::Cipher;
 use crate::clock::{Clock, SystemClock, time_of};
@@ -20,7 +20,7 @@ use crate::key::OAuthKey;
 use crate::resolved_app::{ResolvedApp, subject_of};
 use crate::revoke::revoke;
 use crate::server_credentials::ServerCredentials;
-use crate::shared::Shared;
+use crate::shared::OAuthContext;
 use crate::store::grants::Listed;
 use crate::store::{OAuthStore, Tables};
 use crate::token::{
@@ -70,7 +70,7 @@ impl fmt::Debug for OAuthConfig {
 /// The grants of a state root. Cheap to clone; every clone is the same.
 #[derive(Debug, Clone)]
 pub struct OAuth {
-    shared: Arc<Shared>,
+    shared: Arc<OAuthContext>,
 }
 
 impl OAuth {
@@ -82,7 +82,7 @@ impl OAuth {
         let key = config.key.key();
         let key = key.map_err(|error| OAuthError::Key(Arc::new(error)))?;
         let (granted, _) = broadcast::channel(EVENTS);
-        let shared = Shared {
+        let shared = OAuthContext {
             tables: Tables::new(config.store, Cipher::new(&key)),
             egress: config.egress,
             clock: config.clock,
@@ -114,15 +114,15 @@ impl OAuth {
         min_ttl: Duration,
     ) -> TokenResult {
         let shared = &self.shared;
-        let found = async {
+        let future = async {
             let request = request(app, subject, scopes, min_ttl)?;
-            if let Some(token) = stored(shared, &request).await? {
+            if let Some(token) = stored_token(shared, &request).await? {
                 return Ok(TokenResult::Ready(token));
             }
-            let obtained = obtained(Arc::clone(shared), request);
-            shared.complete(obtained).await
+            let token = obtain(Arc::clone(shared), request);
+            shared.complete(token).await
         };
-        found.await.unwrap_or_else(TokenResult::Error)
+        future.await.unwrap_or_else(TokenResult::Error)
     }
 
     /// Begins an authorization, even if there is a grant. The grant is replaced once a person has authorized
@@ -137,8 +137,8 @@ impl OAuth {
         scopes: Option<&[String]>,
     ) -> Result<AuthorizationRequired, OAuthError> {
         let request = request(app, subject, scopes, Duration::ZERO)?;
-        let begun = begun(Arc::clone(&self.shared), request);
-        self.shared.complete(begun).await
+        let authorization = begin_for_person(Arc::clone(&self.shared), request);
+        self.shared.complete(authorization).await
     }
 
     /// Completes an authorization with the query of the URL to which the browser was sent: what follows `?`.
@@ -174,18 +174,18 @@ impl OAuth {
     /// # Errors
     /// [`OAuthError::Store`].
     pub async fn grants(&self) -> Result<Vec<GrantInfo>, OAuthError> {
-        let info = |listed: Listed| {
+        let info = |grant: Listed| {
             Some(GrantInfo {
-                app: ResourceName::parse(&listed.key.app).ok()?,
-                subject: subject_of(&listed.key),
-                scopes: listed.scopes,
-                granted_at: time_of(listed.granted_ms),
-                expires_at: listed.expires_ms.map(time_of),
-                can_refresh: listed.can_refresh,
+                app: ResourceName::parse(&grant.key.app).ok()?,
+                subject: subject_of(&grant.key),
+                scopes: grant.scopes,
+                granted_at: time_of(grant.granted_ms),
+                expires_at: grant.expires_ms.map(time_of),
+                can_refresh: grant.can_refresh,
             })
         };
-        let listed = self.shared.tables.list_grants().await?;
-        Ok(listed.into_iter().filter_map(info).collect())
+        let grants = self.shared.tables.list_grants().await?;
+        Ok(grants.into_iter().filter_map(info).collect())
     }
 
     /// Removes the grant of an app, after asking the server to revoke its tokens. The grant is removed whatever

@@ -19,7 +19,7 @@ use oauth2::{
 };
 use tokio::sync::oneshot;
 
-use crate::answer::{Answer, Tokens};
+use crate::answer::{TokenAnswer, Tokens};
 use crate::app::{Endpoints, OAuthApp, OAuthClientAuth};
 use crate::egress::{Exchange, NoAnswer, OAuthEgress};
 use crate::endpoint::Endpoint;
@@ -30,7 +30,7 @@ const CODE_MAX: usize = 40;
 
 type AppClient = Client<
     BasicErrorResponse,
-    Answer,
+    TokenAnswer,
     BasicTokenIntrospectionResponse,
     StandardRevocableToken,
     BasicRevocationErrorResponse,
@@ -231,7 +231,7 @@ pub(crate) fn new_verifier() -> Secret {
     Secret::new(verifier.into_secret())
 }
 
-fn tokens(answer: Answer) -> Result<Tokens, Failure> {
+fn tokens(answer: TokenAnswer) -> Result<Tokens, Failure> {
     let reason = "its answer has no token that can be sent";
     let tokens = answer.into_tokens();
     tokens.ok_or_else(|| unavailable(reason.to_owned()))

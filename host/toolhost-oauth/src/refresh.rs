@@ -7,8 +7,8 @@ use crate::clock::time_of;
 use crate::error::OAuthError;
 use crate::protocol::Failure;
 use crate::resolved_app::ResolvedApp;
-use crate::shared::Shared;
-use crate::store::grants::{Claim, Grant, Lease};
+use crate::shared::OAuthContext;
+use crate::store::grants::{Claim, Grant, GrantLease};
 use crate::store::{GrantKey, Unreadable};
 
 /// How much longer than a request a lease holds.
@@ -20,13 +20,19 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// Attempts to store tokens that a server has sent: they cannot be requested again.
 const STORE_ATTEMPTS: u32 = 5;
 
-/// What became of a grant.
+/// Result of a refresh.
 #[derive(Debug)]
 pub(crate) struct Renewed {
     /// The grant as it is now.
     pub(crate) grant: Option<Grant>,
     /// Why it was not refreshed.
     pub(crate) error: Option<OAuthError>,
+}
+
+impl Renewed {
+    fn ready(grant: Option<Grant>) -> Self {
+        Self { grant, error: None }
+    }
 }
 
 /// When a grant is refreshed.
@@ -40,7 +46,7 @@ pub(crate) struct RenewTimes {
 
 /// Refreshes a grant, unless its token is valid for long enough. The caller holds the lock of its key.
 pub(crate) async fn renew(
-    shared: &Shared,
+    shared: &OAuthContext,
     app: &ResolvedApp,
     key: &GrantKey,
     times: RenewTimes,
@@ -49,23 +55,26 @@ pub(crate) async fn renew(
     let mut waited = Duration::ZERO;
     loop {
         let now_ms = shared.now_ms();
-        let wanted = move |grant: &Grant| grant.expires_within(now_ms, times.wanted);
-        let claim = shared.tables.claim(key, wanted, now_ms, lease_time).await?;
+        let is_due = move |grant: &Grant| grant.expires_within(now_ms, times.wanted);
+        let claim = shared.tables.claim(key, is_due, now_ms, lease_time).await?;
         match readable(app, claim)? {
-            Claim::Gone => return Ok(kept(None, None)),
+            Claim::Gone => return Ok(Renewed::ready(None)),
             Claim::Kept(grant) => {
-                let is_early = wanted(&grant) && grant.refresh.is_some();
+                let is_early = is_due(&grant) && grant.refresh.is_some();
                 let error = is_early.then(|| OAuthError::Unavailable {
                     app: app.name(),
                     reason: "the last refresh failed".to_owned(),
                     retry_at: Some(time_of(grant.retry_ms)),
                 });
-                return Ok(kept(Some(grant), error));
+                return Ok(Renewed {
+                    grant: Some(grant),
+                    error,
+                });
             }
             Claim::Taken(grant)
                 if grant.is_alive(now_ms) && !grant.expires_within(now_ms, times.needed) =>
             {
-                return Ok(kept(Some(grant), None));
+                return Ok(Renewed::ready(Some(grant)));
             }
             Claim::Taken(_) if waited > lease_time => {
                 return Err(OAuthError::Busy { app: app.name() });
@@ -80,22 +89,22 @@ pub(crate) async fn renew(
 }
 
 async fn send(
-    shared: &Shared,
+    shared: &OAuthContext,
     app: &ResolvedApp,
     key: &GrantKey,
     grant: Grant,
-    lease: Lease,
+    lease: GrantLease,
 ) -> Result<Renewed, OAuthError> {
     let tables = &shared.tables;
     let Some(token) = grant.refresh.clone() else {
-        return Ok(kept(Some(grant), None));
+        return Ok(Renewed::ready(Some(grant)));
     };
     let (reason, retry_after) = match app.protocol(&shared.egress).refresh(&token).await {
         Ok(tokens) => return store(shared, app, key, &grant, tokens).await,
         Err(Failure::Rejected) => {
             tracing::warn!(app = %app.app.name, "the server rejected the refresh token of a grant");
             let grant = tables.rejected(key, &token, lease).await?;
-            return Ok(kept(readable(app, grant)?, None));
+            return Ok(Renewed::ready(readable(app, grant)?));
         }
         Err(Failure::Unavailable {
             reason,
@@ -106,7 +115,10 @@ async fn send(
             let app = app.name();
             let error = OAuthError::Refused { app, code };
             tracing::warn!(%error, "a grant was not refreshed");
-            return Ok(kept(Some(grant), Some(error)));
+            return Ok(Renewed {
+                grant: Some(grant),
+                error: Some(error),
+            });
         }
     };
     let now_ms = shared.now_ms();
@@ -117,12 +129,15 @@ async fn send(
         retry_at: Some(time_of(retry_ms)),
     };
     tracing::warn!(%error, "a grant was not refreshed");
-    Ok(kept(Some(grant), Some(error)))
+    Ok(Renewed {
+        grant: Some(grant),
+        error: Some(error),
+    })
 }
 
 /// Stores tokens before they are used.
 async fn store(
-    shared: &Shared,
+    shared: &OAuthContext,
     app: &ResolvedApp,
     key: &GrantKey,
     claimed: &Grant,
@@ -133,7 +148,7 @@ async fn store(
         let now_ms = shared.now_ms();
         let tokens = tokens.clone();
         match shared.tables.refreshed(key, claimed, tokens, now_ms).await {
-            Ok(grant) => return Ok(kept(readable(app, grant)?, None)),
+            Ok(grant) => return Ok(Renewed::ready(readable(app, grant)?)),
             Err(error) if attempt == STORE_ATTEMPTS => return Err(error),
             Err(_) => {
                 shared.sleep(INTERVAL * attempt).await;
@@ -145,11 +160,7 @@ async fn store(
 
 pub(crate) fn readable<T>(
     app: &ResolvedApp,
-    found: Result<T, Unreadable>,
+    value: Result<T, Unreadable>,
 ) -> Result<T, OAuthError> {
-    found.map_err(|Unreadable| OAuthError::Unreadable { app: app.name() })
-}
-
-fn kept(grant: Option<Grant>, error: Option<OAuthError>) -> Renewed {
-    Renewed { grant, error }
+    value.map_err(|Unreadable| OAuthError::Unreadable { app: app.name() })
 }

@@ -30,8 +30,8 @@ impl ResolvedApp {
         let mut origins = app.origins.clone();
         origins.sort_unstable();
         let mut digest = Sha256::new();
-        let own = [endpoints.token.url.as_str(), app.client_id.as_str()];
-        for part in own.into_iter().chain(origins.iter().map(String::as_str)) {
+        let parts = [endpoints.token.url.as_str(), app.client_id.as_str()];
+        for part in parts.into_iter().chain(origins.iter().map(String::as_str)) {
             digest.update((part.len() as u64).to_le_bytes());
             digest.update(part);
         }
@@ -65,17 +65,17 @@ impl ResolvedApp {
     /// Returns the scopes to ask for: those that are requested, which must be scopes of the app, or all.
     /// Spec: requirements-v1 §12.6.1 (2).
     pub(crate) fn scopes(&self, requested: Option<&[String]>) -> Result<Vec<String>, OAuthError> {
-        let all = &self.app.scopes;
+        let scopes = &self.app.scopes;
         let Some(requested) = requested else {
-            return Ok(all.clone());
+            return Ok(scopes.clone());
         };
-        match requested.iter().find(|scope| !all.contains(scope)) {
+        match requested.iter().find(|scope| !scopes.contains(scope)) {
             Some(scope) => Err(OAuthError::Scope {
                 app: self.name(),
                 scope: scope.clone(),
             }),
             // In the order of the app, so that equal sets have equal sessions.
-            None => Ok(all
+            None => Ok(scopes
                 .iter()
                 .filter(|scope| requested.contains(scope))
                 .cloned()
@@ -133,8 +133,8 @@ mod tests {
         assert_eq!(app.scopes(None).unwrap(), ["read", "write"]);
         assert_eq!(scopes(&["write", "read"]).unwrap(), ["read", "write"]);
         assert_eq!(scopes(&["read"]).unwrap(), ["read"]);
-        let refused = scopes(&["read", "admin"]).unwrap_err();
-        assert!(matches!(refused, OAuthError::Scope { scope, .. } if scope == "admin"));
+        let error = scopes(&["read", "admin"]).unwrap_err();
+        assert!(matches!(error, OAuthError::Scope { scope, .. } if scope == "admin"));
     }
 
     // requirements-v1 §12.6.1 (3)

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::error::OAuthError;
 use crate::protocol::Failure;
 use crate::resolved_app::ResolvedApp;
-use crate::shared::Shared;
+use crate::shared::OAuthContext;
 use crate::store::{GrantKey, Unreadable};
 use crate::token::Revoked;
 
 /// Asks the server to revoke a grant, and removes it whatever the server answers.
 pub(crate) async fn revoke(
-    shared: Arc<Shared>,
+    shared: Arc<OAuthContext>,
     app: ResolvedApp,
     key: GrantKey,
 ) -> Result<Revoked, OAuthError> {

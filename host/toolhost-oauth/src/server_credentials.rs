@@ -8,7 +8,7 @@ use toolhost_contract::ResourceName;
 
 use crate::error::OAuthError;
 use crate::secret::Secret;
-use crate::shared::Shared;
+use crate::shared::OAuthContext;
 use crate::store::servers::ServerKey;
 
 /// How long a process may renew the tokens of a server.
@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// which its user reads and writes. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ServerCredentials {
-    shared: Arc<Shared>,
+    shared: Arc<OAuthContext>,
     server: ResourceName,
     key: ServerKey,
 }
@@ -30,7 +30,7 @@ pub struct ServerCredentials {
 /// continue.
 #[must_use]
 pub struct ServerLease {
-    shared: Arc<Shared>,
+    shared: Arc<OAuthContext>,
     key: ServerKey,
     lease: String,
 }
@@ -53,7 +53,7 @@ impl Drop for ServerLease {
 }
 
 impl ServerCredentials {
-    pub(crate) fn new(shared: Arc<Shared>, server: ResourceName, url: &str) -> Self {
+    pub(crate) fn new(shared: Arc<OAuthContext>, server: ResourceName, url: &str) -> Self {
         let key = ServerKey {
             server: server.to_string(),
             url: url.to_owned(),

@@ -18,7 +18,7 @@ use crate::token::Granted;
 const BEGIN_PAUSE: Duration = Duration::from_secs(10);
 
 /// The state of a handle.
-pub(crate) struct Shared {
+pub(crate) struct OAuthContext {
     pub(crate) tables: Tables,
     pub(crate) egress: OAuthEgress,
     pub(crate) clock: Arc<dyn Clock>,
@@ -30,13 +30,13 @@ pub(crate) struct Shared {
     pub(crate) locks: Mutex<HashMap<GrantKey, Weak<AsyncMutex<()>>>>,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for OAuthContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl OAuthContext {
     pub(crate) fn now_ms(&self) -> i64 {
         millis(self.clock.now())
     }
@@ -82,8 +82,8 @@ impl Shared {
         let now_ms = self.now_ms();
         let mut unbegun = self.unbegun.lock().unwrap_or_else(PoisonError::into_inner);
         unbegun.retain(|_, (until_ms, _)| *until_ms > now_ms);
-        let found = unbegun.get(key).map(|(_, error)| Err(error.clone()));
-        found.unwrap_or(Ok(()))
+        let refusal = unbegun.get(key).map(|(_, error)| Err(error.clone()));
+        refusal.unwrap_or(Ok(()))
     }
 
     /// Records that the server did not begin an authorization.

@@ -111,9 +111,8 @@ impl World {
 
 fn parameter(url: &Url, name: &str) -> String {
     let mut pairs = url.query_pairs();
-    let found = pairs.find(|(key, _)| key == name);
-    found
-        .map(|(_, value)| value.into_owned())
+    let pair = pairs.find(|(key, _)| key == name);
+    pair.map(|(_, value)| value.into_owned())
         .unwrap_or_default()
 }
 

@@ -149,8 +149,8 @@ impl PackageContents {
         let component = match (manifest.layers.pop(), manifest.layers.len()) {
             (Some(layer), 0) if layer.media_type == COMPONENT_TYPE => layer,
             (Some(layer), 0) => {
-                let found = text::shorten(&layer.media_type, 100);
-                return Err(ContentsError::Layers(format!("a layer {found}")));
+                let other = text::shorten(&layer.media_type, 100);
+                return Err(ContentsError::Layers(format!("a layer {other}")));
             }
             (None, _) => return Err(ContentsError::Layers("no layer".to_owned())),
             (Some(_), others) => {

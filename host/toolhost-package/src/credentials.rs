@@ -157,18 +157,18 @@ mod tests {
         // "me:pass" and "hub:secret".
         let config = r#"{"auths": {"ghcr.io": {"auth": "bWU6cGFzcw=="}, "https://index.docker.io/v1/": {"auth": "aHViOnNlY3JldA=="}}}"#;
         std::fs::write(&path, config).unwrap();
-        let found = DockerConfig::new(&path);
+        let docker = DockerConfig::new(&path);
         let password = |user: &str, password: &str| {
             Some(Credential::Password {
                 user: user.to_owned(),
                 password: password.to_owned(),
             })
         };
-        assert_eq!(found.find("ghcr.io").unwrap(), password("me", "pass"));
-        assert_eq!(found.find("docker.io").unwrap(), password("hub", "secret"));
-        assert_eq!(found.find("ghcr.io:444").unwrap(), None);
-        assert_eq!(found.find("example.com").unwrap(), None);
-        assert!(!format!("{:?}", found.find("ghcr.io")).contains("pass"));
+        assert_eq!(docker.find("ghcr.io").unwrap(), password("me", "pass"));
+        assert_eq!(docker.find("docker.io").unwrap(), password("hub", "secret"));
+        assert_eq!(docker.find("ghcr.io:444").unwrap(), None);
+        assert_eq!(docker.find("example.com").unwrap(), None);
+        assert!(!format!("{:?}", docker.find("ghcr.io")).contains("pass"));
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         assert!(DockerConfig::new(&path).find("ghcr.io").is_err());
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        let refused = DockerConfig::new(&path).find("ghcr.io").unwrap_err();
-        assert!(refused.contains("not a regular file"), "{refused}");
+        let reason = DockerConfig::new(&path).find("ghcr.io").unwrap_err();
+        assert!(reason.contains("not a regular file"), "{reason}");
     }
 }

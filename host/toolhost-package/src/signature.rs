@@ -52,9 +52,9 @@ const NO_ROOT: &str = r#"{"mediaType": "application/vnd.dev.sigstore.trustedroot
 
 /// Verifies signatures by the rules of a policy.
 #[derive(Clone)]
-pub struct Signers(Arc<Inner>);
+pub struct Signers(Arc<SignerRules>);
 
-struct Inner {
+struct SignerRules {
     rules: PackageRules,
     verifier: Verifier,
     keys: BTreeMap<String, DerPublicKey>,
@@ -148,7 +148,7 @@ impl Signers {
                 keys.insert(name.to_string(), public_key(name.as_str(), pem)?);
             }
         }
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(SignerRules {
             rules: rules.clone(),
             verifier,
             keys,
@@ -251,7 +251,7 @@ pub fn check_bundle(json: &str, digest: &str) -> Result<(), SignatureError> {
     })
 }
 
-impl Inner {
+impl SignerRules {
     fn verify_one(
         &self,
         name: &str,
@@ -299,8 +299,10 @@ fn verify_key(key: &DerPublicKey, digest: &Sha256Hash, bundle: &Bundle) -> Resul
         return Err("it is the signature of an identity".to_owned());
     };
     if envelope.payload_type != STATEMENT_TYPE {
-        let found = text::shorten(&envelope.payload_type, REASON_MAX / 3);
-        return Err(format!("its payload is not a statement, but '{found}'"));
+        let payload_type = text::shorten(&envelope.payload_type, REASON_MAX / 3);
+        return Err(format!(
+            "its payload is not a statement, but '{payload_type}'"
+        ));
     }
     let verified = VerificationKey::from_spki(key)
         .and_then(|key| key.verify(envelope.pae(), &envelope.signature.sig));

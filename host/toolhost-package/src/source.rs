@@ -72,10 +72,10 @@ pub enum PullError {
     #[error(transparent)]
     Signature(#[from] SignatureError),
     /// No signature that is kept is accepted, and the registry could not be asked for others.
-    #[error("{kept}; the registry could not be asked for other signatures: {registry}")]
+    #[error("{rejection}; the registry could not be asked for other signatures: {registry}")]
     SignatureElsewhere {
         /// Why none that is kept is accepted.
-        kept: SignatureError,
+        rejection: SignatureError,
         /// Why the registry has not answered.
         #[source]
         registry: RegistryError,
@@ -167,13 +167,13 @@ impl PackageSource {
         max_bytes: u64,
     ) -> Result<Pulled, PullError> {
         let stores = self.stores(bundle_dir);
-        let mut found = self.unverified(reference, &stores, max_bytes).await?;
+        let mut pulled = self.unverified(reference, &stores, max_bytes).await?;
         if let Some(signers) = self.signers.as_ref().filter(|it| !it.exempts(reference)) {
             let verified = self.signer(signers, reference, &stores).await?;
-            found.signers = verified.signers;
-            found.signatures = verified.bundles;
+            pulled.signers = verified.signers;
+            pulled.signatures = verified.bundles;
         }
-        Ok(found)
+        Ok(pulled)
     }
 
     /// Reads the signatures of a package: those of its registry, or else those that are kept.
@@ -191,9 +191,9 @@ impl PackageSource {
             Err(error) => error,
         };
         for store in self.stores(bundle_dir) {
-            let kept = store.signatures(digest)?;
-            if !kept.is_empty() {
-                return Ok(kept);
+            let signatures = store.signatures(digest)?;
+            if !signatures.is_empty() {
+                return Ok(signatures);
             }
         }
         Err(PullError::Registry(failed))
@@ -222,12 +222,12 @@ impl PackageSource {
                 verified.map_err(|error| PullError::Host(error.to_string()))
             }
         };
-        let mut kept = Vec::new();
+        let mut stored = Vec::new();
         for store in stores {
             // Signatures that cannot be read are fetched from the registry.
-            kept.extend(store.signatures(&digest).unwrap_or_default());
+            stored.extend(store.signatures(&digest).unwrap_or_default());
         }
-        let refused = match verify(kept).await? {
+        let rejection = match verify(stored).await? {
             Ok(signed) => return Ok(signed),
             Err(error @ SignatureError::NoSigner) => return Err(error.into()),
             Err(error) => error,
@@ -235,12 +235,14 @@ impl PackageSource {
         let bundles = match self.signatures_of_registry(reference, &digest).await {
             Ok(bundles) => bundles,
             Err(registry) => {
-                let kept = refused;
-                return Err(PullError::SignatureElsewhere { kept, registry });
+                return Err(PullError::SignatureElsewhere {
+                    rejection,
+                    registry,
+                });
             }
         };
         if bundles.is_empty() {
-            return Err(refused.into());
+            return Err(rejection.into());
         }
         let signed = verify(bundles.clone()).await??;
         // Whoever has signed: the next policy may name another signer.
@@ -285,7 +287,7 @@ impl PackageSource {
             let read = self.sandbox.threads().compute(read).await;
             match read.map_err(|error| PullError::Host(error.to_string()))? {
                 Ok(None) => {}
-                Ok(Some(found)) => return Ok(found),
+                Ok(Some(package)) => return Ok(package),
                 Err(error) => return Err(error),
             }
         }
@@ -295,7 +297,7 @@ impl PackageSource {
             .registry
             .blob(reference, &descriptor, max_bytes)
             .await?;
-        let found = Pulled {
+        let package = Pulled {
             reference: reference.clone(),
             manifest: pulled.bytes.to_vec(),
             descriptor,
@@ -305,14 +307,14 @@ impl PackageSource {
             signatures: Vec::new(),
         };
         if let Some(cache) = self.cache.clone() {
-            let kept = found.clone();
-            let keep = move || kept.keep(&cache);
-            let kept = self.sandbox.threads().compute(keep).await;
-            if let Err(error) = kept.map_err(|error| PullError::Host(error.to_string()))? {
+            let copy = package.clone();
+            let keep = move || copy.keep(&cache);
+            let copy = self.sandbox.threads().compute(keep).await;
+            if let Err(error) = copy.map_err(|error| PullError::Host(error.to_string()))? {
                 tracing::warn!(%error, "a package is not kept in the cache");
             }
         }
-        Ok(found)
+        Ok(package)
     }
 
     async fn entry(

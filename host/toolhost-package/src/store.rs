@@ -25,32 +25,26 @@ pub struct PackageStore {
 /// Why a blob could not be read or kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum StoreError {
     /// A file cannot be read or written.
     #[error("{} cannot be used", .path.display())]
     Io {
         /// The file or the directory.
         path: PathBuf,
-        /// The reason.
         #[source]
         source: io::Error,
     },
     /// The file has other bytes than its name says.
     #[error("{} has other bytes than its name says: they have {actual}", .path.display())]
     Changed {
-        /// The file.
         path: PathBuf,
         /// The digest of its bytes.
         actual: String,
     },
     /// The file is too large.
     #[error("{} is larger than {max} bytes", .path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// The limit.
-        max: u64,
-    },
+    TooLarge { path: PathBuf, max: u64 },
     /// The name is not a SHA-256 digest.
     #[error("'{0}' is not a digest: sha256: and 64 hexadecimal digits")]
     Digest(String),
@@ -130,7 +124,7 @@ impl PackageStore {
     }
 
     fn path(&self, digest: &str) -> Result<PathBuf, StoreError> {
-        if fs::symlink_metadata(&self.dir).is_ok_and(|found| found.is_symlink()) {
+        if fs::symlink_metadata(&self.dir).is_ok_and(|metadata| metadata.is_symlink()) {
             return Err(StoreError::Io {
                 path: self.dir.clone(),
                 source: io::Error::other("it is a symbolic link"),
@@ -152,8 +146,8 @@ impl PackageStore {
             .tempfile_in(&self.dir)
             .map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
-        let kept = file.persist(path);
-        kept.map_err(|error| failed(error.error))?;
+        let persisted = file.persist(path);
+        persisted.map_err(|error| failed(error.error))?;
         Ok(())
     }
 }
@@ -165,20 +159,20 @@ fn read_file(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError> {
         source,
     };
     // Before it is opened: a pipe would wait, and a link leads out of the directory.
-    let known = match fs::symlink_metadata(path) {
+    let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        known => known.map_err(failed)?,
+        metadata => metadata.map_err(failed)?,
     };
-    if !known.is_file() {
+    if !metadata.is_file() {
         return Err(failed(io::Error::other("it is not a regular file")));
     }
     let file = fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
-    if known.len() <= max {
+    if metadata.len() <= max {
         let mut limited = file.take(max.saturating_add(1));
         limited.read_to_end(&mut bytes).map_err(failed)?;
     }
-    if known.len() > max || bytes.len() as u64 > max {
+    if metadata.len() > max || bytes.len() as u64 > max {
         let path = path.to_owned();
         return Err(StoreError::TooLarge { path, max });
     }

@@ -82,9 +82,12 @@ pub fn tool_document(
     reference: &PackageReference,
     name: Option<&ResourceName>,
 ) -> Result<String, ToolDocumentError> {
-    let own = tool.pointer("/metadata/name").and_then(Value::as_str);
-    let own = own.and_then(|own| ResourceName::parse(own).ok());
-    let name = name.cloned().or(own).ok_or(ToolDocumentError::Name)?;
+    let default_name = tool.pointer("/metadata/name").and_then(Value::as_str);
+    let default_name = default_name.and_then(|default_name| ResourceName::parse(default_name).ok());
+    let name = name
+        .cloned()
+        .or(default_name)
+        .ok_or(ToolDocumentError::Name)?;
     let spec = tool.get("spec").and_then(Value::as_object);
     let spec = spec.ok_or(ToolDocumentError::Exports)?;
     let exports = spec.get("exports").and_then(Value::as_array);

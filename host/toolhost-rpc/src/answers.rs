@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::memory::{Charge, Memory};
+use crate::memory::{Memory, MemoryCharge};
 
 /// Lines that wait to be written. Beyond them no request is read, and notifications wait.
 const QUEUE: usize = 64;
@@ -16,12 +16,12 @@ const QUEUE: usize = 64;
 #[derive(Debug)]
 struct Queued {
     line: String,
-    _charge: Option<Charge>,
+    _charge: Option<MemoryCharge>,
 }
 
 /// Queues the lines of one connection.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct AnswerQueue {
     queue: mpsc::Sender<Queued>,
     memory: Memory,
     /// Whether the client stopped reading, or reads too slowly.
@@ -32,8 +32,8 @@ pub(crate) struct Answers {
 #[derive(Debug)]
 pub(crate) struct Writer(JoinHandle<()>);
 
-impl Answers {
-    /// Starts the writer. It ends with the last [`Answers`], or if a line cannot be written within
+impl AnswerQueue {
+    /// Starts the writer. It ends with the last [`AnswerQueue`], or if a line cannot be written within
     /// `line_timeout`.
     pub(crate) fn start(
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -46,8 +46,8 @@ impl Answers {
             memory,
             is_stuck: watch::Sender::new(false),
         };
-        let written = write(writer, lines, line_timeout);
-        (answers, Writer(tokio::spawn(written)))
+        let task = write(writer, lines, line_timeout);
+        (answers, Writer(tokio::spawn(task)))
     }
 
     /// Sends an answer; waits while the queue is full. If the client leaves too many answers unread,
@@ -66,7 +66,7 @@ impl Answers {
         self.send(line, None).await;
     }
 
-    async fn send(&self, line: String, charge: Option<Charge>) {
+    async fn send(&self, line: String, charge: Option<MemoryCharge>) {
         let queued = Queued {
             line,
             _charge: charge,
@@ -93,7 +93,7 @@ impl Answers {
 }
 
 impl Writer {
-    /// Waits until the queued lines are written, after the last [`Answers`] is dropped.
+    /// Waits until the queued lines are written, after the last [`AnswerQueue`] is dropped.
     pub(crate) async fn finish(mut self, within: Duration) {
         // If it takes longer, dropping the writer ends it.
         let _ = timeout(within, &mut self.0).await;
@@ -112,11 +112,11 @@ async fn write(
     line_timeout: Duration,
 ) {
     while let Some(queued) = lines.recv().await {
-        let written = async {
+        let write = async {
             writer.write_all(queued.line.as_bytes()).await?;
             writer.flush().await
         };
-        match timeout(line_timeout, written).await {
+        match timeout(line_timeout, write).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return,
         }

@@ -70,11 +70,11 @@ impl Bundles {
         }
         let loaded = self.loaded();
         if let Some(id) = id {
-            let found = loaded.by_id.get(id).cloned();
-            return found.ok_or_else(|| unknown(id));
+            let bundle = loaded.by_id.get(id).cloned();
+            return bundle.ok_or_else(|| unknown(id));
         }
-        let mut all = loaded.by_id.values();
-        match (all.next(), all.next()) {
+        let mut bundles = loaded.by_id.values();
+        match (bundles.next(), bundles.next()) {
             (Some(only), None) => Ok(only.clone()),
             (None, _) => Err(RpcError::new(RpcErrorCode::NotFound, "no bundle is loaded")
                 .suggesting("Load one with bundle/load.")),

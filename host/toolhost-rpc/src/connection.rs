@@ -43,7 +43,7 @@ struct Request {
     bytes: usize,
 }
 
-pub(crate) struct Connection {
+pub(crate) struct RpcConnection {
     session: Arc<Session>,
     in_flight: Arc<InFlight>,
     memory: Memory,
@@ -52,7 +52,7 @@ pub(crate) struct Connection {
     is_draining: bool,
 }
 
-impl Connection {
+impl RpcConnection {
     pub(crate) fn new(session: Session, memory: Memory) -> Self {
         Self {
             session: Arc::new(session),
@@ -131,7 +131,7 @@ impl Connection {
         };
         // The request takes its memory next.
         drop(line);
-        let refused = match incoming {
+        let refusal = match incoming {
             Ok(Incoming::Request {
                 id,
                 method,
@@ -151,9 +151,9 @@ impl Connection {
                 None
             }
             Ok(Incoming::Response) => None,
-            Err(refused) => Some(refused),
+            Err(refusal) => Some(refusal),
         };
-        if let Some((id, error)) = refused {
+        if let Some((id, error)) = refusal {
             self.session.answers.answer(response(&id, Err(error))).await;
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use toolhost::events::{EventStream, Received, RuntimeEvent};
 
-use crate::answers::Answers;
+use crate::answers::AnswerQueue;
 use crate::message::notification;
 
 /// Selects events: `{"agent"?, "key"?}`.
@@ -20,8 +20,8 @@ pub(crate) struct EventFilter {
 
 impl EventFilter {
     fn selects(&self, event: &RuntimeEvent) -> bool {
-        let is = |wanted: &Option<String>, found: &str| {
-            wanted.as_deref().is_none_or(|wanted| wanted == found)
+        let is = |filter: &Option<String>, value: &str| {
+            filter.as_deref().is_none_or(|filter| filter == value)
         };
         is(&self.agent, &event.agent_name) && is(&self.key, &event.instance_key)
     }
@@ -42,7 +42,12 @@ impl Drop for Forwarding {
 
 impl Subscription {
     /// Sends the events that the filter selects, in place of an earlier subscription.
-    pub(crate) fn begin(&self, events: EventStream, filter: EventFilter, answers: &Arc<Answers>) {
+    pub(crate) fn begin(
+        &self,
+        events: EventStream,
+        filter: EventFilter,
+        answers: &Arc<AnswerQueue>,
+    ) {
         let forwarding = forward(events, filter, Arc::clone(answers));
         self.replace(Some(Forwarding(tokio::spawn(forwarding))));
     }
@@ -57,7 +62,7 @@ impl Subscription {
 }
 
 /// While the client does not read, the stream drops events and counts them.
-async fn forward(mut events: EventStream, filter: EventFilter, answers: Arc<Answers>) {
+async fn forward(mut events: EventStream, filter: EventFilter, answers: Arc<AnswerQueue>) {
     while let Some(received) = events.next().await {
         let line = match received {
             Received::Event(event) if filter.selects(&event) => {

@@ -14,7 +14,7 @@ pub(crate) struct InFlight(Mutex<HashMap<String, Arc<Notify>>>);
 /// A request that runs, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
-    all: Arc<InFlight>,
+    requests: Arc<InFlight>,
     key: String,
     cancelled: Arc<Notify>,
 }
@@ -30,7 +30,7 @@ impl InFlight {
         running.insert(key.clone(), Arc::clone(&cancelled));
         drop(running);
         Some(Running {
-            all: Arc::clone(self),
+            requests: Arc::clone(self),
             key,
             cancelled,
         })
@@ -57,6 +57,6 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.all.running().remove(&self.key);
+        self.requests.running().remove(&self.key);
     }
 }

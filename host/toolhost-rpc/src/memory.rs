@@ -29,38 +29,37 @@ pub(crate) fn of_line(bytes: usize, values: u64) -> usize {
 /// The memory of one connection, within that of all.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    own: Arc<Semaphore>,
-    /// All of `own`.
-    own_permits: u32,
-    all: Arc<Semaphore>,
+    pool: Arc<Semaphore>,
+    /// All of `pool`.
+    pool_permits: u32,
+    shared_pool: Arc<Semaphore>,
 }
 
 /// Memory in use, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Charge {
-    _own: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
+pub(crate) struct MemoryCharge {
+    _pool: OwnedSemaphorePermit,
+    _shared_pool: OwnedSemaphorePermit,
 }
 
 impl Memory {
-    pub(crate) fn new(own_bytes: usize, all: &Arc<Semaphore>) -> Self {
-        let own_permits = permits(own_bytes);
+    pub(crate) fn new(bytes: usize, shared_pool: &Arc<Semaphore>) -> Self {
+        let pool_permits = permits(bytes);
         Self {
-            own: Arc::new(Semaphore::new(own_permits as usize)),
-            own_permits,
-            all: Arc::clone(all),
+            pool: Arc::new(Semaphore::new(pool_permits as usize)),
+            pool_permits,
+            shared_pool: Arc::clone(shared_pool),
         }
     }
 
     /// Takes memory; none if there is not enough. What exceeds all the memory of the connection takes
     /// all of it.
-    pub(crate) fn take(&self, bytes: usize) -> Option<Charge> {
-        let permits = permits(bytes).min(self.own_permits);
-        let own = Arc::clone(&self.own).try_acquire_many_owned(permits).ok()?;
-        let all = Arc::clone(&self.all).try_acquire_many_owned(permits).ok()?;
-        Some(Charge {
-            _own: own,
-            _all: all,
+    pub(crate) fn take(&self, bytes: usize) -> Option<MemoryCharge> {
+        let permits = permits(bytes).min(self.pool_permits);
+        let take = |pool: &Arc<Semaphore>| Arc::clone(pool).try_acquire_many_owned(permits).ok();
+        Some(MemoryCharge {
+            _pool: take(&self.pool)?,
+            _shared_pool: take(&self.shared_pool)?,
         })
     }
 }
@@ -71,17 +70,17 @@ mod tests {
 
     #[test]
     fn a_connection_takes_its_share_and_all_take_no_more_than_there_is() {
-        let all = shared(10 << 10);
-        let (one, other) = (Memory::new(8 << 10, &all), Memory::new(8 << 10, &all));
+        let pool = shared(10 << 10);
+        let (one, other) = (Memory::new(8 << 10, &pool), Memory::new(8 << 10, &pool));
         let charge = one.take(6 << 10);
         assert!(charge.is_some());
         assert!(one.take(3 << 10).is_none(), "beyond its own");
         assert!(other.take(5 << 10).is_none(), "beyond that of all");
-        assert_eq!(all.available_permits(), 4, "a refusal takes nothing");
+        assert_eq!(pool.available_permits(), 4, "a refusal takes nothing");
         assert!(other.take(4 << 10).is_some());
         drop(charge);
         assert!(one.take(usize::MAX).is_some(), "all of its own");
-        assert_eq!(all.available_permits(), 10);
+        assert_eq!(pool.available_permits(), 10);
         assert!(one.take(0).is_some());
     }
 }

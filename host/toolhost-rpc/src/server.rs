@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use toolhost_runtime::lines::{LineMemory, Lines};
 
-use crate::answers::Answers;
+use crate::answers::AnswerQueue;
 use crate::config::RpcConfig;
-use crate::connection::{Connection, ConnectionEnd};
+use crate::connection::{ConnectionEnd, RpcConnection};
 use crate::error::{RpcError, RpcErrorCode};
 use crate::memory::{self, Memory};
 use crate::message::{RequestId, response};
@@ -26,10 +26,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves a host to any number of connections. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct RpcServer(Arc<Shared>);
+pub struct RpcServer(Arc<ServerState>);
 
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     config: Arc<RpcConfig>,
     connections: Semaphore,
     /// Memory of lines that are read and of requests that run.
@@ -44,7 +44,7 @@ impl RpcServer {
     #[must_use]
     pub fn new(config: RpcConfig) -> Self {
         let limits = &config.limits;
-        Self(Arc::new(Shared {
+        Self(Arc::new(ServerState {
             connections: Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)),
             requests: memory::shared(limits.all_bytes),
             answers: memory::shared(limits.all_bytes),
@@ -61,7 +61,7 @@ impl RpcServer {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let Shared {
+        let ServerState {
             config,
             connections,
             requests,
@@ -78,9 +78,9 @@ impl RpcServer {
             for_each: memory::permits(limits.line_bytes).min(memory::permits(limits.all_bytes)),
         });
         let unread = Memory::new(limits.answer_bytes, answers);
-        let (answers, writer) = Answers::start(writer, unread, limits.line_timeout);
+        let (answers, writer) = AnswerQueue::start(writer, unread, limits.line_timeout);
         let session = Session::new(Arc::clone(config), Arc::new(answers));
-        let connection = Connection::new(session, Memory::new(limits.request_bytes, requests));
+        let connection = RpcConnection::new(session, Memory::new(limits.request_bytes, requests));
         let end = connection.serve(lines, is_draining.subscribe()).await;
         match end {
             ConnectionEnd::NotReading => drop(writer),
@@ -132,10 +132,10 @@ async fn refuse(mut writer: impl AsyncWrite + Unpin, most: usize) {
     let error = RpcError::new(RpcErrorCode::Limit, message);
     let error = error.suggesting("Close a connection, or use one for several requests.");
     let line = response(&RequestId::UNKNOWN, Err(error));
-    let written = async {
+    let write = async {
         writer.write_all(line.as_bytes()).await?;
         writer.shutdown().await
     };
     // The client may have gone.
-    let _ = timeout(FLUSH_TIMEOUT, written).await;
+    let _ = timeout(FLUSH_TIMEOUT, write).await;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::answers::Answers;
+use crate::answers::AnswerQueue;
 use crate::bundles::Bundles;
 use crate::config::RpcConfig;
 use crate::events::Subscription;
@@ -15,11 +15,11 @@ pub(crate) struct Session {
     pub(crate) bundles: Bundles,
     pub(crate) turns: OpenTurns,
     pub(crate) subscription: Subscription,
-    pub(crate) answers: Arc<Answers>,
+    pub(crate) answers: Arc<AnswerQueue>,
 }
 
 impl Session {
-    pub(crate) fn new(config: Arc<RpcConfig>, answers: Arc<Answers>) -> Self {
+    pub(crate) fn new(config: Arc<RpcConfig>, answers: Arc<AnswerQueue>) -> Self {
         Self {
             config,
             bundles: Bundles::default(),

@@ -6,31 +6,21 @@ use std::path::PathBuf;
 /// Why a socket could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum SocketError {
     /// Another server listens there.
     #[error("another server listens on {}", .path.display())]
-    InUse {
-        /// Path of the socket.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// The path exists, and is not a socket of this user.
     #[error("{} exists, and is not a socket of this user", .path.display())]
-    NotOurs {
-        /// The path.
-        path: PathBuf,
-    },
+    NotOurs { path: PathBuf },
     /// The directory stays locked by another process.
     #[error("the directory {} is locked by another process", .dir.display())]
-    Locked {
-        /// The directory.
-        dir: PathBuf,
-    },
+    Locked { dir: PathBuf },
     /// The socket cannot be created.
     #[error("the socket {} cannot be created", .path.display())]
     Create {
-        /// Path of the socket.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -58,7 +58,7 @@ impl Drop for UnixSocket {
     /// Removes the file while the socket still listens, so that nobody else has replaced it.
     fn drop(&mut self) {
         let is_own =
-            fs::symlink_metadata(&self.path).is_ok_and(|found| identity(&found) == self.file);
+            fs::symlink_metadata(&self.path).is_ok_and(|metadata| identity(&metadata) == self.file);
         if is_own && let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(
                 target: "toolhost::rpc", path = %self.path.display(), %error,
@@ -74,7 +74,7 @@ fn bind(path: &Path) -> io::Result<UnixSocket> {
     socket.bind(path)?;
     let listening = fs::set_permissions(path, Permissions::from_mode(MODE))
         .and_then(|()| fs::symlink_metadata(path))
-        .and_then(|found| Ok((socket.listen(BACKLOG)?, identity(&found))));
+        .and_then(|metadata| Ok((socket.listen(BACKLOG)?, identity(&metadata))));
     match listening {
         Ok((listener, file)) => Ok(UnixSocket {
             listener,
@@ -95,11 +95,11 @@ async fn remove_stale(path: &Path) -> Result<(), SocketError> {
         path: path.to_owned(),
         source,
     };
-    let found = match fs::symlink_metadata(path) {
+    let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        found => found.map_err(create)?,
+        metadata => metadata.map_err(create)?,
     };
-    if !found.file_type().is_socket() || !is_of_this_user(&found) {
+    if !metadata.file_type().is_socket() || !is_of_this_user(&metadata) {
         let path = path.to_owned();
         return Err(SocketError::NotOurs { path });
     }
@@ -142,6 +142,6 @@ async fn lock_directory(path: &Path) -> Result<File, SocketError> {
     }
 }
 
-fn identity(found: &Metadata) -> (u64, u64) {
-    (found.dev(), found.ino())
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }

@@ -49,15 +49,15 @@ pub(super) fn issues<'e>(
     value: &Value,
     errors: impl Iterator<Item = ValidationError<'e>>,
 ) -> String {
-    let mut shown: Vec<String> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     let mut more = 0;
     for issue in errors.flat_map(|error| issues_of(name, value, &error)) {
         // Two branches of an `allOf` may have the same issue.
-        if shown.contains(&issue) {
+        if texts.contains(&issue) {
             continue;
         }
-        if shown.len() < SHOWN {
-            shown.push(issue);
+        if texts.len() < SHOWN {
+            texts.push(issue);
         } else {
             more += 1;
         }
@@ -65,12 +65,12 @@ pub(super) fn issues<'e>(
             break;
         }
     }
-    let shown = shown.join("; ");
+    let texts = texts.join("; ");
     match more {
-        0 => shown,
-        1 => format!("{shown}; +1 more issue"),
-        COUNTED => format!("{shown}; +{COUNTED} or more issues"),
-        more => format!("{shown}; +{more} more issues"),
+        0 => texts,
+        1 => format!("{texts}; +1 more issue"),
+        COUNTED => format!("{texts}; +{COUNTED} or more issues"),
+        more => format!("{texts}; +{more} more issues"),
     }
 }
 

@@ -64,15 +64,15 @@ impl CompiledSchema {
     ) -> Result<(Self, Vec<SchemaError>), SchemaError> {
         // Patterns that cannot be compiled would use it up.
         let mut spare = *budget;
-        let refused = match Self::compile(key, schema, budget) {
+        let error = match Self::compile(key, schema, budget) {
             Ok(compiled) => return Ok((compiled, Vec::new())),
-            Err(refused) => refused,
+            Err(error) => error,
         };
         let is_shallow = json::depth(&schema.to_value()) <= SCHEMA_MAX_DEPTH;
         let relaxed = is_shallow.then(|| Relaxed::of(key, schema, &is_linear));
         let Some(Relaxed { schema, unchecked }) = relaxed.filter(|it| !it.unchecked.is_empty())
         else {
-            return Err(refused);
+            return Err(error);
         };
         let compiled = Self::compile(key, &schema, &mut spare)?;
         *budget = spare;

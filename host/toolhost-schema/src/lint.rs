@@ -91,7 +91,7 @@ impl Lint {
             if KNOWN.contains(&keyword.as_str()) || is_annotation(keyword) {
                 continue;
             }
-            let Some(meant) = one_edit_away(keyword, &KNOWN) else {
+            let Some(candidate) = one_edit_away(keyword, &KNOWN) else {
                 continue;
             };
             let at = spot.member(keyword);
@@ -99,7 +99,7 @@ impl Lint {
                 message: format!("{}: an unknown keyword has no effect", at.place),
                 pointer: at.pointer,
                 part: SchemaPart::Keyword,
-                help: format!("Did you mean '{meant}'?"),
+                help: format!("Did you mean '{candidate}'?"),
             });
         }
     }
@@ -130,13 +130,13 @@ impl Lint {
             let Some(name) = name.as_str() else {
                 continue;
             };
-            let mut all = declared.iter().copied().chain([properties]);
-            if all.any(|properties| properties.contains_key(name)) {
+            let mut places = declared.iter().copied().chain([properties]);
+            if places.any(|properties| properties.contains_key(name)) {
                 continue;
             }
             let at = spot.member("required").step(&Step::Item(index));
-            let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-            let help = did_you_mean(name, &known);
+            let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+            let help = did_you_mean(name, &names);
             self.remarks.push(SchemaRemark {
                 message: format!(
                     "{}: '{}' is required, but is not among the properties",

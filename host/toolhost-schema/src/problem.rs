@@ -21,10 +21,10 @@ const CHOICES_MAX: usize = 10;
 pub(super) fn of(error: &ValidationError<'_>) -> String {
     use ValidationErrorKind as Kind;
 
-    let found = error.instance();
-    let must = |rule: String| format!("must {rule} but is {}", quote(found));
+    let value = error.instance();
+    let must = |rule: String| format!("must {rule} but is {}", quote(value));
     match error.kind() {
-        Kind::Type { kind } => format!("expected {} but got {}", types(kind), type_of(found)),
+        Kind::Type { kind } => format!("expected {} but got {}", types(kind), type_of(value)),
         Kind::Required { property } => format!("required property {} is missing", quote(property)),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let names = unexpected.iter().map(String::as_str);
@@ -37,12 +37,12 @@ pub(super) fn of(error: &ValidationError<'_>) -> String {
         Kind::ExclusiveMinimum { limit } => must(format!("be more than {limit}")),
         Kind::ExclusiveMaximum { limit } => must(format!("be less than {limit}")),
         Kind::MultipleOf { multiple_of } => must(format!("be a multiple of {multiple_of}")),
-        Kind::MinLength { limit } => length("at least", *limit, "character", found),
-        Kind::MaxLength { limit } => length("at most", *limit, "character", found),
-        Kind::MinItems { limit } => length("at least", *limit, "item", found),
-        Kind::MaxItems { limit } => length("at most", *limit, "item", found),
-        Kind::MinProperties { limit } => length("at least", *limit, "property", found),
-        Kind::MaxProperties { limit } => length("at most", *limit, "property", found),
+        Kind::MinLength { limit } => length("at least", *limit, "character", value),
+        Kind::MaxLength { limit } => length("at most", *limit, "character", value),
+        Kind::MinItems { limit } => length("at least", *limit, "item", value),
+        Kind::MaxItems { limit } => length("at most", *limit, "item", value),
+        Kind::MinProperties { limit } => length("at least", *limit, "property", value),
+        Kind::MaxProperties { limit } => length("at most", *limit, "property", value),
         Kind::AdditionalItems { limit } => {
             let most = counted(*limit as u64, "item");
             format!("must have at most {most} but has more")
@@ -132,8 +132,8 @@ fn type_of(value: &Value) -> &'static str {
 
 fn choices(options: &Value) -> String {
     let options = options.as_array().map_or(&[][..], Vec::as_slice);
-    let listed: Vec<String> = options.iter().take(CHOICES_MAX).map(quote).collect();
-    let list = listed.join(", ");
+    let texts: Vec<String> = options.iter().take(CHOICES_MAX).map(quote).collect();
+    let list = texts.join(", ");
     match options.len() {
         0 => "nothing".to_owned(),
         1 => list,
@@ -142,8 +142,8 @@ fn choices(options: &Value) -> String {
     }
 }
 
-fn length(bound: &str, limit: u64, unit: &str, found: &Value) -> String {
-    let has = match found {
+fn length(bound: &str, limit: u64, unit: &str, value: &Value) -> String {
+    let has = match value {
         Value::String(text) => text.chars().count(),
         Value::Array(items) => items.len(),
         Value::Object(members) => members.len(),
@@ -162,11 +162,11 @@ fn counted(count: u64, unit: &str) -> String {
 
 /// Describes the first issue with each alternative of an `anyOf` or `oneOf`.
 fn none_of(whole: &ValidationError<'_>, forms: &[Vec<ValidationError<'static>>]) -> String {
-    let above = path::dotted("", whole.instance_path());
+    let prefix = path::dotted("", whole.instance_path());
     let mut issues: Vec<String> = Vec::new();
     for error in forms.iter().filter_map(|errors| errors.first()) {
         let place = path::dotted("", error.instance_path());
-        let issue = match place.strip_prefix(&above).unwrap_or(&place) {
+        let issue = match place.strip_prefix(&prefix).unwrap_or(&place) {
             "" => of(error),
             deeper => format!("at {deeper}: {}", of(error)),
         };

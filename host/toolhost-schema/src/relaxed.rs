@@ -221,8 +221,8 @@ mod tests {
                     let keys = value.as_object().unwrap().keys();
                     keys.cloned().collect::<Vec<String>>()
                 };
-                let found = &schema["properties"]["x"];
-                assert_eq!(keys(found), keys(&after), "{before}: {found}");
+                let property = &schema["properties"]["x"];
+                assert_eq!(keys(property), keys(&after), "{before}: {property}");
             }
         }
         let names =

@@ -66,32 +66,32 @@ impl CaseDir {
     /// Returns what a call changed outside the workdir, and whether its result or log holds the secret.
     pub(crate) fn escaped_changes(&self, result: &ToolResult, log: &[LogLine]) -> Vec<Mismatch> {
         const WHAT: &str = "beside the workdir";
-        let mut found = Vec::new();
+        let mut changes = Vec::new();
         let mut after = Entries::new();
         let got = match collect(&self.top, Path::new(""), &mut after) {
             Ok(()) if after == self.before => None,
             Ok(()) => {
-                let all: BTreeSet<&PathBuf> = after.keys().chain(self.before.keys()).collect();
-                let changed = all.into_iter();
+                let union: BTreeSet<&PathBuf> = after.keys().chain(self.before.keys()).collect();
+                let changed = union.into_iter();
                 let changed = changed.filter(|path| after.get(*path) != self.before.get(*path));
                 let paths: Vec<String> = changed.map(|path| path.display().to_string()).collect();
                 Some(format!("changes to {}", paths.join(", ")))
             }
             Err(error) => Some(format!("files that cannot be read: {error}")),
         };
-        found.extend(got.map(|got| Mismatch::new(WHAT, "no change", &got)));
+        changes.extend(got.map(|got| Mismatch::new(WHAT, "no change", &got)));
         // The secret has no character that JSON escapes.
         let result = serde_json::to_string(result).unwrap_or_default();
         if result.contains(SECRET) || log.iter().any(|line| line.text.contains(SECRET)) {
             let got = "the content of ../beside/canary.txt";
-            found.push(Mismatch::new(WHAT, "nothing read", got));
+            changes.push(Mismatch::new(WHAT, "nothing read", got));
         }
-        found
+        changes
     }
 }
 
 /// Adds all entries of a folder and beneath it, but not those of the workdir.
-fn collect(top: &Path, below: &Path, all: &mut Entries) -> io::Result<()> {
+fn collect(top: &Path, below: &Path, entries: &mut Entries) -> io::Result<()> {
     for entry in fs::read_dir(top.join(below))? {
         let entry = entry?;
         let (path, metadata) = (below.join(entry.file_name()), entry.metadata()?);
@@ -101,9 +101,9 @@ fn collect(top: &Path, below: &Path, all: &mut Entries) -> io::Result<()> {
             None
         };
         if metadata.is_dir() && path != Path::new("workdir") {
-            collect(top, &path, all)?;
+            collect(top, &path, entries)?;
         }
-        all.insert(path, (metadata.mode(), content));
+        entries.insert(path, (metadata.mode(), content));
     }
     Ok(())
 }

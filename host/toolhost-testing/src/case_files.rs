@@ -19,6 +19,7 @@ const FILES_MAX: usize = 2_000;
 /// Why the case files of a bundle cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum CaseFilesError {
     /// The folder cannot be listed, or a case file cannot be read.
     #[error("cannot read {}", path.display())]
@@ -30,22 +31,13 @@ pub enum CaseFilesError {
     },
     /// A link of the folder resolves outside the bundle's directory.
     #[error("the folder {} resolves outside the bundle's directory", path.display())]
-    OutsideBundle {
-        /// The folder.
-        path: PathBuf,
-    },
+    OutsideBundle { path: PathBuf },
     /// The folder has too many case files.
     #[error("the folder {} has more than {FILES_MAX} case files: join some of them", path.display())]
-    TooMany {
-        /// The folder.
-        path: PathBuf,
-    },
+    TooMany { path: PathBuf },
     /// A case file is a link.
     #[error("the case file {} is a link: replace it with the file itself", path.display())]
-    Link {
-        /// The file.
-        path: PathBuf,
-    },
+    Link { path: PathBuf },
     /// Case files have errors.
     #[error("the case files have errors")]
     Invalid {
@@ -72,19 +64,19 @@ impl CaseFiles {
     pub fn read(bundle: &Path) -> Result<Self, CaseFilesError> {
         let folder = folder(bundle);
         let (mut files, mut diagnostics, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-        let mut left = BYTES_MAX;
+        let mut remaining = BYTES_MAX;
         for path in list(&folder, bundle)? {
-            let text = read_text(&path, left).map_err(|source| CaseFilesError::Read {
+            let text = read_text(&path, remaining).map_err(|source| CaseFilesError::Read {
                 path: path.clone(),
                 source,
             })?;
-            left = left.saturating_sub(text.len() as u64);
+            remaining = remaining.saturating_sub(text.len() as u64);
             let name = path.strip_prefix(".").unwrap_or(&path);
             let source = YamlSource::new(name.display().to_string(), &text);
             match CaseFile::parse(&source) {
                 Ok(file) => files.push((path, file)),
-                Err(found) => {
-                    diagnostics.extend(found);
+                Err(findings) => {
+                    diagnostics.extend(findings);
                     sources.push(source);
                 }
             }
@@ -171,8 +163,8 @@ fn list(folder: &Path, bundle: &Path) -> Result<Vec<PathBuf>, CaseFilesError> {
         entries => entries.map_err(unreadable)?,
     };
     let dir = Path::new(".").join(directory(bundle)).canonicalize();
-    let found = folder.canonicalize().map_err(unreadable)?;
-    if !dir.is_ok_and(|dir| found.starts_with(dir)) {
+    let real_folder = folder.canonicalize().map_err(unreadable)?;
+    if !dir.is_ok_and(|dir| real_folder.starts_with(dir)) {
         return Err(CaseFilesError::OutsideBundle { path: path() });
     }
     let mut paths = Vec::new();

@@ -52,12 +52,18 @@ pub(crate) struct Generated {
 /// Generates the cases of every tool, within a budget of values, bytes and time. Hostile cases expect the
 /// bait of a `CaseDir`.
 pub(crate) fn generate(tools: &[ToolCatalogItem], seed: u64) -> Generated {
-    let mut all = Generated::default();
+    let mut generated = Generated::default();
     let mut allowance = Allowance::default();
     for (index, tool) in tools.iter().enumerate() {
-        generate_for(tool, seed, tools.len() - index, &mut allowance, &mut all);
+        generate_for(
+            tool,
+            seed,
+            tools.len() - index,
+            &mut allowance,
+            &mut generated,
+        );
     }
-    all
+    generated
 }
 
 /// Returns arguments that fit the schema of a tool: those that it requires, and no others. Returns none if the
@@ -77,7 +83,7 @@ fn generate_for(
     seed: u64,
     tools: usize,
     allowance: &mut Allowance,
-    all: &mut Generated,
+    generated: &mut Generated,
 ) {
     let parameters = tool.parameters.clone();
     let parameters = parameters.unwrap_or_else(JsonSchemaObject::any_object);
@@ -93,30 +99,30 @@ fn generate_for(
     let mut cases = Cases {
         tool: &tool.name,
         schema: &schema,
-        seen: HashSet::new(),
-        all: Vec::new(),
-        kept: 0,
-        most: memory / 2,
+        hashes: HashSet::new(),
+        list: Vec::new(),
+        memory: 0,
+        memory_max: memory / 2,
     };
     let values = SchemaValues::new(&root, valid);
     let objects = values.alternatives();
     let base = cases.add_valid(&values, &objects, seed, valid);
     let is_empty = base.is_none();
     if let Some(base) = base {
-        cases.most = memory - memory / 4;
+        cases.memory_max = memory - memory / 4;
         let values = SchemaValues::new(&root, invalid);
         let changes = invalid::changes(&values, &objects, &base, invalid);
         cases.add_changed(GeneratedKind::Invalid, &base, changes, invalid);
-        cases.most = memory;
+        cases.memory_max = memory;
         let changes = hostile::changes(&base);
         cases.add_changed(GeneratedKind::Hostile, &base, changes, hostile);
     }
-    allowance.take(cases.kept);
-    all.cases.extend(cases.all);
+    allowance.take(cases.memory);
+    generated.cases.extend(cases.list);
     let left_out = budgets.iter().map(Budget::left_out);
     let count = left_out.fold(0, u32::saturating_add);
     if count > 0 || is_empty {
-        all.left_out.push(LeftOut {
+        generated.left_out.push(LeftOut {
             tool: tool.name.clone(),
             count,
             is_late: budgets.iter().any(Budget::is_late),
@@ -129,12 +135,11 @@ struct Cases<'a> {
     tool: &'a ToolName,
     schema: &'a ArgsSchema,
     /// The hashes of the arguments.
-    seen: HashSet<u64>,
-    all: Vec<GeneratedCase>,
+    hashes: HashSet<u64>,
+    list: Vec<GeneratedCase>,
     /// The memory of the cases, in bytes.
-    kept: usize,
-    /// The most memory that they may take.
-    most: usize,
+    memory: usize,
+    memory_max: usize,
 }
 
 impl Cases<'_> {
@@ -219,14 +224,14 @@ impl Cases<'_> {
         if is_valid == (kind == GeneratedKind::Invalid) {
             return None;
         }
-        if !self.is_full(kind) && self.seen.insert(hash(&args)) {
-            let kept = self.kept.saturating_add(size.memory());
-            if kept > self.most {
+        if !self.is_full(kind) && self.hashes.insert(hash(&args)) {
+            let total = self.memory.saturating_add(size.memory());
+            if total > self.memory_max {
                 budget.leave_out();
                 return Some(args);
             }
-            self.kept = kept;
-            self.all.push(GeneratedCase {
+            self.memory = total;
+            self.list.push(GeneratedCase {
                 tool: self.tool.clone(),
                 name: name.to_owned(),
                 args: args.clone(),
@@ -238,7 +243,7 @@ impl Cases<'_> {
 
     /// Returns whether there are as many cases of a kind as there may be.
     fn is_full(&self, kind: GeneratedKind) -> bool {
-        let count = self.all.iter().filter(|case| case.kind == kind).count();
+        let count = self.list.iter().filter(|case| case.kind == kind).count();
         match kind {
             GeneratedKind::Invalid => count >= INVALID_MAX,
             GeneratedKind::Valid => count >= VALID_MAX,

@@ -28,8 +28,7 @@ pub struct LogLine {
 
 /// The outcome of a call.
 #[derive(Debug)]
-pub(crate) struct Outcome<'a> {
-    /// The result.
+pub(crate) struct FinishedCall<'a> {
     pub(crate) result: &'a ToolResult,
     /// The workdir after the call.
     pub(crate) tree: &'a WorkTree,
@@ -39,27 +38,27 @@ pub(crate) struct Outcome<'a> {
 
 impl Expect {
     /// Returns all differences from the expectations.
-    pub(crate) fn judge(&self, outcome: &Outcome<'_>) -> Vec<Mismatch> {
-        let mut found = Vec::new();
+    pub(crate) fn judge(&self, outcome: &FinishedCall<'_>) -> Vec<Mismatch> {
+        let mut mismatches = Vec::new();
         let result = outcome.result;
         if result.status() == self.status() {
             if let Some(output) = result.output() {
-                self.judge_output(output, &mut found);
+                self.judge_output(output, &mut mismatches);
             }
             if let Some(expected) = &self.error {
-                judge_error(expected, result, &mut found);
+                judge_error(expected, result, &mut mismatches);
             }
         } else {
-            found.push(self.status_mismatch(result));
+            mismatches.push(self.status_mismatch(result));
         }
         for (path, expected) in &self.files {
-            judge_file(path, expected, &outcome.tree.state(path), &mut found);
+            judge_file(path, expected, &outcome.tree.state(path), &mut mismatches);
         }
         for expected in &self.log {
-            judge_log(expected, outcome.log, &mut found);
+            judge_log(expected, outcome.log, &mut mismatches);
         }
-        self.judge_usage(result, &mut found);
-        found
+        self.judge_usage(result, &mut mismatches);
+        mismatches
     }
 
     fn status_mismatch(&self, result: &ToolResult) -> Mismatch {
@@ -82,22 +81,22 @@ impl Expect {
         }
     }
 
-    fn judge_output(&self, output: &Value, found: &mut Vec<Mismatch>) {
+    fn judge_output(&self, output: &Value, mismatches: &mut Vec<Mismatch>) {
         if let Some(expected) = self.output.as_ref().filter(|e| !equal(e, output)) {
             let mismatch = Mismatch::of_values("output".to_owned(), expected, output);
-            found.push(mismatch.accepting(&["expect", "output"], output.clone()));
+            mismatches.push(mismatch.accepting(&["expect", "output"], output.clone()));
         }
         if let Some(expected) = &self.output_contains {
-            judge_part("output", expected, output, found);
+            judge_part("output", expected, output, mismatches);
         }
         for (pointer, expected) in &self.output_at {
             let what = format!("output{pointer}");
             match output.pointer(pointer) {
-                None => found.push(Mismatch::new(what, &expected.to_string(), NOTHING)),
+                None => mismatches.push(Mismatch::new(what, &expected.to_string(), NOTHING)),
                 Some(value) if !equal(expected, value) => {
                     let mismatch = Mismatch::of_values(what, expected, value);
                     let path = ["expect", "outputAt", pointer];
-                    found.push(mismatch.accepting(&path, value.clone()));
+                    mismatches.push(mismatch.accepting(&path, value.clone()));
                 }
                 Some(_) => (),
             }
@@ -111,12 +110,12 @@ impl Expect {
             if !is_met {
                 let expected = format!("a match of {regex}");
                 let got = value.map_or_else(|| NOTHING.to_owned(), Value::to_string);
-                found.push(Mismatch::new(format!("output{pointer}"), &expected, &got));
+                mismatches.push(Mismatch::new(format!("output{pointer}"), &expected, &got));
             }
         }
     }
 
-    fn judge_usage(&self, result: &ToolResult, found: &mut Vec<Mismatch>) {
+    fn judge_usage(&self, result: &ToolResult, mismatches: &mut Vec<Mismatch>) {
         let receipt = serde_json::to_value(result.usage()).unwrap_or_default();
         for (key, most) in &self.usage {
             let used = receipt.get(key).and_then(Value::as_f64).unwrap_or_default();
@@ -127,7 +126,7 @@ impl Expect {
             let exceeded = used > *most as f64;
             if exceeded {
                 let (what, expected) = (format!("usage.{key}"), format!("at most {most}"));
-                found.push(Mismatch::new(what, &expected, &used.to_string()));
+                mismatches.push(Mismatch::new(what, &expected, &used.to_string()));
             }
         }
         if let Some(expected) = &self.denials {
@@ -135,22 +134,22 @@ impl Expect {
             let denied: BTreeSet<String> = denied.collect();
             let expected: BTreeSet<String> = expected.iter().cloned().collect();
             if expected != denied {
-                let words = |all: &BTreeSet<String>| {
-                    if all.is_empty() {
+                let words = |names: &BTreeSet<String>| {
+                    if names.is_empty() {
                         "none".to_owned()
                     } else {
-                        Vec::from_iter(all.iter().cloned()).join(", ")
+                        Vec::from_iter(names.iter().cloned()).join(", ")
                     }
                 };
                 let mismatch = Mismatch::new("denials", &words(&expected), &words(&denied));
                 let value = denied.into_iter().map(Value::from).collect();
-                found.push(mismatch.accepting(&["expect", "denials"], value));
+                mismatches.push(mismatch.accepting(&["expect", "denials"], value));
             }
         }
     }
 }
 
-fn judge_error(expected: &ErrorIs, result: &ToolResult, found: &mut Vec<Mismatch>) {
+fn judge_error(expected: &ErrorIs, result: &ToolResult, mismatches: &mut Vec<Mismatch>) {
     let Some(error) = result.tool_error() else {
         return;
     };
@@ -164,7 +163,7 @@ fn judge_error(expected: &ErrorIs, result: &ToolResult, found: &mut Vec<Mismatch
         } else {
             &["expect", "error", "code"]
         };
-        found.push(mismatch.accepting(path, error.code.as_str().into()));
+        mismatches.push(mismatch.accepting(path, error.code.as_str().into()));
     }
     let suggestion = error.suggestion.as_deref().unwrap_or_default();
     for (key, expected, actual) in [
@@ -173,7 +172,7 @@ fn judge_error(expected: &ErrorIs, result: &ToolResult, found: &mut Vec<Mismatch
     ] {
         if let Some(expected) = expected.as_ref().filter(|it| !it.is_met_by(actual)) {
             let path = ["expect", "error", key];
-            found.push(text_mismatch(
+            mismatches.push(text_mismatch(
                 format!("error.{key}"),
                 expected,
                 actual,
@@ -194,7 +193,7 @@ fn text_mismatch(what: String, expected: &TextIs, actual: &str, path: &[&str]) -
     }
 }
 
-fn judge_file(path: &str, expected: &FileIs, state: &FileState, found: &mut Vec<Mismatch>) {
+fn judge_file(path: &str, expected: &FileIs, state: &FileState, mismatches: &mut Vec<Mismatch>) {
     let what = format!("files {}", text::shorten(path, SHOWN_MAX));
     let keys = ["expect", "files", path];
     let text = match state {
@@ -208,10 +207,10 @@ fn judge_file(path: &str, expected: &FileIs, state: &FileState, found: &mut Vec<
         _ => (),
     }
     if let (FileIs::Text(expected), Some(text)) = (expected, text) {
-        found.push(text_mismatch(what, expected, text, &keys));
+        mismatches.push(text_mismatch(what, expected, text, &keys));
         return;
     }
-    let wanted = match (expected, state) {
+    let expectation = match (expected, state) {
         (FileIs::Absent, _) => "nothing of that name".to_owned(),
         (FileIs::Directory, _) => "a directory".to_owned(),
         (FileIs::Bytes(bytes), _) => format!("a file of {} given bytes", bytes.len()),
@@ -230,15 +229,15 @@ fn judge_file(path: &str, expected: &FileIs, state: &FileState, found: &mut Vec<
             (format!("a file that cannot be read: {reason}"), None)
         }
     };
-    let mismatch = Mismatch::new(what, &wanted, &got);
+    let mismatch = Mismatch::new(what, &expectation, &got);
     let is_expression = matches!(expected, FileIs::Text(TextIs::Matching(_)));
-    found.push(match value.filter(|_| !is_expression) {
+    mismatches.push(match value.filter(|_| !is_expression) {
         Some(value) => mismatch.accepting(&keys, value),
         None => mismatch,
     });
 }
 
-fn judge_log(expected: &LogIs, log: &[LogLine], found: &mut Vec<Mismatch>) {
+fn judge_log(expected: &LogIs, log: &[LogLine], mismatches: &mut Vec<Mismatch>) {
     let level = expected.level.as_deref();
     let meets = |line: &LogLine| {
         level.is_none_or(|level| level == line.level) && expected.text.is_met_by(&line.text)
@@ -247,7 +246,7 @@ fn judge_log(expected: &LogIs, log: &[LogLine], found: &mut Vec<Mismatch>) {
         return;
     }
     let level = level.map_or_else(String::new, |level| format!("{level}: "));
-    let wanted = format!("{level}{}", expected.text.describe());
+    let expectation = format!("{level}{}", expected.text.describe());
     let line = |line: &LogLine| format!("{}: {}", line.level, Value::from(line.text.as_str()));
     let lines: Vec<String> = log.iter().take(LINES_SHOWN).map(line).collect();
     let actual = if lines.is_empty() {
@@ -255,5 +254,5 @@ fn judge_log(expected: &LogIs, log: &[LogLine], found: &mut Vec<Mismatch>) {
     } else {
         lines.join(", ")
     };
-    found.push(Mismatch::new("log", &wanted, &actual));
+    mismatches.push(Mismatch::new("log", &expectation, &actual));
 }

@@ -150,8 +150,8 @@ impl Script {
     fn check(&self) -> Result<(), String> {
         let first = &self.start.agent;
         if !self.agents.contains_key(first) {
-            let known: Vec<&str> = self.agents.keys().map(String::as_str).collect();
-            let similar = closest(first, &known);
+            let names: Vec<&str> = self.agents.keys().map(String::as_str).collect();
+            let similar = closest(first, &names);
             let similar = similar.map_or_else(String::new, |it| format!("; did you mean '{it}'?"));
             return Err(format!(
                 "start.agent '{first}' is not among its agents{similar}"

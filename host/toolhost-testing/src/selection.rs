@@ -131,7 +131,7 @@ impl Selection {
 impl FileFilter {
     /// Finds the case files that a word names. Blocks on the filesystem.
     fn find(word: &str, files: &CaseFiles) -> Option<Self> {
-        let found = |path: &Path| {
+        let candidates = |path: &Path| {
             let from_bundle = files.directory().join(path);
             let mut both = [path, &from_bundle].into_iter();
             both.find_map(|path| beneath(path, files))
@@ -141,13 +141,13 @@ impl FileFilter {
             files,
             case,
         };
-        if let Some(found) = found(Path::new(word)) {
-            return Some(filter(found, None));
+        if let Some(candidates) = candidates(Path::new(word)) {
+            return Some(filter(candidates, None));
         }
         let (path, line) = word.rsplit_once(':')?;
         let line: u32 = line.parse().ok()?;
-        let found = found(Path::new(path))?;
-        let [file] = found.as_slice() else {
+        let candidates = candidates(Path::new(path))?;
+        let [file] = candidates.as_slice() else {
             return None;
         };
         let (_, cases) = files.all().get(*file)?;
@@ -157,7 +157,7 @@ impl FileFilter {
         let starts = cases.cases().iter().enumerate();
         let starts = starts.filter_map(|(index, case)| Some((index, case.place.position?.line)));
         let (case, _) = starts.take_while(|(_, start)| *start <= line).last()?;
-        Some(filter(found, Some(case)))
+        Some(filter(candidates, Some(case)))
     }
 
     fn matches(&self, case: &TestCase) -> bool {
@@ -177,43 +177,43 @@ fn beneath(path: &Path, files: &CaseFiles) -> Option<Vec<usize>> {
         file.canonicalize()
             .is_ok_and(|file| file.starts_with(&path))
     };
-    let found = files.all().iter().enumerate();
-    let found = found.filter(|(_, (file, _))| is_beneath(file));
-    let found: Vec<usize> = found.map(|(index, _)| index).collect();
-    (!found.is_empty()).then_some(found)
+    let files_beneath = files.all().iter().enumerate();
+    let files_beneath = files_beneath.filter(|(_, (file, _))| is_beneath(file));
+    let files_beneath: Vec<usize> = files_beneath.map(|(index, _)| index).collect();
+    (!files_beneath.is_empty()).then_some(files_beneath)
 }
 
 impl NoMatch {
     fn of_text(word: &str, planned: &[PlannedCase]) -> Self {
-        let mut known: Vec<String> = Vec::new();
+        let mut words: Vec<String> = Vec::new();
         for case in planned.iter().map(|planned| &planned.case).take(WORDS_MAX) {
             if let TestCase::Written { case, .. } = case {
                 let file = Path::new(&case.place.file);
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
-                known.extend([
+                words.extend([
                     case.name.clone(),
                     case.place.file.clone(),
                     name.into_owned(),
                 ]);
                 let folder = file.parent().and_then(Path::file_name);
                 let folder = folder.unwrap_or_default().to_string_lossy();
-                known.extend(known.last().map(|name| format!("{folder}/{name}")));
+                words.extend(words.last().map(|name| format!("{folder}/{name}")));
             }
             let tool = case.tool();
-            known.push(tool.to_owned());
+            words.push(tool.to_owned());
             if let Some((resource, export)) = tool.split_once("__") {
-                known.extend([resource.to_owned(), export.to_owned()]);
+                words.extend([resource.to_owned(), export.to_owned()]);
             }
         }
-        known.retain(|word| word.len() <= WORD_MAX);
-        known.sort_unstable();
-        known.dedup();
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        words.retain(|word| word.len() <= WORD_MAX);
+        words.sort_unstable();
+        words.dedup();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let quoted = text::shorten(word, QUOTED_MAX);
         Self {
             what: format!("has '{quoted}' in its file, name or tool"),
             filter: Some(word.to_owned()),
-            closest: closest(word, &known).map(str::to_owned),
+            closest: closest(word, &words).map(str::to_owned),
         }
     }
 }

@@ -20,13 +20,13 @@ const EXTRA_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Writes messages, and matches answers with the requests that wait for them.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct IpcClient {
     pub(super) out: LineWriter,
     /// By correlation id, or by event id if only acceptance is awaited.
     waiting: ReplyWaiters<AgentEvent>,
 }
 
-impl Client {
+impl IpcClient {
     pub(super) fn new(out: LineWriter) -> Self {
         let waiting = ReplyWaiters::default();
         Self { out, waiting }
@@ -38,10 +38,10 @@ impl Client {
         id: &str,
         message: &IpcMessage,
     ) -> Result<AgentEvent, Undelivered> {
-        let answered = self.waiting.register(id).ok_or(Undelivered::Duplicate)?;
+        let answer = self.waiting.register(id).ok_or(Undelivered::Duplicate)?;
         let _waiting = Waiting { client: self, id };
         self.out.send(message).await?;
-        answered.await.map_err(|_| Undelivered::Disconnected)
+        answer.await.map_err(|_| Undelivered::Disconnected)
     }
 
     /// Gives an event to the request that waits for it. Returns false if there is none.
@@ -63,22 +63,22 @@ impl Client {
 /// The connection of one turn to the other agents.
 #[derive(Debug)]
 pub(super) struct IpcPort {
-    client: Arc<Client>,
+    client: Arc<IpcClient>,
     agent: String,
     trace_id: Option<String>,
-    received: Mutex<Received>,
+    received: Mutex<TurnResponses>,
 }
 
 /// The responses that the turn got.
 #[derive(Debug, Default)]
-struct Received {
+struct TurnResponses {
     ids: Vec<String>,
     /// Whether others were requested and may be lost on their way.
     lost_some: bool,
 }
 
 impl IpcPort {
-    pub(super) fn new(client: Arc<Client>, agent: String, turn: &AgentEvent) -> Self {
+    pub(super) fn new(client: Arc<IpcClient>, agent: String, turn: &AgentEvent) -> Self {
         Self {
             client,
             agent,
@@ -89,10 +89,10 @@ impl IpcPort {
 
     /// Returns the list of the responses that the turn got, if others may be lost on their way.
     pub(super) fn received(&self) -> Option<JsonObject> {
-        let received = lock(&self.received);
-        received
+        let responses = lock(&self.received);
+        responses
             .lost_some
-            .then(|| wire::received_to_json(&received.ids))
+            .then(|| wire::received_to_json(&responses.ids))
     }
 
     /// Takes responses. If this future is dropped or fails, the orchestrator is asked for them again.
@@ -104,21 +104,19 @@ impl IpcPort {
         };
         let mut answer = self.request(wire::TAKE_RESPONSES, input).await?;
         taking.has_arrived = true;
-        let mut received = lock(&self.received);
+        let mut got = lock(&self.received);
         if let Some(responses) = answer.as_array_mut() {
             responses.retain(|response| {
                 let id = response
                     .pointer("/metadata/inReplyTo")
                     .and_then(Value::as_str);
                 // A take that was thought lost may have brought it.
-                let is_new = id.is_none_or(|id| !received.ids.iter().any(|known| known == id));
-                received
-                    .ids
-                    .extend(id.filter(|_| is_new).map(str::to_owned));
+                let is_new = id.is_none_or(|id| !got.ids.iter().any(|it| it == id));
+                got.ids.extend(id.filter(|_| is_new).map(str::to_owned));
                 is_new
             });
         }
-        drop(received);
+        drop(got);
         Ok(answer)
     }
 
@@ -146,14 +144,14 @@ impl IpcPort {
         timeout: Duration,
     ) -> Result<Value, AgentsError> {
         let message = IpcMessage::event(&self.agent, to, event);
-        let answered = self.client.ask(id, &message);
-        let answered = tokio::time::timeout(timeout.saturating_add(EXTRA_TIMEOUT), answered).await;
-        let Ok(answered) = answered else {
+        let answer = self.client.ask(id, &message);
+        let answer = tokio::time::timeout(timeout.saturating_add(EXTRA_TIMEOUT), answer).await;
+        let Ok(answer) = answer else {
             let timeout_ms = millis(timeout);
             let target = to.to_owned();
             return Err(AgentsError::Timeout { target, timeout_ms });
         };
-        let event = answered.map_err(|reason| AgentsError::undelivered(to, reason))?;
+        let event = answer.map_err(|reason| AgentsError::undelivered(to, reason))?;
         let failed = |failure: Value| wire::failure_from_json(to, &failure);
         event.into_answer().map_err(failed)
     }
@@ -208,7 +206,7 @@ impl Port for IpcPort {
 
 /// A request for responses. Unless they have arrived when it is dropped, some may be lost.
 struct Taking<'a> {
-    received: &'a Mutex<Received>,
+    received: &'a Mutex<TurnResponses>,
     has_arrived: bool,
 }
 
@@ -225,7 +223,7 @@ pub(super) fn now() -> String {
 
 /// A request that waits, removed when it is dropped.
 struct Waiting<'a> {
-    client: &'a Client,
+    client: &'a IpcClient,
     id: &'a str,
 }
 

@@ -14,7 +14,7 @@ use crate::delivery::bounded;
 use crate::ids::new_id;
 use crate::{AgentRuntime, AgentsClient, TurnPort, wire};
 
-use super::ipc_port::{Client, IpcPort, now};
+use super::ipc_port::{IpcClient, IpcPort, now};
 
 /// Events that may wait for the running turn: the orchestrator sends one at a time.
 const WAITING_MAX: usize = 16;
@@ -31,21 +31,21 @@ pub enum ServeError {
 /// The running turn, and the events that wait for it.
 pub(super) struct TurnRunner {
     agent: Arc<dyn AgentRuntime>,
-    client: Arc<Client>,
-    waiting: VecDeque<Received>,
+    client: Arc<IpcClient>,
+    waiting: VecDeque<TurnEvent>,
     turn: JoinSet<Result<Value, HandlerError>>,
     current: Option<Current>,
 }
 
 /// The event of the running turn, and the turn's connection.
 struct Current {
-    received: Received,
+    received: TurnEvent,
     port: Arc<IpcPort>,
 }
 
 /// An event, and the protocol of its response.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct TurnEvent {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) event: AgentEvent,
@@ -58,7 +58,7 @@ pub(super) enum Protocol {
     Delegate,
 }
 
-impl Received {
+impl TurnEvent {
     /// Makes the message that ends the turn. `responses` lists those that the turn got, if others may be
     /// lost.
     fn end(
@@ -88,7 +88,7 @@ impl Received {
 }
 
 impl TurnRunner {
-    pub(super) fn new(agent: Arc<dyn AgentRuntime>, client: Arc<Client>) -> Self {
+    pub(super) fn new(agent: Arc<dyn AgentRuntime>, client: Arc<IpcClient>) -> Self {
         Self {
             agent,
             client,
@@ -102,13 +102,13 @@ impl TurnRunner {
         self.current.is_none()
     }
 
-    pub(super) fn take(&mut self, received: Received) {
+    pub(super) fn take(&mut self, event: TurnEvent) {
         if self.is_idle() {
-            self.begin(received);
+            self.begin(event);
         } else if self.waiting.len() < WAITING_MAX {
-            self.waiting.push_back(received);
+            self.waiting.push_back(event);
         } else {
-            tracing::warn!(target: "toolhost::agent", id = received.event.id, "too many events");
+            tracing::warn!(target: "toolhost::agent", id = event.event.id, "too many events");
         }
     }
 
@@ -117,7 +117,7 @@ impl TurnRunner {
         self.waiting.clear();
     }
 
-    fn begin(&mut self, received: Received) {
+    fn begin(&mut self, received: TurnEvent) {
         let event = received.event.clone();
         let port = IpcPort::new(Arc::clone(&self.client), received.to.clone(), &event);
         let port = Arc::new(port);

@@ -95,17 +95,17 @@ impl LocalPort {
     fn catalog(&self) -> Result<Vec<AgentInfo>, AgentsError> {
         let state = self.state(self.from.agent())?;
         let agents = lock(&state.agents);
-        let all = agents.iter().map(|(name, setup)| AgentInfo {
+        let infos = agents.iter().map(|(name, setup)| AgentInfo {
             name: name.clone(),
             description: setup.description.clone(),
         });
-        Ok(all.collect())
+        Ok(infos.collect())
     }
 
     async fn take_responses(&self) -> Result<Vec<AgentEvent>, AgentsError> {
-        let stored = self.stored(ReplyMode::Async, self.taken()).await?;
+        let responses = self.load_responses(ReplyMode::Async, self.taken()).await?;
         let mut taken = lock(&self.taken);
-        let new = stored.into_iter().filter_map(|(correlation_id, event)| {
+        let new = responses.into_iter().filter_map(|(correlation_id, event)| {
             // A concurrent call may have taken it since it was read.
             let is_new = !taken.ids.contains(&correlation_id);
             is_new.then(|| {

@@ -19,7 +19,7 @@ use crate::{InstanceId, Loss, wire};
 pub(super) type TurnResult = Result<Value, HandlerError>;
 
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct WorkerConnection {
     pub(super) pid: u32,
     pub(super) out: LineWriter,
     /// The port of what the worker sends outside of a turn.
@@ -54,9 +54,9 @@ pub(super) enum TurnKey<'a> {
 }
 
 /// Clears the current turn when it is dropped.
-pub(super) struct CurrentTurnGuard<'a>(&'a Connection);
+pub(super) struct CurrentTurnGuard<'a>(&'a WorkerConnection);
 
-impl Connection {
+impl WorkerConnection {
     pub(super) fn new(pid: u32, out: LineWriter, local: Arc<LocalPort>) -> Self {
         Self {
             pid,

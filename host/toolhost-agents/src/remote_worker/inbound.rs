@@ -15,7 +15,7 @@ use crate::ipc_lines;
 use crate::request::DEFAULT_TIMEOUT;
 use crate::{AgentsError, Undelivered, wire};
 
-use super::connection::{Connection, TurnKey, TurnResult};
+use super::connection::{TurnKey, TurnResult, WorkerConnection};
 use super::outbound::{acknowledge, respond, response, send_result};
 
 /// Events and requests of one worker that are processed at the same time.
@@ -24,7 +24,7 @@ const UNDER_WAY_MAX: usize = 256;
 /// Why a line is ignored while so many are processed.
 const BUSY: &str = "too many requests are under way";
 
-/// Ignored lines that are all logged. Of later ones [`is_logged`] selects some.
+/// Ignored lines that are all logged. [`is_logged`] selects some of the later ones.
 const IGNORED_LOGGED: u64 = 64;
 
 const EXCERPT_BYTES: usize = 256;
@@ -32,14 +32,14 @@ const EXCERPT_BYTES: usize = 256;
 /// Processes the messages of one worker.
 #[derive(Debug)]
 pub(super) struct Inbound {
-    connection: Arc<Connection>,
+    connection: Arc<WorkerConnection>,
     /// Requests that are being processed. They are dropped with the worker.
     under_way: JoinSet<()>,
     ignored: u64,
 }
 
 impl Inbound {
-    pub(super) fn new(connection: Arc<Connection>) -> Self {
+    pub(super) fn new(connection: Arc<WorkerConnection>) -> Self {
         Self {
             connection,
             under_way: JoinSet::new(),
@@ -138,7 +138,7 @@ impl Inbound {
     fn submit(&mut self, to: String, mut event: AgentEvent) {
         let connection = Arc::clone(&self.connection);
         let delivery = event.metadata.as_mut();
-        let delivery = delivery.and_then(|all| all.shift_remove(wire::DELIVERY));
+        let delivery = delivery.and_then(|members| members.shift_remove(wire::DELIVERY));
         let delivery = delivery.unwrap_or_default();
         let is_async = delivery.get("async").and_then(Value::as_bool) == Some(true);
         let timeout = delivery.get("timeoutMs").and_then(Value::as_u64);

@@ -10,10 +10,10 @@ use crate::delivery::ReplyMode;
 use crate::ids::new_id;
 use crate::{AgentsError, Undelivered, wire};
 
-use super::connection::Connection;
+use super::connection::WorkerConnection;
 
 /// Sends the results of delegations whenever `results` is notified, until the worker stops reading.
-pub(super) async fn forward_results(connection: Arc<Connection>, results: Arc<Notify>) {
+pub(super) async fn forward_results(connection: Arc<WorkerConnection>, results: Arc<Notify>) {
     loop {
         if let Err(error) = send_results(&connection).await {
             tracing::warn!(
@@ -28,17 +28,19 @@ pub(super) async fn forward_results(connection: Arc<Connection>, results: Arc<No
     }
 }
 
-async fn send_results(connection: &Connection) -> Result<(), AgentsError> {
+async fn send_results(connection: &WorkerConnection) -> Result<(), AgentsError> {
     let local = connection.local();
     loop {
-        let results = local.stored(ReplyMode::Delegate, Vec::new()).await?;
+        let results = local
+            .load_responses(ReplyMode::Delegate, Vec::new())
+            .await?;
         if results.is_empty() {
             return Ok(());
         }
         for (correlation_id, response) in results {
             let from = response.source.name.clone();
-            let sent = send_result(connection, &from, response).await;
-            sent.map_err(|reason| AgentsError::undelivered(connection.agent(), reason))?;
+            let result = send_result(connection, &from, response).await;
+            result.map_err(|reason| AgentsError::undelivered(connection.agent(), reason))?;
             local.acknowledge(vec![correlation_id]).await?;
         }
     }
@@ -46,7 +48,7 @@ async fn send_results(connection: &Connection) -> Result<(), AgentsError> {
 
 /// Sends a response as the result of a delegation.
 pub(super) async fn send_result(
-    connection: &Connection,
+    connection: &WorkerConnection,
     from: &str,
     response: AgentEvent,
 ) -> Result<(), Undelivered> {
@@ -60,14 +62,14 @@ pub(super) async fn send_result(
 
 /// Sends the answer to a request of the worker; the reason instead of an answer that exceeds the limits.
 pub(super) async fn respond(
-    connection: &Connection,
+    connection: &WorkerConnection,
     from: &str,
     request: &AgentEvent,
     answer: Result<Value, AgentsError>,
 ) {
     let answer = answer.map_err(|failure| wire::failure_to_json(&failure));
-    let sent = send_response(connection, from, request, answer).await;
-    if let Err(reason @ Undelivered::Malformed(_)) = sent {
+    let result = send_response(connection, from, request, answer).await;
+    if let Err(reason @ Undelivered::Malformed(_)) = result {
         let failure = AgentsError::undelivered(connection.agent(), reason);
         let failure = Err(wire::failure_to_json(&failure));
         // The worker may have ended.
@@ -76,7 +78,7 @@ pub(super) async fn respond(
 }
 
 async fn send_response(
-    connection: &Connection,
+    connection: &WorkerConnection,
     from: &str,
     request: &AgentEvent,
     answer: Result<Value, JsonObject>,
@@ -90,7 +92,7 @@ async fn send_response(
 
 /// Makes the response to a request of the worker.
 pub(super) fn response(
-    connection: &Connection,
+    connection: &WorkerConnection,
     from: &str,
     request: &AgentEvent,
     answer: Result<Value, JsonObject>,
@@ -102,7 +104,7 @@ pub(super) fn response(
 
 /// Tells the worker whether its event was accepted.
 pub(super) async fn acknowledge(
-    connection: &Connection,
+    connection: &WorkerConnection,
     event: &AgentEvent,
     accepted: Result<Value, AgentsError>,
 ) {

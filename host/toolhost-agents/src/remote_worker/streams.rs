@@ -11,20 +11,23 @@ use toolhost_runtime::lines::{Lines, is_logged};
 
 use crate::WorkerProcess;
 
-use super::connection::{Connection, WorkerEnd};
+use super::connection::{WorkerConnection, WorkerEnd};
 use super::inbound::Inbound;
 
 /// Longest line of standard error that is logged, in bytes.
 const LOG_LINE_BYTES_MAX: usize = 8 << 10;
 
-/// Lines of standard error that are all logged. Of later ones [`is_logged`] selects some.
+/// Lines of standard error that are all logged. [`is_logged`] selects some of the later ones.
 const LINES_LOGGED: u64 = 1000;
 
 /// How long the output of a process is read after it has ended (another process may keep the stream
 /// open), and how long a process may run after it has closed a stream.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-pub(super) async fn log(stderr: Box<dyn AsyncRead + Send + Unpin>, connection: Arc<Connection>) {
+pub(super) async fn log(
+    stderr: Box<dyn AsyncRead + Send + Unpin>,
+    connection: Arc<WorkerConnection>,
+) {
     let mut lines = Lines::new(stderr, LOG_LINE_BYTES_MAX);
     let mut count = 0;
     while let Some(line) = lines.next().await {
@@ -44,7 +47,7 @@ pub(super) async fn log(stderr: Box<dyn AsyncRead + Send + Unpin>, connection: A
 pub(super) async fn read(
     stdout: Box<dyn AsyncRead + Send + Unpin>,
     mut process: Box<dyn WorkerProcess>,
-    connection: Arc<Connection>,
+    connection: Arc<WorkerConnection>,
 ) {
     let mut lines = Lines::new(stdout, IPC_LINE_BYTES_MAX);
     let mut inbound = Inbound::new(Arc::clone(&connection));
@@ -63,8 +66,8 @@ pub(super) async fn read(
                 None => break,
             },
             () = inbound.answered() => {}
-            ended = process.ended(), if !has_ended => {
-                (has_ended, status) = (true, ended);
+            end = process.ended(), if !has_ended => {
+                (has_ended, status) = (true, end);
                 until = Some(Instant::now() + DRAIN_TIMEOUT);
             }
             () = connection.out.closed(), if until.is_none() => {
@@ -74,8 +77,8 @@ pub(super) async fn read(
         }
     }
     if !has_ended {
-        let ended = tokio::time::timeout(DRAIN_TIMEOUT, process.ended()).await;
-        status = ended.ok().flatten();
+        let end = tokio::time::timeout(DRAIN_TIMEOUT, process.ended()).await;
+        status = end.ok().flatten();
     }
     drop(process);
     connection.set_ended(status.map_or(WorkerEnd::Closed, WorkerEnd::Exited));

@@ -92,12 +92,12 @@ pub(crate) struct ServeArgs {
     pub(crate) watch: bool,
     /// Print what the configuration of a client needs for this server, and end
     #[arg(long, value_name = "CLIENT", value_enum)]
-    pub(crate) print_config: Option<Client>,
+    pub(crate) print_config: Option<McpClient>,
 }
 
 /// A client of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Client {
+pub(crate) enum McpClient {
     /// A command for a terminal
     ClaudeCode,
     /// .cursor/mcp.json

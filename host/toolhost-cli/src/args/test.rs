@@ -24,7 +24,7 @@ pub(crate) struct TestArgs {
     /// The operator's policy, for cases without a policy of their own
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// Of these cases, run only those whose file, name or tool contains this text
+    /// Run only the cases whose file, name or tool contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
     /// List the cases without running them

@@ -28,19 +28,19 @@ use watch::SourceWatch;
 
 /// The result of one source entry.
 #[derive(Debug, Serialize)]
-struct Outcome {
+struct BuildReport {
     #[serde(rename = "name")]
     tool: String,
     entry: String,
     component: String,
     seconds: f64,
     #[serde(flatten)]
-    state: State,
+    state: BuildState,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
-enum State {
+enum BuildState {
     Built { bytes: u64, notes: Vec<Fault> },
     Current { bytes: u64 },
     Failed(BuildError),
@@ -109,12 +109,12 @@ pub(crate) async fn refresh(bundle: &Path, settings: &Settings) -> Result<bool, 
     let outcomes = build_all(&BuildArgs::of(bundle), settings, Round::Again).await?;
     for outcome in &outcomes {
         match &outcome.state {
-            State::Current { .. } => {}
-            State::Built { .. } => {
+            BuildState::Current { .. } => {}
+            BuildState::Built { .. } => {
                 let (tool, seconds) = (&outcome.tool, outcome.seconds);
                 settings.note(&format!("built {tool} in {seconds:.1} s"));
             }
-            State::Failed(_) => print(outcome, settings)?,
+            BuildState::Failed(_) => print(outcome, settings)?,
         }
     }
     Ok(exit(&outcomes) == Exit::Done)
@@ -124,17 +124,17 @@ async fn build_all(
     args: &BuildArgs,
     settings: &Settings,
     round: Round,
-) -> Result<Vec<Outcome>, Failure> {
+) -> Result<Vec<BuildReport>, Failure> {
     let open = Bundle::open(&args.bundle);
     let open = open.map_err(|error| Failure::of_bundle(error, None))?;
     let mut outcomes = Vec::new();
     for (tool, error) in entries::wrong(&open) {
-        let outcome = Outcome {
+        let outcome = BuildReport {
             tool: tool.metadata.name.to_string(),
             entry: tool.spec.entry.clone(),
             component: tool.spec.entry.clone(),
             seconds: 0.0,
-            state: State::Failed(error),
+            state: BuildState::Failed(error),
         };
         if !args.json {
             print(&outcome, settings)?;
@@ -165,7 +165,7 @@ async fn build_all(
     let session = BuildSession::start(&open, args, options, settings).await?;
     for source in open.source_entries() {
         let outcome = one(&session, &source).await;
-        let is_known = round == Round::Again && matches!(outcome.state, State::Current { .. });
+        let is_known = round == Round::Again && matches!(outcome.state, BuildState::Current { .. });
         if !args.json && !is_known {
             print(&outcome, settings)?;
         }
@@ -176,8 +176,8 @@ async fn build_all(
 
 /// Writes the warnings about the manifest to stderr.
 fn note_warnings(open: &OpenBundle, settings: &Settings) {
-    let all = open.bundle().diagnostics().iter();
-    let warnings: Vec<Diagnostic> = all
+    let findings = open.bundle().diagnostics().iter();
+    let warnings: Vec<Diagnostic> = findings
         .filter(|finding| finding.severity == Severity::Warning)
         .cloned()
         .collect();
@@ -187,17 +187,17 @@ fn note_warnings(open: &OpenBundle, settings: &Settings) {
     }
 }
 
-async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> Outcome {
+async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> BuildReport {
     let started = Instant::now();
     let state = match session.current(source) {
-        Some(Ok(bytes)) => State::Current { bytes },
-        Some(Err(error)) => State::Failed(error),
+        Some(Ok(bytes)) => BuildState::Current { bytes },
+        Some(Err(error)) => BuildState::Failed(error),
         None => match session.build(source).await {
-            Ok((bytes, notes)) => State::Built { bytes, notes },
-            Err(error) => State::Failed(error),
+            Ok((bytes, notes)) => BuildState::Built { bytes, notes },
+            Err(error) => BuildState::Failed(error),
         },
     };
-    Outcome {
+    BuildReport {
         tool: source.tool.metadata.name.to_string(),
         entry: source.tool.spec.entry.clone(),
         component: source.component.to_string_lossy().into_owned(),
@@ -206,11 +206,11 @@ async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> Outcome {
     }
 }
 
-fn exit(outcomes: &[Outcome]) -> Exit {
+fn exit(outcomes: &[BuildReport]) -> Exit {
     let failed = |cause: ErrorCause| {
         outcomes.iter().any(|outcome| match &outcome.state {
-            State::Failed(error) => error.cause == cause,
-            State::Built { .. } | State::Current { .. } => false,
+            BuildState::Failed(error) => error.cause == cause,
+            BuildState::Built { .. } | BuildState::Current { .. } => false,
         })
     };
     match (failed(ErrorCause::Machine), failed(ErrorCause::Source)) {
@@ -220,14 +220,14 @@ fn exit(outcomes: &[Outcome]) -> Exit {
     }
 }
 
-fn print(outcome: &Outcome, settings: &Settings) -> anyhow::Result<()> {
+fn print(outcome: &BuildReport, settings: &Settings) -> anyhow::Result<()> {
     let (tool, component) = (&outcome.tool, text::line(&outcome.component));
     match &outcome.state {
-        State::Current { bytes } => {
+        BuildState::Current { bytes } => {
             let size = size(*bytes);
             stdout::write(&format!("{tool}: {component}, {size}, is up to date"))
         }
-        State::Built { bytes, notes } => {
+        BuildState::Built { bytes, notes } => {
             for note in notes {
                 print_fault(&settings.style.cyan("note:"), note, settings);
             }
@@ -236,7 +236,7 @@ fn print(outcome: &Outcome, settings: &Settings) -> anyhow::Result<()> {
                 "{tool}: {component}, {size}, built in {seconds:.1} s"
             ))
         }
-        State::Failed(error) => {
+        BuildState::Failed(error) => {
             for fault in &error.faults {
                 print_fault(&settings.style.red("error:"), fault, settings);
             }

@@ -28,9 +28,9 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
     })?;
     let (dir, limit) = (config.dir.to_string_lossy().into_owned(), config.bytes);
     let sandbox = Sandbox::new({
-        let mut all = SandboxConfig::default();
-        all.cache = Some(config);
-        all
+        let mut sandbox = SandboxConfig::default();
+        sandbox.cache = Some(config);
+        sandbox
     });
     let sandbox = sandbox.map_err(|error| {
         if let SandboxStartError::Cache(error) = error {
@@ -162,11 +162,11 @@ fn ago(then: SystemTime, now: SystemTime) -> String {
 fn verdicts(entries: &[CacheEntry]) -> String {
     let line = |entry: &CacheEntry| format!("{:<12}  {}", entry.verdict.as_str(), entry.file_name);
     let mut lines: Vec<_> = entries.iter().map(line).collect();
-    let all = text::counted(entries.len(), "component");
+    let count = text::counted(entries.len(), "component");
     let bad = entries.iter().filter(|entry| !entry.verdict.verifies());
     lines.push(match bad.count() {
-        0 => format!("{all}: ok"),
-        bad => format!("{all}: {bad} cannot be verified"),
+        0 => format!("{count}: ok"),
+        bad => format!("{count}: {bad} cannot be verified"),
     });
     lines.join("\n")
 }

@@ -46,15 +46,15 @@ pub(super) async fn open(
     };
     let context = HostContext::open(settings, args.policy.as_deref(), state_root).await?;
     // Before the bundle, which may take long to load.
-    let given = args.workdir.as_deref();
-    let given = given.map(|dir| workdir(&context.host, dir)).transpose()?;
+    let dir = args.workdir.as_deref();
+    let option = dir.map(|dir| workdir(&context.host, dir)).transpose()?;
     let loaded = match runs {
         Runs::Tool(tool) => context.load_for_call(bundle, tool).await?,
         Runs::Handle(_) => context.load_for(bundle, None).await?,
     };
     note_policy_warnings(context.policy.as_ref(), &loaded, settings);
     let agent = agent(&loaded, args.agent.as_deref(), settings)?;
-    let workdir = match given {
+    let workdir = match option {
         Some(workdir) => workdir,
         None => workspace(&loaded, &args.instance, settings)?,
     };

@@ -64,12 +64,12 @@ async fn answer(mut stream: TcpStream, port: u16, bundle: &LoadedBundle) {
     let Ok(Some(head)) = timeout(REQUEST_TIME, read_head(&mut stream)).await else {
         return;
     };
-    let asked = path_and_query(&head);
+    let target = path_and_query(&head);
     let mut redirects = bundle
         .oauth_apps()
         .filter_map(|app| app.redirect.as_deref());
     let mut is_served = |path| redirects.any(|url| split(url) == Some((port, path)));
-    let Some((_, query)) = asked.filter(|(path, _)| is_served(path)) else {
+    let Some((_, query)) = target.filter(|(path, _)| is_served(path)) else {
         let words = "This is not the redirect URL of an OAuthApp.";
         return write_page(&mut stream, "404 Not Found", words).await;
     };

@@ -28,30 +28,30 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
         .map_err(|error| {
             Failure::from(error).hint("Name a .wasm file, such as cargo builds for wasm32-wasip2.")
         })?;
-    let found = {
+    let inspection = {
         let progress = Progress::start(settings.verbosity);
         let name = args.file.file_name().unwrap_or_default().to_string_lossy();
         let _phase = progress.compiling(&name, bytes.len() as u64);
         toolhost::sandbox::inspect(&sandbox, bytes).await
     };
-    let (found, refusal) = match &found {
-        Ok(found) => (Some(found), Refusal::of(found)),
+    let (inspection, refusal) = match &inspection {
+        Ok(inspection) => (Some(inspection), Refusal::of(inspection)),
         Err(error) => (None, Some(Refusal::from(error))),
     };
     let refusal = refusal.as_ref();
     if args.wit
-        && let Some(found) = found
+        && let Some(inspection) = inspection
     {
-        stdout::write(&world(found))?;
+        stdout::write(&world(inspection))?;
         return Ok(Exit::Done);
     }
     if args.manifest {
-        return manifest(&args.file, found, refusal);
+        return manifest(&args.file, inspection, refusal);
     }
     if args.json {
-        stdout::json(&as_json(&args.file, found, refusal))?
+        stdout::json(&as_json(&args.file, inspection, refusal))?
     } else {
-        stdout::write(&as_text(&args.file, found, refusal))?
+        stdout::write(&as_text(&args.file, inspection, refusal))?
     }
     Ok(match refusal {
         None => Exit::Done,
@@ -67,12 +67,12 @@ struct Refusal {
 }
 
 impl Refusal {
-    fn of(found: &Inspection) -> Option<Self> {
-        if let Err(error) = &found.handlers {
+    fn of(inspection: &Inspection) -> Option<Self> {
+        if let Err(error) = &inspection.handlers {
             return Some(error.into());
         }
-        let first = found.faults.first()?;
-        let messages = found.faults.iter().map(|fault| fault.message.as_str());
+        let first = inspection.faults.first()?;
+        let messages = inspection.faults.iter().map(|fault| fault.message.as_str());
         Some(Self {
             code: ToolErrorCode::ComponentDescribe,
             message: messages.collect::<Vec<_>>().join("; "),
@@ -92,9 +92,9 @@ impl From<&PrepareError> for Refusal {
 }
 
 /// Formats the world of a component.
-fn world(found: &Inspection) -> String {
+fn world(inspection: &Inspection) -> String {
     let mut wit = String::from("package root:component;\n\nworld root {\n");
-    let facts = &found.facts;
+    let facts = &inspection.facts;
     for (way, names) in [("import", &facts.imports), ("export", &facts.exports)] {
         for name in names {
             // An item that is not an interface has a type that its name does not give.
@@ -108,7 +108,7 @@ fn world(found: &Inspection) -> String {
 /// Prints the manifest of a component that would load.
 fn manifest(
     file: &Path,
-    found: Option<&Inspection>,
+    inspection: Option<&Inspection>,
     refusal: Option<&Refusal>,
 ) -> Result<Exit, Failure> {
     let path = text::line(&file.to_string_lossy());
@@ -116,7 +116,7 @@ fn manifest(
         let error = anyhow!("{path} would not load: {}", text::line(&refusal.message));
         return Err(Failure::from(error).hint(refusal.help.clone()));
     }
-    let handlers = found.and_then(|found| found.handlers.as_ref().ok());
+    let handlers = inspection.and_then(|inspection| inspection.handlers.as_ref().ok());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let manifest = handlers.and_then(|handlers| toolhost_manifest::manifest(&name, handlers));
     let manifest = manifest.ok_or_else(|| {
@@ -132,7 +132,7 @@ fn manifest(
     Ok(Exit::Done)
 }
 
-fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&Refusal>) -> Value {
+fn as_json(file: &Path, inspection: Option<&Inspection>, refusal: Option<&Refusal>) -> Value {
     let mut json = json!({"file": file.to_string_lossy(), "loads": refusal.is_none()});
     if let Some(refusal) = refusal {
         let Refusal {
@@ -143,15 +143,15 @@ fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&Refusal>) -
         let error = json!({"code": code.as_str(), "message": message, "help": help});
         stdout::set(&mut json, "error", error);
     }
-    if let Some(found) = found {
-        let facts = &found.facts;
+    if let Some(inspection) = inspection {
+        let facts = &inspection.facts;
         stdout::set(&mut json, "bytes", facts.bytes);
         stdout::set(&mut json, "sha256", facts.sha256.as_str());
-        if let Ok(handlers) = &found.handlers {
+        if let Ok(handlers) = &inspection.handlers {
             let handlers: Value = handlers.iter().map(handler_json).collect();
             stdout::set(&mut json, "handlers", handlers);
         }
-        stdout::set(&mut json, "asks", json!(found.import_descriptions));
+        stdout::set(&mut json, "asks", json!(inspection.import_descriptions));
         stdout::set(&mut json, "imports", json!(facts.imports));
         stdout::set(&mut json, "exports", json!(facts.exports));
     }
@@ -173,7 +173,7 @@ fn handler_json(handler: &HandlerSpec) -> Value {
     })
 }
 
-fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&Refusal>) -> String {
+fn as_text(file: &Path, inspection: Option<&Inspection>, refusal: Option<&Refusal>) -> String {
     let mut text = text::line(&file.to_string_lossy());
     match refusal {
         None => text += "\n  loads   yes",
@@ -188,7 +188,7 @@ fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&Refusal>) -
         import_descriptions,
         handlers,
         ..
-    }) = found
+    }) = inspection
     else {
         return text;
     };

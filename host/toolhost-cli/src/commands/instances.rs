@@ -23,9 +23,9 @@ pub(crate) async fn instances(args: &InstancesArgs, settings: &Settings) -> Resu
         return Err(Failure::from(error).hint("Pass --state-root DIR, or set HOME."));
     };
     let from = root.clone();
-    let all = files::spawn_blocking(move || Ok(instances::list(&from)?)).await?;
+    let stored = files::spawn_blocking(move || Ok(instances::list(&from)?)).await?;
     if let Some(InstancesAction::Rm(args)) = &args.action {
-        return remove(args, &root, &all).await;
+        return remove(args, &root, &stored).await;
     }
     let name = match &args.bundle {
         None => None,
@@ -35,7 +35,7 @@ pub(crate) async fn instances(args: &InstancesArgs, settings: &Settings) -> Resu
         }
     };
     let of_bundle = |it: &&StoredInstance| name.as_ref().is_none_or(|name| *name == it.bundle);
-    let shown: Vec<&StoredInstance> = all.iter().filter(of_bundle).collect();
+    let shown: Vec<&StoredInstance> = stored.iter().filter(of_bundle).collect();
     if args.json {
         let instances: Vec<_> = shown.iter().map(|it| as_json(it)).collect();
         stdout::json(&json!({ "instances": instances }))?;
@@ -48,12 +48,16 @@ pub(crate) async fn instances(args: &InstancesArgs, settings: &Settings) -> Resu
     Ok(Exit::Done)
 }
 
-async fn remove(args: &RemoveArgs, root: &Path, all: &[StoredInstance]) -> Result<Exit, Failure> {
+async fn remove(
+    args: &RemoveArgs,
+    root: &Path,
+    stored: &[StoredInstance],
+) -> Result<Exit, Failure> {
     let is_asked = |it: &&StoredInstance| {
         it.bundle == args.workspace
             && (it.directory == args.instance || it.key.as_ref() == Some(&args.instance))
     };
-    let Some(instance) = all.iter().find(is_asked) else {
+    let Some(instance) = stored.iter().find(is_asked) else {
         let (workspace, key) = (text::line(&args.workspace), text::line(&args.instance));
         let error = anyhow!(
             "{workspace} has no instance '{key}' in {}",

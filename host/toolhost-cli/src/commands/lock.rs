@@ -155,11 +155,11 @@ fn update(lock: &mut Lock, now: &Lock, name: &str) -> Result<(), Failure> {
     let tool = tool.map(|tool| (name.to_owned(), tool.clone()));
     let server = server.map(|server| (name.to_owned(), server.clone()));
     if !was && tool.is_none() && server.is_none() {
-        let known = now.tools.keys().chain(now.mcp_servers.keys());
+        let names = now.tools.keys().chain(now.mcp_servers.keys());
         let agents = now.agents.keys().map(|agent| format!("{AGENT}{agent}"));
-        let known: Vec<String> = known.cloned().chain(agents).collect();
+        let names: Vec<String> = names.cloned().chain(agents).collect();
         let error = anyhow!("neither the bundle nor the lock has a Tool or an MCP server '{name}'");
-        return Err(Failure::from(error).hint(format!("The bundle has {}.", known.join(", "))));
+        return Err(Failure::from(error).hint(format!("The bundle has {}.", names.join(", "))));
     }
     lock.tools.extend(tool);
     lock.mcp_servers.extend(server);

@@ -92,14 +92,14 @@ impl Server {
     async fn find(name: &str, policy: &Path) -> Result<Self, Failure> {
         let file = PolicyFile::read(Some(policy)).await?;
         let unknown = || {
-            let known: Vec<&str> = file.policy.mcp_server_names().collect();
+            let names: Vec<&str> = file.policy.mcp_server_names().collect();
             let error = anyhow!(
                 "the policy {} has no MCP server '{}'",
                 policy.display(),
                 text::line(name)
             );
             let write = "Write `mcpServers: {NAME: {url: …, oauth: {}}}` in the policy.";
-            let similar = did_you_mean(name, &known);
+            let similar = did_you_mean(name, &names);
             Failure::from(error).hint(similar.unwrap_or_else(|| write.to_owned()))
         };
         let name = ResourceName::parse(name).map_err(|_| unknown())?;

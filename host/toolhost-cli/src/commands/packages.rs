@@ -40,9 +40,9 @@ fn reference(text: &str) -> Result<PackageReference, Failure> {
 /// Opens a bundle without loading its components.
 async fn open(path: &Path) -> Result<OpenBundle, Failure> {
     let path = path.to_owned();
-    let opened = tokio::task::spawn_blocking(move || Bundle::open(&path)).await;
-    let opened = opened.map_err(Failure::of)?;
-    opened.map_err(|error| Failure::of_bundle(error, None))
+    let bundle = tokio::task::spawn_blocking(move || Bundle::open(&path)).await;
+    let bundle = bundle.map_err(Failure::of)?;
+    bundle.map_err(|error| Failure::of_bundle(error, None))
 }
 
 /// Pulls packages.

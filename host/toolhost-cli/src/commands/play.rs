@@ -56,7 +56,9 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
     };
     let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
     let policy = match (&args.policy, &script.policy) {
-        (None, Some(own)) => PolicyFile::read_of_script(&beside(own), &args.script).await?,
+        (None, Some(script_policy)) => {
+            PolicyFile::read_of_script(&beside(script_policy), &args.script).await?
+        }
         (policy, _) => PolicyFile::read(policy.as_deref()).await?,
     };
     let record = args.record.as_deref();
@@ -75,7 +77,7 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
     let servers = mcp_servers::start(&bundle, settings).await?;
     let orchestrator = orchestrator(&bundle, &script, dir).await?;
     let started = Instant::now();
-    let ended = turns(&orchestrator, &script, args.turns).await;
+    let ends = turns(&orchestrator, &script, args.turns).await;
     let took = started.elapsed();
     let left = orchestrator.stats().await.map_err(Failure::of)?;
     orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
@@ -90,7 +92,7 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
     if let Some(record) = record {
         record.finish(settings)?;
     }
-    print_answers(&ended, took, left)
+    print_answers(&ends, took, left)
 }
 
 async fn read_script(path: &Path) -> Result<Script, Failure> {
@@ -146,21 +148,21 @@ async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ende
             (number, answered.map_err(reason))
         });
     }
-    let mut ended = BTreeMap::new();
+    let mut ends = BTreeMap::new();
     while let Some(done) = running.join_next().await {
         match done {
-            Ok((number, answer)) => ended.insert(number, answer),
-            Err(panic) => ended.insert(u32::MAX, Err(panic.to_string())),
+            Ok((number, answer)) => ends.insert(number, answer),
+            Err(panic) => ends.insert(u32::MAX, Err(panic.to_string())),
         };
     }
-    ended.into_values().collect()
+    ends.into_values().collect()
 }
 
 /// Prints the answer, or of several turns a summary.
-fn print_answers(ended: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit, Failure> {
-    let turns = ended.len();
-    let failed: Vec<&String> = ended.iter().filter_map(|one| one.as_ref().err()).collect();
-    if let (1, [Ok(answer)]) = (turns, ended.as_slice()) {
+fn print_answers(ends: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit, Failure> {
+    let turns = ends.len();
+    let failed: Vec<&String> = ends.iter().filter_map(|one| one.as_ref().err()).collect();
+    if let (1, [Ok(answer)]) = (turns, ends.as_slice()) {
         stdout::json(answer)?;
         return Ok(Exit::Done);
     }
@@ -168,7 +170,7 @@ fn print_answers(ended: &Ended, took: Duration, left: OrchestratorStats) -> Resu
         stderr::write(&format!("error: {}", text::line(reason)));
         return Ok(Exit::Refused);
     }
-    let answers: Vec<&Value> = ended.iter().filter_map(|one| one.as_ref().ok()).collect();
+    let answers: Vec<&Value> = ends.iter().filter_map(|one| one.as_ref().ok()).collect();
     stdout::json(&json!({
         "turns": turns,
         "answered": answers.len(),

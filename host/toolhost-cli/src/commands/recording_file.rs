@@ -24,13 +24,13 @@ impl RecordingFile {
     /// Checks, before the call, that the folder of the file exists, and that the tool cannot reach it.
     pub(super) fn new(path: &Path, workdir: &Workdir) -> Result<Self, Failure> {
         let folder = files::folder_of(path);
-        let found = folder
+        let real_folder = folder
             .canonicalize()
             .with_context(|| cannot_write(path))
             .map_err(|error| Failure::from(error).hint("Name a file in a folder that exists."))?;
         let inside = workdir
             .real_path()
-            .is_some_and(|workdir| lies_in(&found, &workdir));
+            .is_some_and(|workdir| lies_in(&real_folder, &workdir));
         if inside {
             let error = anyhow!("{} lies in the workdir of the tool", path.display());
             let hint = "Name a file outside the workdir: the tool could read and change it there.";
@@ -69,10 +69,10 @@ struct Written {
 impl RecordingFolder {
     /// Creates the folder if it is missing. It must not lie in `state`, which holds the workspaces.
     pub(super) fn open(path: &Path, state: &Path) -> Result<Self, Failure> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        let found = made.and_then(|()| path.canonicalize());
-        let found = found.with_context(|| cannot_write(path))?;
-        if lies_in(&found, state) {
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        let folder = created.and_then(|()| path.canonicalize());
+        let folder = folder.with_context(|| cannot_write(path))?;
+        if lies_in(&folder, state) {
             let error = anyhow!("{} lies in the folder of the workspaces", path.display());
             let hint =
                 "Name a folder outside that of --keep: the tools could read and change it there.";
@@ -142,7 +142,7 @@ fn lies_in(folder: &Path, top: &Path) -> bool {
         Some((metadata.dev(), metadata.ino()))
     };
     let top = identity(top);
-    top.is_some() && folder.ancestors().any(|above| identity(above) == top)
+    top.is_some() && folder.ancestors().any(|ancestor| identity(ancestor) == top)
 }
 
 /// Reads a recording.

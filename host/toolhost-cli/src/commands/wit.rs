@@ -13,7 +13,7 @@ use crate::terminal::{stdout, text};
 use crate::toolchains::kit::{self, KitFile};
 
 /// What is at the path of a file of the contract.
-enum Found {
+enum OnDisk {
     Nothing,
     Equal,
     /// Other content, a folder, a link, or something that cannot be read.
@@ -26,32 +26,34 @@ pub(crate) fn wit(args: &WitArgs) -> Result<Exit, Failure> {
     for file in kit::contract() {
         let path = args.folder.join(file.path);
         match find(&path, file.bytes) {
-            Found::Nothing => missing.push(file),
-            Found::Equal => {}
-            Found::Other => others.push(path),
+            OnDisk::Nothing => missing.push(file),
+            OnDisk::Equal => {}
+            OnDisk::Other => others.push(path),
         }
     }
     if !others.is_empty() {
-        return Err(refused(&others));
+        return Err(refusal(&others));
     }
     write(&missing, &args.folder)?;
     stdout::write(&report(&missing, &args.folder))?;
     Ok(Exit::Done)
 }
 
-fn find(path: &Path, bytes: &[u8]) -> Found {
+fn find(path: &Path, bytes: &[u8]) -> OnDisk {
     match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Found::Nothing,
+        Err(error) if error.kind() == ErrorKind::NotFound => OnDisk::Nothing,
         // The size first, so that a large file is not read.
-        Ok(found) if found.is_file() && found.len() == bytes.len() as u64 => match fs::read(path) {
-            Ok(read) if read == bytes => Found::Equal,
-            _ => Found::Other,
-        },
-        _ => Found::Other,
+        Ok(metadata) if metadata.is_file() && metadata.len() == bytes.len() as u64 => {
+            match fs::read(path) {
+                Ok(read) if read == bytes => OnDisk::Equal,
+                _ => OnDisk::Other,
+            }
+        }
+        _ => OnDisk::Other,
     }
 }
 
-fn refused(others: &[PathBuf]) -> Failure {
+fn refusal(others: &[PathBuf]) -> Failure {
     let names: Vec<_> = others.iter().map(|path| display(path)).collect();
     let error = match names.as_slice() {
         [one] => anyhow!("{one} exists with other content; nothing was written"),

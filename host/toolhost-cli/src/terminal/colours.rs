@@ -28,7 +28,7 @@ impl ColorChoice {
     /// the help that are printed before all arguments are parsed.
     pub(crate) fn find(words: impl IntoIterator<Item = OsString>) -> Self {
         let mut words = words.into_iter().take_while(|word| word != "--");
-        let mut found = None;
+        let mut choice = None;
         while let Some(word) = words.next() {
             let value = match word.to_str() {
                 Some("--color") => words.next(),
@@ -36,11 +36,11 @@ impl ColorChoice {
                 None => None,
             };
             let value = value.as_deref().and_then(OsStr::to_str);
-            found = value
+            choice = value
                 .and_then(|value| Self::from_str(value, false).ok())
-                .or(found);
+                .or(choice);
         }
-        found.unwrap_or_default()
+        choice.unwrap_or_default()
     }
 
     /// Decides for a stream. `variable` returns the value of an environment variable that is set and not
@@ -73,8 +73,8 @@ mod tests {
         let check = |choice: ColorChoice, terminal, variables: &[&str], is_on: bool| {
             let variable = |name: &str| {
                 let mut pairs = variables.iter().filter_map(|pair| pair.split_once('='));
-                let found = pairs.find(|(known, _)| *known == name);
-                found.map(|(_, value)| OsString::from(value))
+                let variable = pairs.find(|(key, _)| *key == name);
+                variable.map(|(_, value)| OsString::from(value))
             };
             let decided = choice.decide(terminal, variable);
             assert_eq!(

@@ -149,8 +149,8 @@ fn report(
     }
     for related in &finding.related {
         let message = text::line(&related.message);
-        let own = source.filter(|source| source.name() == related.place.file);
-        match own.and_then(|source| span(source, &related.place)) {
+        let source = source.filter(|source| source.name() == related.place.file);
+        match source.and_then(|source| span(source, &related.place)) {
             Some(span) => labels.push(LabeledSpan::new_with_span(Some(message), span)),
             None => help += &format!("\n{message}: {}", location(&related.place)),
         }

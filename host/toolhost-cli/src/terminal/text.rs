@@ -68,8 +68,8 @@ mod tests {
             line("a\u{1b}[31m\nb\u{9b}2J\u{202e}가"),
             "a\\u{1b}[31m b\\u{9b}2J\\u{202e}가"
         );
-        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
-        assert!(!line(&all).contains(needs_escape));
+        let escaped: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
+        assert!(!line(&escaped).contains(needs_escape));
     }
 
     #[test]
@@ -78,9 +78,9 @@ mod tests {
         let formatted = source(text);
         assert_eq!(formatted.len(), text.len());
         assert_eq!(formatted, "a?b \n¿c\u{fffd}d");
-        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
-        let formatted = source(&all);
-        assert_eq!(formatted.len(), all.len());
+        let escaped: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
+        let formatted = source(&escaped);
+        assert_eq!(formatted.len(), escaped.len());
         assert!(!formatted.contains(|c| needs_escape(c) && !matches!(c, '\n' | '\t')));
     }
 

@@ -67,13 +67,13 @@ impl Refusal {
 /// # Errors
 /// The file is not a core module, exports no handlers, or imports what no host serves.
 pub(crate) fn to_component(module: &[u8]) -> Result<Vec<u8>, Refusal> {
-    let found = Found::read(module)?;
-    if !found.describes {
-        return Err(no_tool(found.starts));
+    let facts = ModuleFacts::read(module)?;
+    if !facts.describes {
+        return Err(no_tool(facts.starts));
     }
     let mut module = module.to_owned();
-    if !found.has_recorded_world {
-        record_world(&mut module, found.polls)
+    if !facts.has_recorded_world {
+        record_world(&mut module, facts.polls)
             .map_err(|why| Refusal::new(why, "This is an error of toolhost: report it."))?;
     }
     encode(&module).map_err(|why| {
@@ -111,16 +111,16 @@ fn encode(module: &[u8]) -> Result<Vec<u8>> {
 
 /// What a core module has.
 #[derive(Debug, Default)]
-struct Found {
+struct ModuleFacts {
     describes: bool,
     polls: bool,
     starts: bool,
     has_recorded_world: bool,
 }
 
-impl Found {
+impl ModuleFacts {
     fn read(module: &[u8]) -> Result<Self, Refusal> {
-        let mut found = Self::default();
+        let mut facts = Self::default();
         for payload in Parser::new(0).parse_all(module) {
             #[expect(
                 clippy::wildcard_enum_match_arm,
@@ -139,18 +139,18 @@ impl Found {
                 Payload::ExportSection(exports) => {
                     for export in exports {
                         let export = export.map_err(Refusal::not_wasm)?;
-                        found.describes |= export.name == DESCRIBE;
-                        found.polls |= export.name == POLL;
-                        found.starts |= export.name == START;
+                        facts.describes |= export.name == DESCRIBE;
+                        facts.polls |= export.name == POLL;
+                        facts.starts |= export.name == START;
                     }
                 }
                 Payload::CustomSection(section) => {
-                    found.has_recorded_world |= section.name().starts_with(RECORDED_WORLD);
+                    facts.has_recorded_world |= section.name().starts_with(RECORDED_WORLD);
                 }
                 _ => {}
             }
         }
-        Ok(found)
+        Ok(facts)
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
         for polls in [false, true] {
             let mut module = EMPTY.to_owned();
             record_world(&mut module, polls).unwrap();
-            assert!(Found::read(&module).unwrap().has_recorded_world);
+            assert!(ModuleFacts::read(&module).unwrap().has_recorded_world);
         }
     }
 }

@@ -87,13 +87,13 @@ pub(crate) fn outdated_kits(cache: &KitCache) -> Vec<PathBuf> {
     outdated
 }
 
-fn folders(above: PathBuf, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let entries = fs::read_dir(above).into_iter().flatten().flatten();
-    let wanted = entries.filter(|entry| {
-        let is_folder = entry.file_type().is_ok_and(|found| found.is_dir());
+fn folders(parent: PathBuf, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         is_folder && is_wanted(&entry.file_name().to_string_lossy())
     });
-    wanted.map(|entry| entry.path()).collect()
+    folders.map(|entry| entry.path()).collect()
 }
 
 #[cfg(test)]

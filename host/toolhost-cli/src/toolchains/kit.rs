@@ -84,14 +84,14 @@ pub(crate) fn write_files(
     for file in files {
         let path = Path::new(folder).join(file.path);
         let cannot = || format!("{} cannot be written", top.join(&path).display());
-        let above = path.parent().unwrap_or(Path::new(""));
-        check_no_links(&dir, top, above)?;
-        if !above.as_os_str().is_empty() {
-            dir.create_dir_all(above).with_context(cannot)?;
+        let parent = path.parent().unwrap_or(Path::new(""));
+        check_no_links(&dir, top, parent)?;
+        if !parent.as_os_str().is_empty() {
+            dir.create_dir_all(parent).with_context(cannot)?;
         }
         let is_link = dir
             .symlink_metadata(&path)
-            .is_ok_and(|found| found.is_symlink());
+            .is_ok_and(|metadata| metadata.is_symlink());
         if is_link {
             dir.remove_file(&path).with_context(cannot)?;
         } else if dir.read(&path).is_ok_and(|bytes| bytes == file.bytes) {
@@ -122,10 +122,10 @@ fn open(top: &Path) -> Result<Dir> {
 
 /// Refuses a folder that is a link, or is beneath one.
 fn check_no_links(dir: &Dir, top: &Path, folder: &Path) -> Result<()> {
-    for above in folder.ancestors() {
-        let found = dir.symlink_metadata(above);
-        if found.is_ok_and(|found| found.is_symlink()) {
-            bail!("{} is a link: remove it", top.join(above).display());
+    for ancestor in folder.ancestors() {
+        let metadata = dir.symlink_metadata(ancestor);
+        if metadata.is_ok_and(|metadata| metadata.is_symlink()) {
+            bail!("{} is a link: remove it", top.join(ancestor).display());
         }
     }
     Ok(())
@@ -134,24 +134,24 @@ fn check_no_links(dir: &Dir, top: &Path, folder: &Path) -> Result<()> {
 fn remove_others(
     dir: &Dir,
     folder: &Path,
-    own: &Path,
+    subfolder: &Path,
     files: &(impl Iterator<Item = KitFile> + Clone),
 ) -> Result<()> {
-    let here = folder.join(own);
+    let here = folder.join(subfolder);
     let Ok(entries) = dir.read_dir(&here) else {
         return Ok(());
     };
     for entry in entries {
         let entry = entry?;
-        let own = own.join(entry.file_name());
-        let path = folder.join(&own);
+        let subfolder = subfolder.join(entry.file_name());
+        let path = folder.join(&subfolder);
         let cannot = || format!("{} cannot be removed", path.display());
         let is_folder = entry.file_type().with_context(cannot)?.is_dir();
         let is_wanted = files
             .clone()
-            .any(|file| Path::new(file.path).starts_with(&own));
+            .any(|file| Path::new(file.path).starts_with(&subfolder));
         match (is_wanted, is_folder) {
-            (true, true) => remove_others(dir, folder, &own, files)?,
+            (true, true) => remove_others(dir, folder, &subfolder, files)?,
             (true, false) => {}
             (false, true) => dir.remove_dir_all(&path).with_context(cannot)?,
             (false, false) => dir.remove_file(&path).with_context(cannot)?,
@@ -223,8 +223,8 @@ mod tests {
         let (project, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let kit = Kit::of(Language::Rust);
         let files: Vec<_> = kit.builder().collect();
-        let kept = outside.path().join("lib.rs");
-        fs::write(&kept, "kept").unwrap();
+        let target = outside.path().join("lib.rs");
+        fs::write(&target, "kept").unwrap();
         let lay = || sync_folder(files.iter().copied(), project.path(), "sdk/rust");
         // A folder on the way, and the folder itself.
         for link in ["sdk", "sdk/rust", "sdk/rust/src"] {
@@ -233,16 +233,16 @@ mod tests {
             symlink(outside.path(), &link).unwrap();
             let _ = lay();
             assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "{link:?}");
-            assert_eq!(fs::read(&kept).unwrap(), b"kept", "{link:?}");
+            assert_eq!(fs::read(&target).unwrap(), b"kept", "{link:?}");
             let _ = fs::remove_file(&link);
             let _ = fs::remove_dir_all(project.path().join("sdk"));
         }
         lay().unwrap();
         let file = project.path().join("sdk/rust/src/lib.rs");
         fs::remove_file(&file).unwrap();
-        symlink(&kept, &file).unwrap();
+        symlink(&target, &file).unwrap();
         lay().unwrap();
-        assert_eq!(fs::read(&kept).unwrap(), b"kept");
+        assert_eq!(fs::read(&target).unwrap(), b"kept");
         assert_ne!(fs::read(&file).unwrap(), b"kept");
     }
 }

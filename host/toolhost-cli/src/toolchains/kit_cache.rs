@@ -75,7 +75,7 @@ impl KitCache {
     }
 
     /// Returns a folder that `fill` fills once. If that fails or is interrupted, the next call starts again.
-    /// Of several processes one fills the folder, and the others wait.
+    /// One process fills the folder, and others wait.
     ///
     /// # Errors
     /// The error of `fill`.

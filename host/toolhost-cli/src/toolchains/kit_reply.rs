@@ -57,7 +57,7 @@ impl KitReply {
                 started,
                 notes: warnings,
             }),
-            Self::Refused { kind, errors } => Err(refused(&kind, errors)),
+            Self::Refused { kind, errors } => Err(refusal(&kind, errors)),
         }
     }
 
@@ -65,12 +65,12 @@ impl KitReply {
     pub(super) fn handlers(self) -> Result<Option<Vec<String>>, BuildError> {
         match self {
             Self::Built { handlers, .. } => Ok(handlers),
-            Self::Refused { kind, errors } => Err(refused(&kind, errors)),
+            Self::Refused { kind, errors } => Err(refusal(&kind, errors)),
         }
     }
 }
 
-fn refused(kind: &str, errors: Vec<Fault>) -> BuildError {
+fn refusal(kind: &str, errors: Vec<Fault>) -> BuildError {
     BuildError {
         cause: match kind {
             "source" => ErrorCause::Source,

@@ -30,7 +30,7 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    fn found(name: &'static str, version: Result<String, String>, install: &str) -> Self {
+    fn new(name: &'static str, version: Result<String, String>, install: &str) -> Self {
         let next = version.is_err().then(|| install.to_owned());
         Self {
             name,
@@ -62,13 +62,13 @@ pub(crate) async fn rust() -> Vec<Toolchain> {
     let after = |text: Result<String, String>, name: &str| {
         text.map(|text| text.strip_prefix(name).unwrap_or(&text).trim().to_owned())
     };
-    let mut found = vec![
-        Toolchain::found("cargo", after(cargo, "cargo"), rust::GET_RUST),
-        Toolchain::found("rustc", after(version.clone(), "rustc"), rust::GET_RUST),
+    let mut toolchains = vec![
+        Toolchain::new("cargo", after(cargo, "cargo"), rust::GET_RUST),
+        Toolchain::new("rustc", after(version.clone(), "rustc"), rust::GET_RUST),
     ];
     if version.is_ok() {
         let has_target = target.is_ok_and(|dir| Path::new(&dir).is_dir());
-        found.push(Toolchain {
+        toolchains.push(Toolchain {
             name: rust::TARGET,
             version: if has_target {
                 "installed".to_owned()
@@ -78,7 +78,7 @@ pub(crate) async fn rust() -> Vec<Toolchain> {
             next: (!has_target).then(rust::get_target),
         });
     }
-    found
+    toolchains
 }
 
 /// Node and npm.
@@ -89,12 +89,12 @@ pub(crate) async fn typescript() -> Vec<Toolchain> {
     );
     let wrong = format!("tools are built with Node {} or newer", typescript::NODE);
     vec![
-        Toolchain::found("node", node, typescript::GET_NODE).unless(
+        Toolchain::new("node", node, typescript::GET_NODE).unless(
             typescript::is_supported,
             &wrong,
             typescript::GET_NODE,
         ),
-        Toolchain::found("npm", npm, typescript::GET_NODE),
+        Toolchain::new("npm", npm, typescript::GET_NODE),
     ]
 }
 
@@ -107,13 +107,13 @@ pub(crate) async fn python() -> Vec<Toolchain> {
         run(python::CHECK),
         run("import venv, ensurepip"),
     );
-    let found = Toolchain::found("python3", version, python::GET_PYTHON);
-    let found = found.unless(
+    let toolchain = Toolchain::new("python3", version, python::GET_PYTHON);
+    let toolchain = toolchain.unless(
         |_| is_supported.is_ok(),
         "tools are built with Python 3.10 or newer",
         python::GET_PYTHON,
     );
-    vec![found.unless(
+    vec![toolchain.unless(
         |_| has_venv.is_ok(),
         "it cannot make virtual environments",
         python::GET_VENV,

@@ -54,9 +54,12 @@ pub(super) async fn build(
     let mut build = build_py(&kit, entry, &out, options).await?;
     let started = SystemTime::now();
     let output = process::run(&mut build, GET_PYTHON).await?;
-    let made = KitReply::parse(&output, "Python")?.component(&out, started)?;
+    let component = KitReply::parse(&output, "Python")?.component(&out, started)?;
     let inputs = inputs(entry)?;
-    Ok(BuiltComponent { inputs, ..made })
+    Ok(BuiltComponent {
+        inputs,
+        ..component
+    })
 }
 
 /// Finds errors in the sources. Nothing of the tool runs. Returns the names of the handlers, if they are written

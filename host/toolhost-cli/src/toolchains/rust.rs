@@ -47,14 +47,14 @@ pub(super) async fn build(
     };
     let inputs = inputs(&component, &messages)?;
     refuse_outside_data(&inputs, &messages, options.bundle)?;
-    let made = BuiltComponent {
+    let component = BuiltComponent {
         component: fs::read(&component).context("cargo wrote no component")?,
         inputs,
         started,
         notes: messages.warnings(),
     };
     drop(lock);
-    Ok(made)
+    Ok(component)
 }
 
 /// Checks that rustc has the target. Returns the names of the handlers, if they are written out in `src/lib.rs`.

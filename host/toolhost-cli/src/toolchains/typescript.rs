@@ -124,11 +124,11 @@ async fn starlingmonkey(kit: &Path, options: BuildOptions<'_>) -> Result<(), Bui
         let what = "the kit for `fetch`";
         let about = Some(STARLINGMONKEY_BYTES);
         let _phase = options.progress.downloading(what, folder, about);
-        let own = KIT.builder().filter_map(|file| {
+        let files = KIT.builder().filter_map(|file| {
             let path = file.path.strip_prefix(STARLINGMONKEY)?.strip_prefix('/')?;
             Some(KitFile { path, ..file })
         });
-        kit::write_files(own, folder, "")?;
+        kit::write_files(files, folder, "")?;
         npm_ci(folder).await
     };
     let folder = kit.join(STARLINGMONKEY);

@@ -159,7 +159,9 @@ impl AgentEvent {
     /// # Errors
     /// The error of the failed turn, as a JSON value.
     pub fn into_answer(self) -> Result<Value, Value> {
-        let error = self.metadata.and_then(|mut all| all.shift_remove(ERROR));
+        let error = self
+            .metadata
+            .and_then(|mut members| members.shift_remove(ERROR));
         error.map_or(Ok(self.input.unwrap_or_default()), Err)
     }
 }

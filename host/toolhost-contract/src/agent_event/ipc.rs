@@ -81,7 +81,7 @@ impl IpcError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum MessageKind {
     Event,
     Shutdown,
     ShutdownAck,
@@ -94,7 +94,7 @@ enum Kind {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct JsonMessage<S, P> {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: MessageKind,
     from: S,
     to: S,
     #[serde(default)]
@@ -141,16 +141,16 @@ impl IpcMessage {
             correlation_id: read.correlation_id,
         };
         let body = match read.kind {
-            Kind::Event => {
+            MessageKind::Event => {
                 let event: AgentEvent =
                     serde_json::from_value(read.payload).map_err(IpcError::Shape)?;
                 event.check()?;
                 IpcBody::Event(Box::new(event))
             }
-            Kind::Shutdown => IpcBody::Shutdown(read.payload),
-            Kind::ShutdownAck => IpcBody::ShutdownAck(read.payload),
-            Kind::Delegate => IpcBody::Delegate(delegation(read.payload)),
-            Kind::DelegateResult => IpcBody::DelegateResult(delegation(read.payload)),
+            MessageKind::Shutdown => IpcBody::Shutdown(read.payload),
+            MessageKind::ShutdownAck => IpcBody::ShutdownAck(read.payload),
+            MessageKind::Delegate => IpcBody::Delegate(delegation(read.payload)),
+            MessageKind::DelegateResult => IpcBody::DelegateResult(delegation(read.payload)),
         };
         Ok(Self {
             from: read.from,
@@ -165,35 +165,37 @@ impl IpcMessage {
     /// [`IpcError`] if the message exceeds a limit that [`Self::parse`] checks.
     pub fn to_line(&self) -> Result<String, IpcError> {
         let mut line = match &self.body {
-            IpcBody::Event(event) => self.write(Kind::Event, event, None),
-            IpcBody::Shutdown(payload) => self.write(Kind::Shutdown, payload, None),
-            IpcBody::ShutdownAck(payload) => self.write(Kind::ShutdownAck, payload, None),
-            IpcBody::Delegate(content) => self.delegation(Kind::Delegate, content),
-            IpcBody::DelegateResult(content) => self.delegation(Kind::DelegateResult, content),
+            IpcBody::Event(event) => self.write(MessageKind::Event, event, None),
+            IpcBody::Shutdown(payload) => self.write(MessageKind::Shutdown, payload, None),
+            IpcBody::ShutdownAck(payload) => self.write(MessageKind::ShutdownAck, payload, None),
+            IpcBody::Delegate(content) => self.delegation(MessageKind::Delegate, content),
+            IpcBody::DelegateResult(content) => {
+                self.delegation(MessageKind::DelegateResult, content)
+            }
         }?;
         LIMITS.check(&line)?;
         line.push('\n');
         Ok(line)
     }
 
-    fn delegation(&self, kind: Kind, content: &Delegation) -> Result<String, IpcError> {
+    fn delegation(&self, kind: MessageKind, content: &Delegation) -> Result<String, IpcError> {
         self.write(kind, &content.payload, content.correlation_id.as_deref())
     }
 
     fn write<P: Serialize>(
         &self,
-        kind: Kind,
+        kind: MessageKind,
         payload: &P,
         correlation_id: Option<&str>,
     ) -> Result<String, IpcError> {
-        let written = JsonMessage::<&str, &P> {
+        let message = JsonMessage::<&str, &P> {
             kind,
             from: &self.from,
             to: &self.to,
             payload,
             correlation_id,
         };
-        serde_json::to_string(&written).map_err(IpcError::Shape)
+        serde_json::to_string(&message).map_err(IpcError::Shape)
     }
 }
 

@@ -206,10 +206,10 @@ fn a_response_carries_the_correlation_and_the_trace_of_its_request() {
     assert_eq!(failed.in_reply_to(), Some("c-1"));
     assert_eq!(failed.into_answer(), Err(json!({"message": "no"})));
 
-    let mut sent = event.clone();
-    sent.reply_to = None;
+    let mut copy = event.clone();
+    copy.reply_to = None;
     let source = EventSource::agent("coder");
-    assert_eq!(sent.response("e", "t", source, Ok(Value::Null)), None);
+    assert_eq!(copy.response("e", "t", source, Ok(Value::Null)), None);
     assert_eq!(event.in_reply_to(), None);
 }
 

@@ -114,8 +114,11 @@ impl HttpCredential {
     }
 
     /// Sets the headers of the credentials that apply to an origin.
-    pub fn apply_all(all: &[Self], origin: &Origin, headers: &mut HeaderMap) {
-        let mut applicable = all.iter().filter(|one| one.applies_to(origin)).peekable();
+    pub fn apply_all(credentials: &[Self], origin: &Origin, headers: &mut HeaderMap) {
+        let mut applicable = credentials
+            .iter()
+            .filter(|one| one.applies_to(origin))
+            .peekable();
         if applicable.peek().is_some() {
             // Redaction needs complete, uncompressed responses.
             let identity = HeaderValue::from_static("identity");
@@ -159,13 +162,13 @@ const OVERRIDE_HEADERS: [&str; 5] = [
 pub fn is_reserved_header(name: &HeaderName) -> bool {
     let folded = folded(name);
     folded.starts_with("proxy-")
-        || CONNECTION_HEADERS.iter().any(|known| *known == *folded)
+        || CONNECTION_HEADERS.iter().any(|header| *header == *folded)
         || OVERRIDE_HEADERS.contains(&&*folded)
 }
 
 /// Removes the headers whose names some servers read as `name`.
 fn remove_names_read_as(name: &HeaderName, headers: &mut HeaderMap) {
-    let is_same = |known: &&HeaderName| folded(known) == folded(name);
+    let is_same = |header: &&HeaderName| folded(header) == folded(name);
     let same: Vec<HeaderName> = headers.keys().filter(is_same).cloned().collect();
     for name in same {
         headers.remove(name);

@@ -119,7 +119,7 @@ impl HttpRule {
     #[must_use]
     pub fn allows(&self, method: &str, origin: &Origin, path: &str) -> bool {
         let own_method = self.method.as_deref();
-        own_method.is_none_or(|own| own == method)
+        own_method.is_none_or(|rule_method| rule_method == method)
             && self.scheme == origin.scheme
             && self.port == origin.port
             && self.host.matches(&origin.host)
@@ -139,8 +139,11 @@ fn is_method(method: &str) -> bool {
 /// Returns whether a rule can allow a method. `CONNECT` opens a tunnel, and `TRACE` echoes credentials.
 #[must_use]
 pub fn is_allowed_method(method: &str) -> bool {
-    let refused = ["CONNECT", "TRACE"];
-    method.len() <= METHOD_MAX && !refused.iter().any(|own| own.eq_ignore_ascii_case(method))
+    let forbidden = ["CONNECT", "TRACE"];
+    method.len() <= METHOD_MAX
+        && !forbidden
+            .iter()
+            .any(|forbidden_method| forbidden_method.eq_ignore_ascii_case(method))
 }
 
 impl HostPattern {

@@ -15,7 +15,7 @@ const NUMBER_MAX: usize = 48;
 /// Limits of a JSON text.
 ///
 /// By default a byte order mark is an error, and so is what a parser would change in silence: an integer
-/// that 64 bits cannot hold, and half of a surrogate pair. Of members with the same name the last one counts.
+/// that 64 bits cannot hold, and half of a surrogate pair. The last of several members of a name counts.
 ///
 /// ```
 /// use toolhost_contract::{JsonError, JsonLimits};

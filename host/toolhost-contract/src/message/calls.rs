@@ -69,12 +69,12 @@ pub(super) fn ids(body: &JsonObject) -> impl Iterator<Item = Option<&str>> {
 
 /// Parses the tool calls of a message.
 pub(super) fn parse(body: &JsonObject) -> Result<Vec<ToolCall>, MessageError> {
-    let mut known = HashSet::new();
+    let mut ids_so_far = HashSet::new();
     let numbered = calls(body).zip(ids(body)).zip(1..);
     numbered
         .map(|(((format, call), id), number)| {
             let id = id.ok_or(MessageError::CallWithoutId(number))?;
-            if !known.insert(id) {
+            if !ids_so_far.insert(id) {
                 return Err(MessageError::DuplicateId(id.to_owned()));
             }
             // A call without a name is refused as one of a tool that is not in the catalog.

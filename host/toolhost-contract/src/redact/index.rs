@@ -139,7 +139,7 @@ impl Index {
 
     /// Returns the occurrences to replace, by position. Where two overlap, the longer one is chosen.
     fn find(&self, text: &[u8]) -> Vec<Hit> {
-        let mut hits = self.all(text);
+        let mut hits = self.hits(text);
         hits.sort_unstable_by_key(|hit| (hit.form, hit.start));
         let mut chosen = BTreeMap::<usize, Hit>::new();
         for hit in hits {
@@ -152,7 +152,7 @@ impl Index {
     }
 
     /// Returns all occurrences, also those that overlap.
-    fn all(&self, text: &[u8]) -> Vec<Hit> {
+    fn hits(&self, text: &[u8]) -> Vec<Hit> {
         let mut hits = Vec::new();
         let Some(automaton) = &self.automaton else {
             for (form, it) in self.forms.iter().enumerate() {
@@ -171,8 +171,8 @@ impl Index {
         if !automaton.is_match(text) {
             return hits;
         }
-        for found in automaton.find_overlapping_iter(text) {
-            let (end, ending) = (found.end(), self.ending.get(found.pattern().as_usize()));
+        for hit in automaton.find_overlapping_iter(text) {
+            let (end, ending) = (hit.end(), self.ending.get(hit.pattern().as_usize()));
             let before = text.get(..end).unwrap_or_default();
             for form in ending.into_iter().flatten().copied() {
                 let secret = self.forms.get(form).map(|it| it.text.as_bytes());
@@ -194,14 +194,14 @@ impl Index {
             // Half of a character at the cut was replaced with U+FFFD.
             let before = before.trim_end_matches('\u{fffd}');
             let after = after.trim_start_matches('\u{fffd}');
-            let (head, tail) = (self.begun(before), self.ended(after));
+            let (head, tail) = (self.start_piece(before), self.end_piece(after));
             if head.is_none() && tail.is_none() {
                 continue;
             }
-            let (begun, head) = head.unwrap_or_default();
-            let (ended, tail) = tail.unwrap_or_default();
-            let before = before.get(..before.len() - begun).unwrap_or_default();
-            let after = after.get(ended..).unwrap_or_default();
+            let (head_bytes, head) = head.unwrap_or_default();
+            let (tail_bytes, tail) = tail.unwrap_or_default();
+            let before = before.get(..before.len() - head_bytes).unwrap_or_default();
+            let after = after.get(tail_bytes..).unwrap_or_default();
             let mark = clean.get(cut).unwrap_or_default();
             clean = Cow::Owned(format!("{before}{head}{mark}{tail}{after}"));
         }
@@ -209,7 +209,7 @@ impl Index {
     }
 
     /// Returns the longest start of a secret that the text ends with: its length and its replacement.
-    fn begun(&self, text: &str) -> Option<(usize, &str)> {
+    fn start_piece(&self, text: &str) -> Option<(usize, &str)> {
         let starts = text.char_indices().rev().skip(PIECE_MIN - 1);
         let pieces = starts.filter_map(|(at, _)| text.get(at..));
         self.longest(pieces, |piece| {
@@ -220,7 +220,7 @@ impl Index {
     }
 
     /// Returns the longest end of a secret that the text begins with.
-    fn ended(&self, text: &str) -> Option<(usize, &str)> {
+    fn end_piece(&self, text: &str) -> Option<(usize, &str)> {
         let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
         let pieces = ends.skip(PIECE_MIN - 1).filter_map(|end| text.get(..end));
         self.longest(pieces, |piece| {

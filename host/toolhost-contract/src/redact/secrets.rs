@@ -38,7 +38,7 @@ impl Borrow<str> for SecretText {
     }
 }
 
-struct Secret {
+struct SecretForms {
     /// Position among all that were added.
     position: u64,
     forms: Vec<Arc<Form>>,
@@ -61,15 +61,15 @@ impl Life {
 
 #[derive(Default)]
 pub(super) struct Secrets {
-    by_text: HashMap<SecretText, Secret>,
+    by_text: HashMap<SecretText, SecretForms>,
     added: u64,
 }
 
 impl Secrets {
     /// Adds a secret that is redacted as long as the redactor lives. Returns whether it is new.
     pub(super) fn add(&mut self, name: &str, secret: &str) -> bool {
-        if let Some(known) = self.by_text.get_mut(secret) {
-            known.life = None;
+        if let Some(entry) = self.by_text.get_mut(secret) {
+            entry.life = None;
             return false;
         }
         self.insert(name, secret, None);
@@ -83,14 +83,14 @@ impl Secrets {
         secret: &str,
         expires: Instant,
     ) -> Option<(SecretText, bool)> {
-        let Some(known) = self.by_text.get_mut(secret) else {
+        let Some(entry) = self.by_text.get_mut(secret) else {
             let life = Life {
                 expires,
                 holders: 1,
             };
             return Some((self.insert(name, secret, Some(life)), true));
         };
-        let life = known.life.as_mut()?;
+        let life = entry.life.as_mut()?;
         life.holders += 1;
         life.expires = life.expires.max(expires);
         let (text, _) = self.by_text.get_key_value(secret)?;
@@ -125,7 +125,7 @@ impl Secrets {
     }
 
     pub(super) fn index(&self) -> Index {
-        let mut secrets: Vec<&Secret> = self.by_text.values().collect();
+        let mut secrets: Vec<&SecretForms> = self.by_text.values().collect();
         secrets.sort_unstable_by_key(|secret| secret.position);
         Index::new(secrets.into_iter().flat_map(|it| it.forms.iter().cloned()))
     }
@@ -138,7 +138,7 @@ impl Secrets {
     fn insert(&mut self, name: &str, secret: &str, life: Option<Life>) -> SecretText {
         let text = SecretText(Arc::new(Zeroizing::new(secret.to_owned())));
         self.added += 1;
-        let secret = Secret {
+        let secret = SecretForms {
             position: self.added,
             forms: forms(secret, &format!("[redacted:{name}]").into()),
             life,

@@ -260,7 +260,7 @@ proptest! {
             .enumerate()
             .map(|(at, secret)| (format!("{at}"), secret))
             .collect();
-        // Of a secret that is there twice, the first name counts.
+        // The first name of a secret counts.
         let mut known = std::collections::BTreeSet::new();
         let unique: Vec<_> = secrets.iter().filter(|(_, it)| known.insert(it.clone())).cloned().collect();
         let redactor = Redactor::new(secrets);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Outcome, ToolResult};
+use super::{ResultBody, ToolResult};
 use crate::ToolError;
 
 impl ToolResult {
@@ -28,9 +28,9 @@ impl ToolResult {
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = match &self.outcome {
-            Outcome::Ok { output } => output.to_string(),
-            Outcome::Pending { handle } => format!("PENDING: {handle}"),
-            Outcome::Error { error } => error_text(error),
+            ResultBody::Ok { output } => output.to_string(),
+            ResultBody::Pending { handle } => format!("PENDING: {handle}"),
+            ResultBody::Error { error } => error_text(error),
         };
         if let Some(note) = self.note() {
             text.push_str("\nNOTE: ");
@@ -94,13 +94,13 @@ impl ToolResult {
     #[must_use]
     pub fn to_ai_sdk(&self) -> Value {
         let output = match &self.outcome {
-            Outcome::Ok { output } if self.note().is_none() => {
+            ResultBody::Ok { output } if self.note().is_none() => {
                 json!({"type": "json", "value": output})
             }
-            Outcome::Ok { .. } | Outcome::Pending { .. } => {
+            ResultBody::Ok { .. } | ResultBody::Pending { .. } => {
                 json!({"type": "text", "value": self.to_text()})
             }
-            Outcome::Error { .. } => json!({"type": "error-text", "value": self.to_text()}),
+            ResultBody::Error { .. } => json!({"type": "error-text", "value": self.to_text()}),
         };
         let (call, name) = (&self.tool_call_id, &self.tool_name);
         let part = json!({

@@ -7,7 +7,7 @@ use toolhost_contract::{
     AgentSpec, McpServerResource, ResourceName, ToolErrorCode, ToolName, ToolResource, text,
 };
 
-use super::kind::Kind;
+use super::kind::ResourceKind;
 use super::reference;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings};
@@ -19,7 +19,7 @@ const EXPORTS_SHOWN: usize = 20;
 /// The tools that an Agent names, with their places.
 #[derive(Debug, Default)]
 pub(super) struct References {
-    tools: Vec<(Kind, ResourceName, Place)>,
+    tools: Vec<(ResourceKind, ResourceName, Place)>,
     required: Vec<(ToolName, Place)>,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct Declared<'a> {
 fn read_tools(
     at: &Cursor<'_>,
     findings: &mut Findings,
-) -> Option<Vec<(Kind, ResourceName, Place)>> {
-    let kinds = [Kind::Tool, Kind::McpServer];
+) -> Option<Vec<(ResourceKind, ResourceName, Place)>> {
+    let kinds = [ResourceKind::Tool, ResourceKind::McpServer];
     let expected = "an Agent's tools are of kind Tool or McpServer";
-    let mut references: Vec<(Kind, ResourceName, Place)> = Vec::new();
-    let mut first_places: HashMap<(Kind, ResourceName), Place> = HashMap::new();
+    let mut references: Vec<(ResourceKind, ResourceName, Place)> = Vec::new();
+    let mut first_places: HashMap<(ResourceKind, ResourceName), Place> = HashMap::new();
     for item in at.items(findings)? {
         let Some((kind, tool, place)) = reference::read(&item, &kinds, expected, findings) else {
             continue;
@@ -91,9 +91,11 @@ pub(super) fn resolve(
     let code = ToolErrorCode::ConfigRefNotFound;
     for (kind, name, place) in references.tools {
         let (names, resolved) = match kind {
-            Kind::McpServer => (declared.mcp_servers, &mut spec.mcp_servers),
+            ResourceKind::McpServer => (declared.mcp_servers, &mut spec.mcp_servers),
             // Others are not read.
-            Kind::Tool | Kind::Agent | Kind::OAuthApp => (declared.tools, &mut spec.tools),
+            ResourceKind::Tool | ResourceKind::Agent | ResourceKind::OAuthApp => {
+                (declared.tools, &mut spec.tools)
+            }
         };
         if names.contains_key(&name) {
             resolved.push(name);
@@ -107,14 +109,14 @@ pub(super) fn resolve(
     });
     for (name, place) in references.required {
         // If the list of findings is full, the search would be wasted.
-        let known = || {
+        let exports = || {
             if findings.is_full() {
                 [].as_slice()
             } else {
                 own_tools.as_slice()
             }
         };
-        let Some(help) = unavailable(&name, &spec, declared, known) else {
+        let Some(help) = unavailable(&name, &spec, declared, exports) else {
             spec.required_tools.push(name);
             continue;
         };
@@ -140,9 +142,9 @@ fn unavailable<'n>(
         return (!has_server).then(|| format!("Add \"McpServer/{server}\" to spec.tools."));
     }
     if !declared.tools.contains_key(resource) {
-        let known: Vec<&str> = own_tools().iter().map(String::as_str).collect();
+        let candidates: Vec<&str> = own_tools().iter().map(String::as_str).collect();
         let add = || format!("Add \"Tool/{resource}\" to spec.tools.");
-        return Some(did_you_mean(name.as_str(), &known).unwrap_or_else(add));
+        return Some(did_you_mean(name.as_str(), &candidates).unwrap_or_else(add));
     }
     if !spec.tools.contains(resource) {
         return Some(format!("Add \"Tool/{resource}\" to spec.tools."));
@@ -151,14 +153,14 @@ fn unavailable<'n>(
     let mut tools = declared.readable_tools.iter();
     let tool = tools.find(|tool| tool.metadata.name == *resource)?;
     let exports = &tool.spec.exports;
-    if exports.iter().any(|known| known.name == *export) {
+    if exports.iter().any(|it| it.name == *export) {
         return None;
     }
-    let known: Vec<&str> = exports.iter().map(|known| known.name.as_str()).collect();
-    if let Some(close) = closest(export.as_str(), &known) {
+    let candidates: Vec<&str> = exports.iter().map(|it| it.name.as_str()).collect();
+    if let Some(close) = closest(export.as_str(), &candidates) {
         return Some(format!("Did you mean '{resource}__{close}'?"));
     }
-    let names = exports.iter().map(|known| known.name.as_str());
+    let names = exports.iter().map(|it| it.name.as_str());
     let names = text::listed(names, EXPORTS_SHOWN);
     Some(format!("Tool/{resource} exports {names}."))
 }

@@ -205,14 +205,14 @@ fn check_source(source: &Source, folder: &BundleFolder, budget: &Budget) -> Resu
 
 /// Returns the SHA-256 digest of files and their names, in hexadecimal digits.
 pub fn digest_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> String {
-    let mut all = Sha256::new();
+    let mut hash = Sha256::new();
     for (name, bytes) in files {
         for part in [name.as_bytes(), bytes] {
-            all.update((part.len() as u64).to_le_bytes());
-            all.update(part);
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
         }
     }
-    HEXLOWER.encode(&all.finalize())
+    HEXLOWER.encode(&hash.finalize())
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -245,14 +245,14 @@ impl Budget {
     fn look_for(&self, path: &Path) {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         // If a folder is known, all above it are.
-        let above = path.ancestors().skip(1);
-        let new = above.take_while(|folder| folders.insert(folder.to_path_buf()));
+        let folders_above = path.ancestors().skip(1);
+        let new = folders_above.take_while(|folder| folders.insert(folder.to_path_buf()));
         let new = new.count() as u64;
         self.take(PER_FILE.saturating_add(new.saturating_mul(PER_FOLDER)));
     }
 
     fn take(&self, bytes: u64) {
-        let less = |left: u64| left.saturating_sub(bytes);
+        let less = |bytes_left: u64| bytes_left.saturating_sub(bytes);
         self.left.update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 }
@@ -260,6 +260,7 @@ impl Budget {
 /// Why a built component cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum Stale {
     /// There is no component.
     #[error("it has not been built")]
@@ -272,22 +273,14 @@ pub enum Stale {
     OtherEntry,
     /// The digest of a source is different.
     #[error("{path} has changed since it was built")]
-    Changed {
-        /// The source.
-        path: String,
-    },
+    Changed { path: String },
     /// A file exists that would change the result.
     #[error("{path} is new since it was built")]
-    New {
-        /// The file.
-        path: String,
-    },
+    New { path: String },
     /// The component or a source cannot be read.
     #[error("{path} cannot be read: {source}")]
     Unreadable {
-        /// The file.
         path: String,
-        /// The reason.
         #[source]
         source: ReadError,
     },

@@ -16,39 +16,40 @@ use super::read::{Folder, ReadError, name_beneath, resolve, take_step};
 pub(super) fn protect(
     dir: &Dir,
     bundle: &Path,
-    all: &mut Protected,
+    protected: &mut Protected,
     steps: &mut usize,
 ) -> Result<(), ReadError> {
-    let mut found = |path: &Path, all: &mut Protected| match resolve(dir, path, all, steps) {
-        Err(error @ ReadError::TooFar) => Err(error),
-        // A folder that cannot be resolved, such as a link out of the bundle, is not read either.
-        found => Ok(found.ok()),
-    };
-    let Some(bundle) = found(bundle, all)? else {
+    let mut find =
+        |path: &Path, protected: &mut Protected| match resolve(dir, path, protected, steps) {
+            Err(error @ ReadError::TooFar) => Err(error),
+            // A folder that cannot be resolved, such as a link out of the bundle, is not read either.
+            folder => Ok(folder.ok()),
+        };
+    let Some(bundle) = find(bundle, protected)? else {
         return Ok(());
     };
-    all.add_bundle_dir(bundle.id);
+    protected.add_bundle_dir(bundle.id);
     let path = bundle.path.join(CASES_FOLDER);
     if dir.symlink_metadata(&path).is_err() {
         return Ok(());
     }
-    let Some(top) = found(&path, all)? else {
+    let Some(top) = find(&path, protected)? else {
         return Ok(());
     };
-    all.add_cases(top.id);
+    protected.add_cases(top.id);
     let looked = folders(dir, &top, steps).and_then(|folders| {
         for path in folders {
-            let Ok(folder) = resolve(dir, &path, all, steps) else {
+            let Ok(folder) = resolve(dir, &path, protected, steps) else {
                 continue;
             };
-            all.add_cases_beneath(folder.id);
-            files(dir, &folder, all, steps)?;
+            protected.add_cases_beneath(folder.id);
+            files(dir, &folder, protected, steps)?;
         }
-        files(dir, &top, all, steps)
+        files(dir, &top, protected, steps)
     });
     if let Err(error) = looked {
         tracing::warn!(path = %path.display(), %error, "case files could not be looked up: no tool can change their folder");
-        all.close(top.id);
+        protected.close(top.id);
     }
     Ok(())
 }
@@ -70,7 +71,7 @@ fn folders(dir: &Dir, top: &Folder, steps: &mut usize) -> Result<Vec<PathBuf>, R
 fn files(
     dir: &Dir,
     folder: &Folder,
-    all: &mut Protected,
+    protected: &mut Protected,
     steps: &mut usize,
 ) -> Result<(), ReadError> {
     let Ok(entries) = dir.read_dir(&folder.path) else {
@@ -83,7 +84,7 @@ fn files(
         let extension = extension.map(str::to_lowercase);
         if matches!(extension.as_deref(), Some("yaml" | "yml")) {
             // It may be removed meanwhile.
-            let _ = name_beneath(dir, folder, &name, all, steps);
+            let _ = name_beneath(dir, folder, &name, protected, steps);
         }
     }
     Ok(())

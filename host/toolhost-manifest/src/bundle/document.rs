@@ -7,7 +7,7 @@ use toolhost_contract::{
 };
 
 use super::agent::{self, References};
-use super::kind::{Kind, Named};
+use super::kind::{Named, ResourceKind};
 use super::tool::{self, ToolPlaces};
 use super::{mcp_server, oauth_app};
 use crate::diagnostic::Diagnostic;
@@ -41,7 +41,7 @@ pub(super) enum Spec {
 }
 
 /// Reads a resource; `None` if it is of another kind. Its metadata is `None` without a valid name.
-pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<(Kind, Option<Named>, Spec)> {
+pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<(ResourceKind, Option<Named>, Spec)> {
     check_api_version(fields);
     let Some(kind) = fields.required("kind", read_kind) else {
         fields.allow_others();
@@ -50,19 +50,19 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<(Kind, Option<Named>, 
     let named = fields.required("metadata", read_metadata);
     let name = named.as_ref();
     let spec = match kind {
-        Kind::Tool => Spec::Tool(fields.required("spec", |at, findings| {
+        ResourceKind::Tool => Spec::Tool(fields.required("spec", |at, findings| {
             at.mapping(findings, |spec| tool::read_spec(spec, name))
         })),
-        Kind::Agent => {
+        ResourceKind::Agent => {
             let spec = fields.required("spec", |at, findings| {
                 at.mapping(findings, agent::read_spec)
             });
             Spec::Agent(spec.unwrap_or_default())
         }
-        Kind::McpServer => Spec::McpServer(fields.required("spec", |at, findings| {
+        ResourceKind::McpServer => Spec::McpServer(fields.required("spec", |at, findings| {
             at.mapping(findings, |spec| mcp_server::read_spec(spec, name))
         })),
-        Kind::OAuthApp => Spec::OAuthApp(fields.required("spec", |at, findings| {
+        ResourceKind::OAuthApp => Spec::OAuthApp(fields.required("spec", |at, findings| {
             at.mapping(findings, oauth_app::read_spec)
         })),
     };
@@ -87,9 +87,12 @@ fn check_api_version(fields: &mut Fields<'_, '_>) {
     fields.findings.error(code, &at, message);
 }
 
-fn read_kind(at: &Cursor<'_>, findings: &mut Findings) -> Option<Kind> {
+fn read_kind(at: &Cursor<'_>, findings: &mut Findings) -> Option<ResourceKind> {
     let name = at.text(findings)?;
-    if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.as_str() == name) {
+    if let Some(kind) = ResourceKind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == name)
+    {
         return Some(kind);
     }
     let (code, place) = (ToolErrorCode::ConfigSchema, findings.place(at));
@@ -104,7 +107,7 @@ fn read_kind(at: &Cursor<'_>, findings: &mut Findings) -> Option<Kind> {
         return None;
     }
     let message = format!("unknown kind '{}'", short(name));
-    let close = closest(name, &Kind::ALL.map(Kind::as_str));
+    let close = closest(name, &ResourceKind::ALL.map(ResourceKind::as_str));
     let help = match close.or_else(|| closest(name, &OTHER_KINDS)) {
         Some(close) => format!("Did you mean {close}?"),
         None => "Write kind: Tool, kind: Agent, kind: McpServer or kind: OAuthApp.".to_owned(),

@@ -89,16 +89,17 @@ impl WriteGuard {
         let bundles: BTreeSet<PathBuf> = bundles.map(Path::to_owned).collect();
         let closed = sources.iter().filter_map(|file| file.parent());
         let closed = closed.map(Path::to_owned).collect();
-        let above = sources.iter().flat_map(|file| file.ancestors().skip(1));
-        let above: BTreeSet<&Path> = above.filter(|folder| !is_package(folder)).collect();
-        let looked_up = above.iter().flat_map(|folder| near_sources(folder));
+        let folders_above = sources.iter().flat_map(|file| file.ancestors().skip(1));
+        let folders_above: BTreeSet<&Path> =
+            folders_above.filter(|folder| !is_package(folder)).collect();
+        let looked_up = folders_above.iter().flat_map(|folder| near_sources(folder));
         let looked_up: Vec<PathBuf> = looked_up.collect();
         if !sources.is_empty() {
             // If the path no longer exists, there are no folders above to protect.
             let path = path.canonicalize().unwrap_or_default();
-            let above = path.ancestors().skip(1);
+            let folders_above = path.ancestors().skip(1);
             // Where a file is missing, its name is protected.
-            folders.add_path_chains(above.flat_map(near_sources));
+            folders.add_path_chains(folders_above.flat_map(near_sources));
         }
         // Commands read the manifest of this name if they are passed the directory. A tool that could change the
         // lock could accept its own changes.
@@ -123,27 +124,27 @@ impl WriteGuard {
     }
 
     /// Looks up the manifest, the entries, the links and folders on their paths, and every folder above.
-    /// Of a missing file, the name is protected; if a lookup fails, the last known state.
+    /// The name of a missing file is protected; if a lookup fails, the last known state.
     ///
     /// # Errors
     /// [`ReadError`] if a lookup fails for a file that was never looked up before.
     pub fn now(&self) -> Result<Arc<Protected>, ReadError> {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((all, at, took)) = &looked.all
+        if let Some((protected, at, took)) = &looked.all
             && self.files.len() > FEW
             && at.elapsed() < *took * HOLDS_FOR
         {
-            return Ok(Arc::clone(all));
+            return Ok(Arc::clone(protected));
         }
         let started = Instant::now();
-        let all = Arc::new(self.look(&mut looked)?);
+        let protected = Arc::new(self.look(&mut looked)?);
         let now = Instant::now();
-        looked.all = Some((Arc::clone(&all), now, now - started));
-        Ok(all)
+        looked.all = Some((Arc::clone(&protected), now, now - started));
+        Ok(protected)
     }
 
     fn look(&self, looked: &mut Looked) -> Result<Protected, ReadError> {
-        let mut all = self.folders.clone();
+        let mut protected = self.folders.clone();
         let mut steps = STEPS_MAX;
         let mut folders: HashMap<&Path, Option<Folder>> = HashMap::new();
         for (file, lookup) in &self.files {
@@ -151,34 +152,34 @@ impl WriteGuard {
                 return Err(ReadError::Outside);
             };
             if !folders.contains_key(path) {
-                let mut protected = Protected::default();
-                let found = resolve(&self.dir, path, &mut protected, &mut steps);
-                let found = kept(path, found, protected, &mut looked.folders, &mut all)?;
-                folders.insert(path, found);
+                let mut on_path = Protected::default();
+                let folder = resolve(&self.dir, path, &mut on_path, &mut steps);
+                let last = &mut looked.folders;
+                folders.insert(path, remember(path, folder, on_path, last, &mut protected)?);
             }
-            let mut protected = Protected::default();
-            let found = match folders.get(path) {
+            let mut on_path = Protected::default();
+            let lookup_result = match folders.get(path) {
                 Some(Some(folder)) => {
-                    name_beneath(&self.dir, folder, name, &mut protected, &mut steps)
+                    name_beneath(&self.dir, folder, name, &mut on_path, &mut steps)
                 }
                 // Its folder is missing, or its lookup failed.
                 _ => match looked.files.get(file) {
-                    Some(known) => {
-                        all.extend(known);
+                    Some(last) => {
+                        protected.extend(last);
                         continue;
                     }
                     None => Err(ReadError::NotFound),
                 },
             };
             // The name is protected wherever it links to.
-            let found = match lookup {
-                Lookup::MustSucceed => found,
+            let result = match lookup {
+                Lookup::MustSucceed => lookup_result,
                 Lookup::MayFail => Ok(()),
             };
-            kept(file, found, protected, &mut looked.files, &mut all)?;
+            remember(file, result, on_path, &mut looked.files, &mut protected)?;
         }
         for bundle in &self.bundles {
-            cases::protect(&self.dir, bundle, &mut all, &mut steps)?;
+            cases::protect(&self.dir, bundle, &mut protected, &mut steps)?;
         }
         for folder in &self.closed {
             let folder = if folder.as_os_str().is_empty() {
@@ -187,29 +188,29 @@ impl WriteGuard {
                 folder
             };
             // If it is missing, its name is protected.
-            if let Ok(found) = self.dir.metadata(folder) {
-                all.close(FileId {
-                    device: found.dev(),
-                    inode: found.ino(),
+            if let Ok(metadata) = self.dir.metadata(folder) {
+                protected.close(FileId {
+                    device: metadata.dev(),
+                    inode: metadata.ino(),
                 });
             }
         }
-        Ok(all)
+        Ok(protected)
     }
 }
 
-/// Adds the files and links on the path of a lookup to `all`; if the lookup failed, the last known ones
-/// as well. Returns `None` if the file is missing or its lookup failed.
-fn kept<T>(
+/// Protects the files and links on the path of a lookup; if the lookup failed, those of the last one as well.
+/// Returns `None` if the file is missing or its lookup failed.
+fn remember<T>(
     path: &Path,
-    found: Result<T, ReadError>,
-    protected: Protected,
-    known: &mut HashMap<PathBuf, Protected>,
-    all: &mut Protected,
+    result: Result<T, ReadError>,
+    on_path: Protected,
+    last: &mut HashMap<PathBuf, Protected>,
+    protected: &mut Protected,
 ) -> Result<Option<T>, ReadError> {
-    all.extend(&protected);
-    let before = known.get_mut(path);
-    let entry = match found {
+    protected.extend(&on_path);
+    let before = last.get_mut(path);
+    let entry = match result {
         Ok(entry) => Some(entry),
         Err(ReadError::NotFound) => None,
         Err(error) => {
@@ -217,13 +218,13 @@ fn kept<T>(
                 return Err(error);
             };
             tracing::warn!(path = %path.display(), %error, "a file of a bundle could not be looked up: its last known state stays protected");
-            all.extend(before);
+            protected.extend(before);
             return Ok(None);
         }
     };
     match before {
-        Some(before) => *before = protected,
-        None => drop(known.insert(path.to_owned(), protected)),
+        Some(before) => *before = on_path,
+        None => drop(last.insert(path.to_owned(), on_path)),
     }
     Ok(entry)
 }
@@ -353,9 +354,9 @@ mod tests {
         check("tests", "new", FolderOrLink, true);
         check("tests/other/deep", "x.yaml", File, false);
         check("", "tests", Remove, true);
-        let kept = ids(&guarded(path)).unwrap();
+        let guarded_ids = ids(&guarded(path)).unwrap();
         for file in ["tests", "tests/a.yaml", "tests/other/b.yml"] {
-            assert!(kept.contains(&id(&path.join(file))), "{file}");
+            assert!(guarded_ids.contains(&id(&path.join(file))), "{file}");
         }
         // The folder may be a link to another one of the bundle.
         fs::rename(path.join("tests"), path.join("cases")).unwrap();
@@ -384,16 +385,16 @@ mod tests {
         assert!(!forbids(path, "tools", LOCK, File));
         fs::write(path.join(LOCK), "").unwrap();
         assert!(forbids(path, "", LOCK, Remove));
-        let kept = ids(&guarded(path)).unwrap();
-        assert!(kept.contains(&id(&path.join(LOCK))));
+        let guarded_ids = ids(&guarded(path)).unwrap();
+        assert!(guarded_ids.contains(&id(&path.join(LOCK))));
     }
 
     #[test]
     fn the_folder_of_a_missing_file_is_protected() {
         let dir = bundle_dir();
         fs::remove_file(dir.path().join("tools/x.wasm")).unwrap();
-        let kept = ids(&guarded(dir.path())).unwrap();
-        assert!(kept.contains(&id(&dir.path().join("tools"))));
+        let guarded_ids = ids(&guarded(dir.path())).unwrap();
+        assert!(guarded_ids.contains(&id(&dir.path().join("tools"))));
     }
 
     #[test]
@@ -401,10 +402,10 @@ mod tests {
         let dir = bundle_dir();
         let mut guarded = guarded(dir.path());
         let holds = |guarded: &WriteGuard, took| {
-            let found = Arc::new(Protected::default());
-            let all = Some((Arc::clone(&found), Instant::now(), took));
+            let protected = Arc::new(Protected::default());
+            let all = Some((Arc::clone(&protected), Instant::now(), took));
             guarded.looked.lock().unwrap().all = all;
-            Arc::ptr_eq(&guarded.now().unwrap(), &found)
+            Arc::ptr_eq(&guarded.now().unwrap(), &protected)
         };
         let hour = Duration::from_secs(3_600);
         assert!(!holds(&guarded, hour), "of few files, never");
@@ -421,9 +422,9 @@ mod tests {
         symlink("Cargo.toml", dir.path().join("Cargo.toml")).unwrap();
         let source = vec![PathBuf::from("tools/x.wasm")];
         let guarded = with_sources(dir.path(), source);
-        let kept = ids(&guarded).unwrap();
+        let guarded_ids = ids(&guarded).unwrap();
         for name in ["node_modules", "Cargo.toml", "tools/x.wasm"] {
-            assert!(kept.contains(&id(&dir.path().join(name))), "{name}");
+            assert!(guarded_ids.contains(&id(&dir.path().join(name))), "{name}");
         }
     }
 
@@ -437,8 +438,8 @@ mod tests {
             let to = format!("{there_and_back}{}", n - 1);
             symlink(to, dir.path().join(n.to_string())).unwrap();
         }
-        let opened = Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap();
-        let read = |name: &str| read_beneath(&opened, Path::new(name), 10);
+        let directory = Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap();
+        let read = |name: &str| read_beneath(&directory, Path::new(name), 10);
         assert_eq!(read("1").unwrap(), b"x");
         assert!(matches!(read("20"), Err(ReadError::TooFar)));
     }

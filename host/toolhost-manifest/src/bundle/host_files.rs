@@ -173,8 +173,8 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// Returns the paths that builds look up in a folder with sources, and in all folders above.
 pub(super) fn near_sources(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let above = TABLE.iter().flat_map(|row| row.above);
-    above.map(move |name| folder.join(name))
+    let names = TABLE.iter().flat_map(|row| row.above);
+    names.map(move |name| folder.join(name))
 }
 
 /// Returns the paths that the build of an entry looks up by name, whether or not there is a file. `entry` is absolute.

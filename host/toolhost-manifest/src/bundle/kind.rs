@@ -6,14 +6,14 @@ use crate::diagnostic::Place;
 
 /// A kind of resource that is read here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum ResourceKind {
     Tool,
     Agent,
     McpServer,
     OAuthApp,
 }
 
-impl Kind {
+impl ResourceKind {
     pub(super) const ALL: [Self; 4] = [Self::Tool, Self::Agent, Self::McpServer, Self::OAuthApp];
 
     pub(super) fn as_str(self) -> &'static str {

@@ -38,7 +38,7 @@ impl Manifest {
         let parts: Vec<&str> = parts.collect();
         match self.path.parent().and_then(Path::to_str) {
             None | Some("") => path.to_owned(),
-            Some(above) => format!("{above}/{}", parts.join("/")),
+            Some(parent) => format!("{parent}/{}", parts.join("/")),
         }
     }
 }
@@ -74,7 +74,7 @@ impl ManifestError {
                 "Write the manifest that includes others into a folder above all of them."
             }
             Self::Read(_) => "Name a bundle file, or a folder with a goondan.yaml.",
-            Self::Other(found) => found.help(),
+            Self::Other(file) => file.help(),
             Self::NotText => "Save the file as UTF-8.",
             Self::Repeated => "Remove it from the list.",
             Self::TooMany | Self::TooLarge => "Declare fewer Tools in one bundle.",
@@ -90,7 +90,7 @@ pub(super) struct Manifests<'d> {
     dir_path: &'d Path,
     read: Vec<Manifest>,
     /// The paths without links.
-    known: HashSet<PathBuf>,
+    paths: HashSet<PathBuf>,
     bytes: usize,
 }
 
@@ -101,7 +101,7 @@ impl<'d> Manifests<'d> {
             folder,
             dir_path: path,
             read: Vec::new(),
-            known: HashSet::new(),
+            paths: HashSet::new(),
             bytes: 0,
         }
     }
@@ -116,7 +116,7 @@ impl<'d> Manifests<'d> {
         }
         match self.read(&path) {
             Err(ManifestError::Read(ReadError::NotAFile {
-                found: "a directory",
+                kind: "a directory",
             })) => self.read(&path.join(MANIFEST)),
             read => read,
         }
@@ -126,10 +126,10 @@ impl<'d> Manifests<'d> {
     pub(super) fn read(&mut self, path: &Path) -> Result<Manifest, ManifestError> {
         let resolved = self.folder.resolve(path).map_err(ManifestError::Read)?;
         if resolved.as_os_str().is_empty() {
-            let found = "a directory";
-            return Err(ManifestError::Read(ReadError::NotAFile { found }));
+            let kind = "a directory";
+            return Err(ManifestError::Read(ReadError::NotAFile { kind }));
         }
-        if self.known.contains(&resolved) {
+        if self.paths.contains(&resolved) {
             return Err(ManifestError::Repeated);
         }
         if self.read.len() == MANIFESTS_MAX {
@@ -141,15 +141,15 @@ impl<'d> Manifests<'d> {
         if self.bytes > FILE_MAX {
             return Err(ManifestError::TooLarge);
         }
-        if let Some(found) = OtherFile::of(path, &bytes) {
-            return Err(ManifestError::Other(found));
+        if let Some(file) = OtherFile::of(path, &bytes) {
+            return Err(ManifestError::Other(file));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| ManifestError::NotText)?;
         let manifest = Manifest {
             path: path.to_owned(),
             yaml: YamlSource::new(shown(&self.dir_path.join(path)), text),
         };
-        self.known.insert(resolved);
+        self.paths.insert(resolved);
         self.read.push(manifest.clone());
         Ok(manifest)
     }

@@ -7,7 +7,7 @@ use toolhost_contract::{
     ResourceName, SubjectMode, ToolErrorCode,
 };
 
-use super::kind::Kind;
+use super::kind::ResourceKind;
 use super::reference;
 use crate::command::is_variable_name;
 use crate::diagnostic::{Diagnostic, Place};
@@ -102,15 +102,15 @@ fn read_subject_mode(at: &Cursor<'_>, findings: &mut Findings) -> Option<Subject
 }
 
 /// The client of an app.
-struct Client {
+struct OAuthClient {
     id: OAuthClientId,
     secret: Option<String>,
     auth: OAuthClientAuth,
 }
 
-fn read_client(at: &Cursor<'_>, findings: &mut Findings) -> Option<Client> {
+fn read_client(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAuthClient> {
     at.mapping(findings, |fields| {
-        all!(Client {
+        all!(OAuthClient {
             id: fields.required("clientId", |at, findings| {
                 Some(if let Value::Map(_) = at.node.value {
                     OAuthClientId::Env(read_value_from(at, findings)?)
@@ -137,7 +137,7 @@ fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(Stri
         let value = value.text(findings)?;
         if name.is_empty() || OF_THE_FLOW.contains(&name) {
             let message = format!("the host sets the parameter '{}' itself", short(name));
-            return at_key.refused(message, findings);
+            return at_key.refuse(message, findings);
         }
         parameters.push((name.to_owned(), value.to_owned()));
     }
@@ -165,7 +165,7 @@ fn read_value_from(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
             return Some(name.to_owned());
         }
         let message = format!("'{}' cannot be the name of a variable", short(name));
-        at.refused(message, findings)
+        at.refuse(message, findings)
     };
     at.mapping(findings, |fields| {
         fields.required("valueFrom", |at, findings| {
@@ -191,7 +191,7 @@ fn read_endpoints(
         None => return Some(endpoints),
     };
     match needed {
-        (key, true) => at.refused(format!("'{key}' is missing"), findings),
+        (key, true) => at.refuse(format!("'{key}' is missing"), findings),
         (_, false) => Some(endpoints),
     }
 }
@@ -211,7 +211,7 @@ fn read_redirect(at: &Cursor<'_>, findings: &mut Findings) -> Option<OAuthRedire
         Some(OAuthRedirect::Loopback { path })
     } else {
         let message = format!("'{}' is not a path such as {CALLBACK_PATH}", short(path));
-        at.refused(message, findings)
+        at.refuse(message, findings)
     }
 }
 
@@ -224,7 +224,8 @@ pub(super) fn read_references(
     let mut names: Vec<(ResourceName, Place)> = Vec::new();
     for item in &items {
         let expected = "a Tool's oauthApps are of kind OAuthApp";
-        let (_, name, place) = reference::read(item, &[Kind::OAuthApp], expected, findings)?;
+        let (_, name, place) =
+            reference::read(item, &[ResourceKind::OAuthApp], expected, findings)?;
         if names.iter().all(|(known, _)| *known != name) {
             names.push((name, place));
         }
@@ -240,7 +241,13 @@ pub(super) fn check_references(
 ) {
     for (app, place) in apps.iter().zip(places) {
         if !declared.contains_key(app) {
-            reference::add_undeclared(Kind::OAuthApp, app, place.clone(), declared, findings);
+            reference::add_undeclared(
+                ResourceKind::OAuthApp,
+                app,
+                place.clone(),
+                declared,
+                findings,
+            );
         }
     }
 }

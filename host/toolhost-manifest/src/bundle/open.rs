@@ -26,29 +26,24 @@ use crate::yaml::YamlSource;
 /// [`Self::summary`] is its first line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum LoadError {
     /// The file or directory cannot be read.
     #[error("the bundle {} cannot be read", .path.display())]
     Read {
-        /// The path.
         path: PathBuf,
-        /// The reason.
         #[source]
         source: ReadError,
     },
     /// The directory contains no manifest.
     #[error("there is no {MANIFEST} in {}", .dir.display())]
-    NoManifest {
-        /// The directory.
-        dir: PathBuf,
-    },
+    NoManifest { dir: PathBuf },
     /// The file is source code or WebAssembly.
-    #[error("{} is {}", .path.display(), .found.what())]
+    #[error("{} is {}", .path.display(), .file.what())]
     NotAManifest {
-        /// The file.
         path: PathBuf,
         /// Its kind.
-        found: OtherFile,
+        file: OtherFile,
     },
     /// The bundle has errors.
     #[error("{}:{}", counted(.sources, .diagnostics), listed(.diagnostics))]
@@ -93,7 +88,7 @@ impl LoadError {
                 ..
             } => "Make it readable for the user that runs the host.".to_owned(),
             Self::Read { .. } => "Name a regular file.".to_owned(),
-            Self::NotAManifest { found, .. } => found.help().to_owned(),
+            Self::NotAManifest { file, .. } => file.help().to_owned(),
             Self::Invalid { .. } => "Correct the errors above; nothing was loaded.".to_owned(),
         }
     }
@@ -192,9 +187,9 @@ impl Bundle {
                 let path = dir_path.join(manifest);
                 return Err(LoadError::Read { path, source });
             }
-            Err(ManifestError::Other(found)) => {
+            Err(ManifestError::Other(file)) => {
                 let path = dir_path.join(manifest);
-                return Err(LoadError::NotAManifest { path, found });
+                return Err(LoadError::NotAManifest { path, file });
             }
             Err(error) => {
                 let name = shown(&dir_path.join(manifest));
@@ -442,7 +437,9 @@ impl OpenBundle {
     /// Returns the command that builds the entries of this bundle.
     fn build_command(&self) -> String {
         let path = match self.manifests.first() {
-            Some(own) if own.path.as_os_str() != MANIFEST => &self.dir_path.join(&own.path),
+            Some(manifest) if manifest.path.as_os_str() != MANIFEST => {
+                &self.dir_path.join(&manifest.path)
+            }
             _ => &self.dir_path,
         };
         match shown(path).as_str() {

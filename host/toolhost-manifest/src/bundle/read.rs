@@ -47,10 +47,10 @@ pub enum ReadError {
     #[error("the path leaves the bundle's directory")]
     Outside,
     /// The file is a directory, a named pipe, a socket or a device.
-    #[error("it is {found}, not a regular file")]
+    #[error("it is {kind}, not a regular file")]
     NotAFile {
         /// Its type, such as `a directory`.
-        found: &'static str,
+        kind: &'static str,
     },
     /// The file is too large.
     #[error("it is larger than {max} bytes")]
@@ -124,8 +124,8 @@ fn read_whole(mut file: File, len: u64, max: u64) -> io::Result<Vec<u8>> {
     };
     // A file of the standard library is read without writing zeros into the buffer first.
     file.seek(SeekFrom::Start(bytes.len() as u64))?;
-    let left = max.saturating_add(1).saturating_sub(bytes.len() as u64);
-    file.take(left).read_to_end(&mut bytes)?;
+    let remaining = max.saturating_add(1).saturating_sub(bytes.len() as u64);
+    file.take(remaining).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -153,28 +153,28 @@ fn read_on_two_threads(file: &File, len: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Looks up a name in a folder; if it is a link, also the path that it names. Adds the same to `found` as
+/// Looks up a name in a folder; if it is a link, also the path that it names. Adds the same to `protected` as
 /// [`resolve`].
 pub(super) fn name_beneath(
     dir: &Dir,
     folder: &Folder,
     name: &OsStr,
-    found: &mut Protected,
+    protected: &mut Protected,
     steps: &mut usize,
 ) -> Result<(), ReadError> {
     take_step(steps)?;
-    found.add_name(folder.id, name);
+    protected.add_name(folder.id, name);
     let path = folder.path.join(name);
     let stat = statat(dir, &path, AtFlags::SYMLINK_NOFOLLOW)?;
-    found.add(id_of(&stat));
+    protected.add(id_of(&stat));
     if is_link(&stat) {
-        resolve(dir, &path, found, steps)?;
+        resolve(dir, &path, protected, steps)?;
     }
     Ok(())
 }
 
 /// Resolves a path beneath `dir`, following symbolic links within it. Adds the folders and links on the
-/// path to `found`, with their names. After an error, `found` has those before the missing one, and its
+/// path to `protected`, with their names. After an error, it has those before the missing one, and its
 /// name. `steps` is the number of path components and links that may still be looked up.
 ///
 /// Opens nothing, so that it needs no file descriptor. If the path is changed meanwhile, files outside
@@ -182,7 +182,7 @@ pub(super) fn name_beneath(
 pub(super) fn resolve(
     dir: &Dir,
     path: &Path,
-    found: &mut Protected,
+    protected: &mut Protected,
     steps: &mut usize,
 ) -> Result<Folder, ReadError> {
     let mut resolved = PathBuf::new();
@@ -199,10 +199,10 @@ pub(super) fn resolve(
         if part == ".." || part == "/" {
             return Err(ReadError::Outside);
         }
-        found.add_name(folders.last().copied().unwrap_or(top), &part);
+        protected.add_name(folders.last().copied().unwrap_or(top), &part);
         let next = resolved.join(part);
         let stat = statat(dir, &next, AtFlags::SYMLINK_NOFOLLOW)?;
-        found.add(id_of(&stat));
+        protected.add(id_of(&stat));
         if !is_link(&stat) {
             resolved = next;
             folders.push(id_of(&stat));
@@ -240,7 +240,7 @@ fn is_link(stat: &Stat) -> bool {
 
 fn check_is_file(metadata: &Metadata) -> Result<(), ReadError> {
     let file_type = metadata.file_type();
-    let found = if file_type.is_file() {
+    let kind = if file_type.is_file() {
         return Ok(());
     } else if file_type.is_dir() {
         "a directory"
@@ -251,7 +251,7 @@ fn check_is_file(metadata: &Metadata) -> Result<(), ReadError> {
     } else {
         "a device"
     };
-    Err(ReadError::NotAFile { found })
+    Err(ReadError::NotAFile { kind })
 }
 
 fn id_of(stat: &Stat) -> FileId {
@@ -273,14 +273,14 @@ pub(super) fn ids_to_the_root(dir: &Dir) -> Result<Vec<FileId>, ReadError> {
     const DEPTH_MAX: usize = 4096;
 
     let mut ids: Vec<FileId> = Vec::new();
-    let mut above = PathBuf::from(".");
+    let mut parent = PathBuf::from(".");
     while ids.len() < DEPTH_MAX {
-        let id = id_of(&statat(dir, &above, AtFlags::empty())?);
+        let id = id_of(&statat(dir, &parent, AtFlags::empty())?);
         if ids.last() == Some(&id) {
             return Ok(ids);
         }
         ids.push(id);
-        above.push("..");
+        parent.push("..");
     }
     Err(ReadError::Io(io::ErrorKind::InvalidInput.into()))
 }

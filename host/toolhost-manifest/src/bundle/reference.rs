@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use toolhost_contract::suggest::closest;
 use toolhost_contract::{ResourceName, ToolErrorCode};
 
-use super::kind::Kind;
+use super::kind::ResourceKind;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Findings};
 use crate::yaml::Value;
@@ -15,10 +15,10 @@ use toolhost_contract::text::short;
 /// names the kinds.
 pub(super) fn read(
     at: &Cursor<'_>,
-    kinds: &[Kind],
+    kinds: &[ResourceKind],
     expected: &str,
     findings: &mut Findings,
-) -> Option<(Kind, ResourceName, Place)> {
+) -> Option<(ResourceKind, ResourceName, Place)> {
     let at = match at.node.get("ref") {
         Some(_) => &at.mapping(findings, |fields| fields.get("ref"))?,
         None => at,
@@ -37,11 +37,11 @@ pub(super) fn read(
             kind.zip(name)
         })?
     } else {
-        let found = at.node.value.kind();
-        findings.error(code, at, format!("expected a reference but got {found}"));
+        let got = at.node.value.kind();
+        findings.error(code, at, format!("expected a reference but got {got}"));
         return None;
     };
-    let Some(kind) = kinds.iter().find(|known| known.as_str() == kind) else {
+    let Some(kind) = kinds.iter().find(|candidate| candidate.as_str() == kind) else {
         let kind = short(kind);
         findings.error(code, at, format!("{expected}, not '{kind}'"));
         return None;
@@ -52,21 +52,21 @@ pub(super) fn read(
 
 /// Records that a reference leads to nothing in the bundle.
 pub(super) fn add_undeclared(
-    kind: Kind,
+    kind: ResourceKind,
     name: &ResourceName,
     place: Place,
     declared: &HashMap<ResourceName, Place>,
     findings: &mut Findings,
 ) {
     // If the list of findings is full, the search would be wasted.
-    let known = declared.keys().filter(|_| !findings.is_full());
-    let mut known: Vec<&str> = known.map(ResourceName::as_str).collect();
-    // Of two names at the same distance, the same one is suggested each time.
-    known.sort_unstable();
+    let names = declared.keys().filter(|_| !findings.is_full());
+    let mut names: Vec<&str> = names.map(ResourceName::as_str).collect();
+    // Sorted, so that the same one of two equally similar names is suggested each time.
+    names.sort_unstable();
     let kind = kind.as_str();
     let message = format!("{kind}/{name} is not declared in this bundle");
     let missing = Diagnostic::error(ToolErrorCode::ConfigRefNotFound, place, message);
-    findings.add(match closest(name.as_str(), &known) {
+    findings.add(match closest(name.as_str(), &names) {
         Some(close) => missing.with_help(format!("Did you mean {kind}/{close}?")),
         None => missing,
     });

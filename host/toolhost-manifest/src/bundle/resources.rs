@@ -10,7 +10,7 @@ use toolhost_contract::{
 
 use super::agent::{self, Declared, References};
 use super::document::{self, Spec};
-use super::kind::{Kind, Named};
+use super::kind::{Named, ResourceKind};
 use super::manifests::{FILE_MAX, Manifest, ManifestError};
 use super::tool::{self, ToolPlaces};
 use super::{oauth_app, package};
@@ -76,7 +76,7 @@ struct Reading<'a> {
     /// Number of documents.
     count: usize,
     /// The names of all resources, also of those with an invalid spec, with the place of the first.
-    names: HashMap<Kind, Names>,
+    names: HashMap<ResourceKind, Names>,
     tools: Vec<(ToolResource, ToolPlaces)>,
     agents: Vec<(ResourceMetadata, References)>,
     mcp_servers: Vec<(McpServerResource, Place)>,
@@ -95,11 +95,11 @@ impl Reading<'_> {
             self.is_complete = false;
             return;
         };
-        let left = DOCUMENTS_MAX - self.count;
-        if documents.len() > left {
+        let remaining = DOCUMENTS_MAX - self.count;
+        if documents.len() > remaining {
             let code = ToolErrorCode::ConfigTooMany;
             self.findings.error_of_file(code, &too_many, None);
-            documents.truncate(left);
+            documents.truncate(remaining);
             self.is_complete = false;
         }
         self.count += documents.len();
@@ -155,9 +155,9 @@ impl Reading<'_> {
             return;
         };
         // Agents of included bundles are for those bundles alone.
-        let is_foreign = kind == Kind::Agent && self.is_included;
+        let is_foreign = kind == ResourceKind::Agent && self.is_included;
         let Some(named) = named.filter(|_| !is_foreign) else {
-            self.is_complete &= kind == Kind::Agent;
+            self.is_complete &= kind == ResourceKind::Agent;
             return;
         };
         let names = self.names.entry(kind).or_default();
@@ -207,8 +207,12 @@ impl Reading<'_> {
 
     /// Resolves references, when all names are known.
     fn finish(mut self) -> Resources {
-        let [tools, mcp_servers, apps] = [Kind::Tool, Kind::McpServer, Kind::OAuthApp]
-            .map(|kind| self.names.remove(&kind).unwrap_or_default());
+        let [tools, mcp_servers, apps] = [
+            ResourceKind::Tool,
+            ResourceKind::McpServer,
+            ResourceKind::OAuthApp,
+        ]
+        .map(|kind| self.names.remove(&kind).unwrap_or_default());
         if tools.is_empty() && mcp_servers.is_empty() && self.is_complete {
             let help = Some("Add a document with kind: Tool.");
             let (code, message) = (ToolErrorCode::ConfigSchema, "the bundle declares no Tool");
@@ -250,7 +254,12 @@ impl Reading<'_> {
 }
 
 /// Adds the name of a resource, or records that another one has it. Returns whether it is unique.
-fn check_unique(kind: Kind, named: &Named, names: &mut Names, findings: &mut Findings) -> bool {
+fn check_unique(
+    kind: ResourceKind,
+    named: &Named,
+    names: &mut Names,
+    findings: &mut Findings,
+) -> bool {
     let name = &named.metadata.name;
     let Some(first) = names.get(name) else {
         names.insert(name.clone(), named.place.clone());

@@ -86,7 +86,7 @@ fn refuse_removed(fields: &mut Fields<'_, '_>) {
 fn read_entry(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     let entry = at.text(findings)?;
     if entry.trim().is_empty() {
-        return at.refused("'entry' is empty", findings);
+        return at.refuse("'entry' is empty", findings);
     }
     if is_package(entry) {
         return read_package(entry, at, findings);
@@ -142,7 +142,7 @@ fn read_limit(at: &Cursor<'_>, findings: &mut Findings) -> Option<ErrorMessageLi
     limit.or_else(|| {
         let most = ErrorMessageLimit::MOST.units();
         let message = format!("'errorMessageLimit' must be between 1 and {most}");
-        at.refused(message, findings)
+        at.refuse(message, findings)
     })
 }
 
@@ -153,7 +153,7 @@ fn read_exports(
 ) -> Option<(Vec<ToolExportSpec>, Vec<Place>)> {
     let items = at.items(findings)?;
     if items.is_empty() {
-        return at.refused("'exports' is empty: a Tool has at least one", findings);
+        return at.refuse("'exports' is empty: a Tool has at least one", findings);
     }
     let count = items.len();
     let mut first_places: HashMap<ExportName, Place> = HashMap::new();
@@ -229,7 +229,7 @@ fn read_schema(
     };
     let schema = match JsonSchemaObject::parse(at.node.to_json()) {
         Ok(schema) => schema,
-        Err(error) => return part("/type").refused(error.to_string(), findings),
+        Err(error) => return part("/type").refuse(error.to_string(), findings),
     };
     let Err(error) = compile(&schema, &mut findings.patterns) else {
         for remark in lint(key, &schema) {

@@ -59,8 +59,8 @@ impl BundleFolder {
     /// Returns a path beneath the directory without links, `.` and `..`.
     pub(super) fn resolve(&self, path: &Path) -> Result<PathBuf, ReadError> {
         let mut steps = STEPS_MAX;
-        let found = resolve(&self.dir, path, &mut Protected::default(), &mut steps);
-        match found {
+        let resolved = resolve(&self.dir, path, &mut Protected::default(), &mut steps);
+        match resolved {
             Err(ReadError::NotFound) => {
                 let path = without_dots(path)?;
                 match self.view.files.get(&path) {
@@ -69,7 +69,7 @@ impl BundleFolder {
                     _ => Err(ReadError::NotFound),
                 }
             }
-            found => Ok(found?.path),
+            resolved => Ok(resolved?.path),
         }
     }
 
@@ -86,14 +86,14 @@ impl BundleFolder {
             None if resolved
                 .ancestors()
                 .skip(1)
-                .any(|above| self.replaces(above)) =>
+                .any(|ancestor| self.replaces(ancestor)) =>
             {
                 Err(ReadError::NotFound)
             }
             None => match read_beneath(&self.dir, &resolved, max) {
                 Err(ReadError::NotFound) if self.is_new_folder(&resolved) => {
-                    let found = "a directory";
-                    Err(ReadError::NotAFile { found })
+                    let kind = "a directory";
+                    Err(ReadError::NotAFile { kind })
                 }
                 read => read,
             },
@@ -124,8 +124,8 @@ impl BundleFolder {
     ) -> Result<Option<Vec<u8>>, ReadError> {
         match self.read(path, max) {
             Err(ReadError::NotFound) if self.has(path) => {
-                let found = "a link to a file that does not exist";
-                Err(ReadError::NotAFile { found })
+                let kind = "a link to a file that does not exist";
+                Err(ReadError::NotAFile { kind })
             }
             Err(ReadError::NotFound) => Ok(None),
             read => read.map(Some),

@@ -382,7 +382,7 @@ impl Lock {
     /// Returns the differences between this lock and the tools that are there, by name; of each Tool the gravest first.
     #[must_use]
     pub fn compare(&self, now: &Self) -> Vec<Drift> {
-        let mut all = Vec::new();
+        let mut drifts = Vec::new();
         for (name, was, is) in pairs(&self.tools, &now.tools) {
             let mut differences = Differences::of(name);
             if let (Some(was), Some(is)) = (was, is) {
@@ -392,13 +392,13 @@ impl Lock {
             } else if let Some(gone) = was {
                 differences.add(Grade::Less, "the Tool", Some(&gone.source), None);
             }
-            all.extend(differences.sorted());
+            drifts.extend(differences.sorted());
         }
         for (name, was, is) in pairs(&self.agents, &now.agents) {
             let prefixed = format!("{AGENT}{name}");
             let mut differences = Differences::of(&prefixed);
             differences.grants("grants", was.map(Vec::as_slice), is.map(Vec::as_slice));
-            all.extend(differences.sorted());
+            drifts.extend(differences.sorted());
         }
         let none = LockedServer::default();
         for (name, was, is) in pairs(&self.mcp_servers, &now.mcp_servers) {
@@ -406,9 +406,9 @@ impl Lock {
             let (was, is) = (was.unwrap_or(&none), is.unwrap_or(&none));
             differences.grants("grants", Some(&was.grants), Some(&is.grants));
             differences.words(&was.words, &is.words);
-            all.extend(differences.sorted());
+            drifts.extend(differences.sorted());
         }
-        all
+        drifts
     }
 }
 

@@ -190,8 +190,8 @@ fn a_server_that_changes_its_words_or_adds_a_tool_differs() {
     server
         .words
         .insert("web__send".to_owned(), Words::of(None, None, None));
-    let found = lock().compare(&now);
-    let grades: Vec<_> = found
+    let drifts = lock().compare(&now);
+    let grades: Vec<_> = drifts
         .iter()
         .map(|drift| (drift.grade, drift.what.as_str()))
         .collect();
@@ -202,7 +202,7 @@ fn a_server_that_changes_its_words_or_adds_a_tool_differs() {
             (Grade::Words, "description of web__fetch")
         ]
     );
-    assert_eq!(found[1].before.as_deref(), Some("Fetches"));
+    assert_eq!(drifts[1].before.as_deref(), Some("Fetches"));
     let mut without = lock();
     without.mcp_servers.clear();
     let of_new_server = without.compare(&lock());

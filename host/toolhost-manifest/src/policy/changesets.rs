@@ -77,7 +77,7 @@ fn read_path(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
             "'{}' is not a path from the bundle's folder, such as 'goondan.yaml' or 'tools/'",
             short(path)
         );
-        return at.refused(message, findings);
+        return at.refuse(message, findings);
     }
     Some(path.to_owned())
 }

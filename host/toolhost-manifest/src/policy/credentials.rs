@@ -105,7 +105,7 @@ impl Credentials {
         check_name(name)?;
         check_value(secret)?;
         check_length(secret)?;
-        self.env.retain(|(known, _)| known != name);
+        self.env.retain(|(variable, _)| variable != name);
         self.env.push((name.to_owned(), secret.to_owned()));
         Ok(self)
     }
@@ -131,7 +131,11 @@ impl Credentials {
     pub fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
         let env = self.env.iter();
         let env = env.map(|(name, secret)| (name.as_str(), secret.as_str()));
-        env.chain(self.http.iter().map(|own| (own.name(), own.secret())))
+        env.chain(
+            self.http
+                .iter()
+                .map(|credential| (credential.name(), credential.secret())),
+        )
     }
 
     /// Adds them to the grants of a call.

@@ -140,7 +140,7 @@ fn credential(
         let prefix = fields.read("prefix", Cursor::text).unwrap_or_default();
         let secret = fields.required("value", |at, findings| {
             let Variable::Secret(secret) = read_variable(at, secrets, findings)? else {
-                return at.refused(
+                return at.refuse(
                     "a credential must be a secret: write it as {secret: …}",
                     findings,
                 );

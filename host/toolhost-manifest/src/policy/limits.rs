@@ -213,7 +213,7 @@ fn read_limit(key: &LimitInfo, at: &Cursor<'_>, findings: &mut Findings) -> Opti
         let bytes = parse_bytes(text);
         if bytes.is_none() {
             let message = format!("'{}' is not a number of bytes, such as 64MiB", short(text));
-            return at.refused(message, findings);
+            return at.refuse(message, findings);
         }
         bytes
     } else {
@@ -223,7 +223,7 @@ fn read_limit(key: &LimitInfo, at: &Cursor<'_>, findings: &mut Findings) -> Opti
     let allowed = value.filter(|value| key.allows(*value));
     allowed.or_else(|| {
         let message = format!("'{}' must be {}", key.name, key.range());
-        at.refused(message, findings)
+        at.refuse(message, findings)
     })
 }
 
@@ -292,14 +292,14 @@ mod tests {
             http_first_byte: _,
             http_between_bytes: _,
         } = Limits::default();
-        let mut all = Limits::default();
+        let mut limits = Limits::default();
         for key in &KEYS {
             let mut one = Limits::default();
             (key.set)(&mut one, key.least);
             assert_eq!((key.get)(&one), key.least, "{}", key.name);
             assert_ne!(one, Limits::default(), "{}", key.name);
-            assert_ne!(one, all, "{}", key.name);
-            (key.set)(&mut all, key.least);
+            assert_ne!(one, limits, "{}", key.name);
+            (key.set)(&mut limits, key.least);
             let least = one.clone();
             (key.set)(&mut one, key.most);
             assert_ne!(one, least, "{}", key.name);

@@ -75,7 +75,7 @@ fn read_stops(at: &Cursor<'_>, findings: &mut Findings) -> Option<BTreeSet<Grade
             if let Some(close) = close {
                 message.push_str(&format!("; did you mean '{close}'?"));
             }
-            item.refused(message, findings)
+            item.refuse(message, findings)
         })
     };
     grades.into_iter().map(grade).collect()

@@ -67,9 +67,9 @@ impl Mask {
     /// Replaces each byte with `*`, except line breaks.
     fn apply(mut self, text: &str) -> Option<String> {
         for word in &self.words {
-            let found = text.match_indices(word.as_str());
+            let matches = text.match_indices(word.as_str());
             self.places
-                .extend(found.map(|(at, word)| at..at + word.len()));
+                .extend(matches.map(|(at, word)| at..at + word.len()));
         }
         let mut bytes = text.as_bytes().to_vec();
         for place in self.places {

@@ -72,7 +72,7 @@ pub(super) fn read(
                     Variable::Secret(secret) => Some(Zeroizing::new(secret)),
                     Variable::Plain(_) => {
                         let message = "the secret of a client is written as {secret: …}, {fromEnv: …} or {fromFile: …}";
-                        at.refused(message, findings)
+                        at.refuse(message, findings)
                     }
                 }
             }),
@@ -86,10 +86,10 @@ pub(super) fn read(
     let is_complete = oauth.issuer.is_some() && oauth.client_id.is_some();
     if oauth.client_secret.is_some() && !is_complete {
         let message = "'clientSecret' needs 'clientId', and 'issuer': the authorization server that gets it, which the MCP server cannot choose";
-        return at.refused(message, findings);
+        return at.refuse(message, findings);
     }
     if oauth.grant == McpOAuthGrant::ClientCredentials && oauth.client_secret.is_none() {
-        return at.refused("'grant: clientCredentials' needs 'clientSecret'", findings);
+        return at.refuse("'grant: clientCredentials' needs 'clientSecret'", findings);
     }
     Some(oauth)
 }
@@ -101,14 +101,15 @@ fn read_grant(at: &Cursor<'_>, findings: &mut Findings) -> Option<McpOAuthGrant>
         other => {
             let other = short(other);
             let message = format!("'{other}' is neither authorizationCode nor clientCredentials");
-            at.refused(message, findings)
+            at.refuse(message, findings)
         }
     }
 }
 
 /// Returns why a server cannot have OAuth, if it cannot.
 pub(super) fn refusal(url: &str, grant: &HttpGrant) -> Option<&'static str> {
-    let sets_token = |own: &HttpCredential| own.name().eq_ignore_ascii_case("authorization");
+    let sets_token =
+        |credential: &HttpCredential| credential.name().eq_ignore_ascii_case("authorization");
     if grant.credentials.iter().any(sets_token) {
         return Some("an MCP server has either 'oauth' or the credential 'authorization'");
     }
@@ -136,6 +137,6 @@ fn read_url(at: &Cursor<'_>, schemes: &[Scheme], findings: &mut Findings) -> Opt
             _ => "https://host[/path]",
         };
         let message = format!("'{}' is not a URL of the form {form}", short(url));
-        at.refused(message, findings)
+        at.refuse(message, findings)
     }
 }

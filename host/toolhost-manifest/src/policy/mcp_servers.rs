@@ -81,7 +81,7 @@ impl McpRule {
             return env.collect();
         };
         let credentials = grant.credentials.iter();
-        let credentials = credentials.map(|own| (own.name(), own.secret()));
+        let credentials = credentials.map(|credential| (credential.name(), credential.secret()));
         let client = oauth.iter().filter_map(|it| it.client_secret.as_deref());
         let client = client.map(|secret| ("clientSecret", secret.as_str()));
         env.chain(credentials).chain(client).collect()
@@ -100,7 +100,7 @@ pub(super) fn read(
         (false, true) => (read_endpoint(fields, secrets)?, Environment::default()),
         _ => {
             fields.allow_others();
-            return fields.refused("an MCP server has either 'command' or 'url'");
+            return fields.refuse("an MCP server has either 'command' or 'url'");
         }
     };
     let grant = McpGrant { reach };
@@ -118,10 +118,10 @@ fn read_process(
     });
     let dir = fields.optional("dir", read_dir);
     let (mut env, inherited) = (env?, inherited?);
-    let all = inherited.iter().chain(&env.plain).chain(&env.secret);
+    let names = inherited.iter().chain(&env.plain).chain(&env.secret);
     let reach = McpReach::Process {
         command: command?,
-        env: all.cloned().collect(),
+        env: names.cloned().collect(),
         dir: dir?.unwrap_or_else(|| PathBuf::from("/")),
     };
     env.plain.extend(inherited);
@@ -141,7 +141,7 @@ fn read_endpoint(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<Mc
         ..HttpGrant::default()
     };
     match oauth.as_ref().and(mcp_oauth::refusal(&url, &grant)) {
-        Some(message) => fields.refused(message),
+        Some(message) => fields.refuse(message),
         None => Some(McpReach::Endpoint { url, grant, oauth }),
     }
 }
@@ -149,13 +149,13 @@ fn read_endpoint(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<Mc
 fn read_url(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     let url = at.text(findings)?;
     if url.contains('*') {
-        return at.refused("the URL of an MCP server has no '*'", findings);
+        return at.refuse("the URL of an MCP server has no '*'", findings);
     }
     match HttpRule::parse(&format!("POST {url}")) {
         Ok(_) => Some(url.to_owned()),
         Err(error) => {
             let message = format!("invalid URL '{}': {error}", short(url));
-            at.refused(message, findings)
+            at.refuse(message, findings)
         }
     }
 }
@@ -165,7 +165,7 @@ fn read_dir(at: &Cursor<'_>, findings: &mut Findings) -> Option<PathBuf> {
     if dir.starts_with('/') && !dir.contains('\0') {
         Some(dir.into())
     } else {
-        at.refused("'dir' is an absolute path", findings)
+        at.refuse("'dir' is an absolute path", findings)
     }
 }
 

@@ -130,20 +130,20 @@ impl OAuthAppRule {
         place: &Place,
     ) -> Result<OAuthAppGrant, Box<Diagnostic>> {
         let name = &app.metadata.name;
-        let refused = |difference: String| {
+        let refusal = |difference: String| {
             let message = format!("OAuthApp/{name} is not the one in the policy: {difference}");
             let error = Diagnostic::error(ToolErrorCode::Denied, place.clone(), message);
             let error = error.with_help(help(app));
             Box::new(error.with_related("granted here", self.place.clone()))
         };
         if let Some(key) = self.differing_endpoint(&app.spec.endpoints) {
-            return Err(refused(format!("its {key} differs")));
+            return Err(refusal(format!("its {key} differs")));
         }
         if self.origins != app.spec.origins {
-            return Err(refused("its origins differ".to_owned()));
+            return Err(refusal("its origins differ".to_owned()));
         }
         let missing = |name: &str| {
-            refused(format!(
+            refusal(format!(
                 "it reads the variable {name}, which is not in 'env'"
             ))
         };
@@ -154,10 +154,14 @@ impl OAuthAppRule {
         let client_secret = match &app.spec.client_secret {
             None => None,
             Some(name) => {
-                let secret = self.env.secret.iter().find(|(known, _)| known == name);
+                let secret = self
+                    .env
+                    .secret
+                    .iter()
+                    .find(|(variable, _)| variable == name);
                 let (_, secret) = secret.ok_or_else(|| match self.value(name) {
                     None => missing(name),
-                    Some(_) => refused(format!(
+                    Some(_) => refusal(format!(
                         "the variable {name} of its 'env' is not written as a secret"
                     )),
                 })?;
@@ -171,21 +175,21 @@ impl OAuthAppRule {
     }
 
     fn value(&self, name: &str) -> Option<&str> {
-        let mut all = self.env.plain.iter().chain(&self.env.secret);
-        let (_, value) = all.find(|(known, _)| known == name)?;
+        let mut variables = self.env.plain.iter().chain(&self.env.secret);
+        let (_, value) = variables.find(|(variable, _)| variable == name)?;
         Some(value)
     }
 
     /// Returns the key of an endpoint in which an app differs.
-    fn differing_endpoint(&self, asked: &OAuthEndpoints) -> Option<String> {
-        if self.endpoints == *asked {
+    fn differing_endpoint(&self, endpoints: &OAuthEndpoints) -> Option<String> {
+        if self.endpoints == *endpoints {
             return None;
         }
-        let [own, asked] =
-            [&self.endpoints, asked].map(|urls| serde_json::to_value(urls).unwrap_or_default());
-        let keys = [&own, &asked].into_iter().filter_map(Value::as_object);
+        let [own, endpoints] =
+            [&self.endpoints, endpoints].map(|urls| serde_json::to_value(urls).unwrap_or_default());
+        let keys = [&own, &endpoints].into_iter().filter_map(Value::as_object);
         let mut keys = keys.flat_map(Map::keys);
-        let key = keys.find(|key| own.get(key) != asked.get(key)).cloned();
+        let key = keys.find(|key| own.get(key) != endpoints.get(key)).cloned();
         Some(key.unwrap_or_default())
     }
 }

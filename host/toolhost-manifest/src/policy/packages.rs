@@ -93,8 +93,8 @@ fn is_in(patterns: &[String], package: &PackageReference) -> bool {
     patterns
         .iter()
         .any(|pattern| match pattern.strip_suffix("/*") {
-            Some(above) => name
-                .strip_prefix(above)
+            Some(parent) => name
+                .strip_prefix(parent)
                 .is_some_and(|beneath| beneath.starts_with('/')),
             None => name == *pattern,
         })
@@ -122,7 +122,7 @@ pub(super) fn read(
     let has_identity = signers.any(|signer| matches!(signer.trust, SignerTrust::Identity { .. }));
     if has_identity && rules.trusted_root.is_none() {
         let message = "a signer with 'identity' needs 'trustedRoot': {fromFile: trusted_root.json}";
-        return at.refused(message, findings);
+        return at.refuse(message, findings);
     }
     Some(rules)
 }
@@ -135,14 +135,14 @@ fn read_signer(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<Pack
         let patterns = read_patterns(at, findings)?;
         if patterns.is_empty() {
             let message = "an empty list accepts the signer for no package: remove the signer, or the list to accept it for all";
-            return at.refused(message, findings);
+            return at.refuse(message, findings);
         }
         Some(patterns)
     });
     let trust = match (key?, identity?, issuer?) {
         (Some(key), None, None) => SignerTrust::Key(key),
         (None, Some(identity), Some(issuer)) => SignerTrust::Identity { identity, issuer },
-        _ => return fields.refused("a signer has either 'key', or 'identity' and 'issuer'"),
+        _ => return fields.refuse("a signer has either 'key', or 'identity' and 'issuer'"),
     };
     let packages = packages?;
     Some(PackageSigner { trust, packages })
@@ -151,7 +151,7 @@ fn read_signer(fields: &mut Fields<'_, '_>, secrets: Secrets<'_>) -> Option<Pack
 fn read_words(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     let text = at.string(findings)?;
     if text.trim().is_empty() {
-        return at.refused("it must not be empty", findings);
+        return at.refuse("it must not be empty", findings);
     }
     Some(text)
 }
@@ -162,13 +162,13 @@ fn read_text(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> 
         return at.string(findings);
     };
     let Some(file) = at.mapping(findings, |fields| fields.get("fromFile")) else {
-        return at.refused("it is a text, or {fromFile: PATH}", findings);
+        return at.refuse("it is a text, or {fromFile: PATH}", findings);
     };
     match secrets(SecretSource::File(file.text(findings)?)) {
         Ok(text) => Some(text),
         Err(reason) => {
             let message = format!("the file could not be read: {}", short(&reason));
-            file.refused(message, findings)
+            file.refuse(message, findings)
         }
     }
 }
@@ -196,7 +196,7 @@ fn read_patterns(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>
                     "'{}' is not HOST/REPOSITORY or HOST/PATH/*, such as ghcr.io/acme/*",
                     short(text)
                 );
-                item.refused(message, findings)
+                item.refuse(message, findings)
             }
         }
     };

@@ -142,7 +142,7 @@ fn read_locale(at: &Cursor<'_>, findings: &mut Findings) -> Option<Locale> {
         "ko" => Some(Locale::Ko),
         other => {
             let message = format!("locale must be 'en' or 'ko', not '{}'", short(other));
-            at.refused(message, findings)
+            at.refuse(message, findings)
         }
     }
 }

@@ -100,18 +100,18 @@ impl Defaults {
 
 fn read_changes(at: &Cursor<'_>, findings: &mut Findings) -> Option<WorkdirChanges> {
     let text = at.text(findings)?;
-    let mut all = WorkdirChanges::ALL.into_iter();
-    if let Some(changes) = all.find(|changes| changes.as_str() == text) {
+    let mut kinds = WorkdirChanges::ALL.into_iter();
+    if let Some(changes) = kinds.find(|changes| changes.as_str() == text) {
         return Some(changes);
     }
-    let known = WorkdirChanges::ALL.map(WorkdirChanges::as_str);
-    let help = closest(text, &known).map(|close| format!("; did you mean '{close}'?"));
+    let names = WorkdirChanges::ALL.map(WorkdirChanges::as_str);
+    let help = closest(text, &names).map(|close| format!("; did you mean '{close}'?"));
     let message = format!(
         "workdir must be 'direct', 'transactional' or 'durable', not '{}'{}",
         short(text),
         help.unwrap_or_default()
     );
-    at.refused(message, findings)
+    at.refuse(message, findings)
 }
 
 fn read_commit_rule(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitRule> {
@@ -125,7 +125,7 @@ fn read_commit_rule(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitRu
         "commitWhen must be 'always', or such as {{pointer: /exitCode, equals: 0}}, not '{}'",
         short(text)
     );
-    at.refused(message, findings)
+    at.refuse(message, findings)
 }
 
 /// The rules for an agent.

@@ -561,11 +561,13 @@ fn changesets_are_granted_to_agents_by_name_and_by_path() {
     }
     assert!(Policy::default().changesets("a").is_none());
     // A policy that comes with the tools does not say what the lock stops.
-    let own = parse("lock: none").within(&parse("lock: {stops: all, required: true}"));
-    assert!(own.lock().required && own.lock().stops.len() == Grade::ALL.len());
+    let policy_of_bundle = parse("lock: none").within(&parse("lock: {stops: all, required: true}"));
+    assert!(
+        policy_of_bundle.lock().required && policy_of_bundle.lock().stops.len() == Grade::ALL.len()
+    );
     // A policy that comes with the tools grants none, whatever it says.
-    let own = parse("agents: {d: {changesets: true}}").within(&policy);
-    assert!(own.changesets("d").is_none());
+    let policy_of_bundle = parse("agents: {d: {changesets: true}}").within(&policy);
+    assert!(policy_of_bundle.changesets("d").is_none());
     for invalid in [
         "yes please",
         "[..]",

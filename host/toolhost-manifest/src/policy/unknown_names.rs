@@ -63,23 +63,29 @@ impl Policy {
         let used_apps = used_apps.map(|(name, rule)| (&apps, name, &rule.place));
         let named = named_tools.chain(named_agents).chain(named_servers);
         let named = named.chain(named_apps).chain(used_apps);
-        let unknown = named.filter_map(|(known, name, place)| self.unknown(known, name, place));
+        let unknown =
+            named.filter_map(|(declared, name, place)| self.unknown(declared, name, place));
         let mut findings: Vec<Diagnostic> = unknown.collect();
         findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
         findings
     }
 
-    fn unknown(&self, known: &Known<'_>, name: &ResourceName, place: &Place) -> Option<Diagnostic> {
-        if known.names.contains(&name.as_str()) {
+    fn unknown(
+        &self,
+        declared: &Known<'_>,
+        name: &ResourceName,
+        place: &Place,
+    ) -> Option<Diagnostic> {
+        if declared.names.contains(&name.as_str()) {
             return None;
         }
         let code = ToolErrorCode::ConfigRefNotFound;
-        let message = format!("{}/{name} is not in the bundle", known.kind);
+        let message = format!("{}/{name} is not in the bundle", declared.kind);
         let finding = match self.names {
             Names::OfBundle => Diagnostic::error(code, place.clone(), message),
             Names::OfSeveralBundles => Diagnostic::warning(code, place.clone(), message),
         };
-        let help = match (did_you_mean(name.as_str(), &known.names), self.names) {
+        let help = match (did_you_mean(name.as_str(), &declared.names), self.names) {
             (Some(help), _) => help,
             (None, Names::OfBundle) => {
                 "Correct the name, or remove its rules; a policy of several bundles has the line `strict: false`."

@@ -82,7 +82,7 @@ pub(super) fn read_variable(
         let value = at.text(findings)?;
         return match check_value(value) {
             Ok(()) => Some(Variable::Plain(value.to_owned())),
-            Err(error) => at.refused(error.to_string(), findings),
+            Err(error) => at.refuse(error.to_string(), findings),
         };
     };
     let keys = ["secret", "fromEnv", "fromFile"];
@@ -98,11 +98,11 @@ pub(super) fn read_variable(
         Ok(secret) => secret,
         Err(reason) => {
             let message = format!("the secret could not be read: {reason}");
-            return at.refused(text::shorten(&message, 4 * QUOTED_MAX), findings);
+            return at.refuse(text::shorten(&message, 4 * QUOTED_MAX), findings);
         }
     };
     match check_value(&secret).and_then(|()| check_length(&secret)) {
         Ok(()) => Some(Variable::Secret(secret)),
-        Err(error) => at.refused(error.to_string(), findings),
+        Err(error) => at.refuse(error.to_string(), findings),
     }
 }

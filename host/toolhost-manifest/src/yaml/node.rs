@@ -115,9 +115,9 @@ impl Node {
     /// Returns the position of the key that a JSON pointer ends with, or that of the value if it is not a key.
     pub fn key(&self, pointer: &str) -> Mark {
         let value = self.pointer(pointer);
-        let above = pointer.rsplit_once('/');
-        let key = above.and_then(|(above, name)| {
-            let Value::Map(entries) = &self.pointer(above).value else {
+        let parent = pointer.rsplit_once('/');
+        let key = parent.and_then(|(parent, name)| {
+            let Value::Map(entries) = &self.pointer(parent).value else {
                 return None;
             };
             let name = json_pointer::unescape(name);

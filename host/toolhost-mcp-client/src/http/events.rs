@@ -165,9 +165,9 @@ mod tests {
             for chunk in [1, 2, 3, 100] {
                 let mut size = EventSize::default();
                 let chunks = text.as_bytes().chunks(chunk);
-                let found = chunks.map(|chunk| size.add(chunk)).max();
+                let max = chunks.map(|chunk| size.add(chunk)).max();
                 assert_eq!(
-                    (found, size.bytes),
+                    (max, size.bytes),
                     (Some(largest), left),
                     "{text:?} by {chunk}"
                 );

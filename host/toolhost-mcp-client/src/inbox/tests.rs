@@ -140,11 +140,11 @@ async fn messages_in_a_batch_count_as_others_do() {
     let flood = format!("[{}1]", "{},".repeat(20_000));
     assert_eq!(read(&watch, &flood).await, (vec![], vec![]));
     assert!(watch.failed.is_cancelled());
-    let asked =
+    let requests =
         (0..40).map(|id| format!(r#"{{"jsonrpc": "2.0", "id": "r{id}", "method": "ping"}}"#));
-    let asked = asked.collect::<Vec<_>>().join(",");
+    let requests = requests.collect::<Vec<_>>().join(",");
     let watch = super::tests::watch();
-    read(&watch, &format!("[{asked}]")).await;
+    read(&watch, &format!("[{requests}]")).await;
     let reason = watch.failure().unwrap();
     assert!(reason.contains("more than 32 requests"), "{reason}");
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata};
 
-use super::egress::OAuthEgress;
+use super::egress::FlowEgress;
 use super::settings::OAuthSettings;
-use crate::unauthorized::{Next, Unauthorized};
+use crate::unauthorized::{NextMove, Unauthorized};
 
 /// An authorization server that may be used.
 pub(super) struct Discovered {
@@ -21,19 +21,19 @@ pub(super) async fn discover(
     settings: &OAuthSettings,
     challenge: Option<&str>,
 ) -> Result<Discovered, Unauthorized> {
-    let egress = OAuthEgress::new(settings);
+    let egress = FlowEgress::new(settings);
     let manager =
         AuthorizationManager::new_with_oauth_http_client(&*settings.url, Arc::new(egress));
     let mut manager = manager.await.map_err(|error| failed(&error))?;
     let challenge = challenge.filter(|header| !header.is_empty());
-    let found = manager.resolve_metadata_from_challenge(challenge).await;
-    let found = found.map_err(|error| failed(&error))?;
-    if !found.source.is_discovered() {
+    let discovery = manager.resolve_metadata_from_challenge(challenge).await;
+    let discovery = discovery.map_err(|error| failed(&error))?;
+    if !discovery.source.is_discovered() {
         let reason =
             "it requires authorization, and publishes no metadata of an authorization server";
-        return Err(Unauthorized::new(Next::ChangePolicy, reason));
+        return Err(Unauthorized::new(NextMove::ChangePolicy, reason));
     }
-    let metadata = found.metadata;
+    let metadata = discovery.metadata;
     check(settings, &metadata)?;
     manager.set_metadata(metadata.clone());
     Ok(Discovered { manager, metadata })
@@ -41,12 +41,12 @@ pub(super) async fn discover(
 
 fn check(settings: &OAuthSettings, metadata: &AuthorizationMetadata) -> Result<(), Unauthorized> {
     if let Some(expected) = &settings.config.issuer {
-        let found = metadata.issuer.as_deref().unwrap_or_default();
-        if found.trim_end_matches('/') != expected.trim_end_matches('/') {
+        let issuer = metadata.issuer.as_deref().unwrap_or_default();
+        if issuer.trim_end_matches('/') != expected.trim_end_matches('/') {
             let reason = format!(
-                "its authorization server is '{found}', and the policy has the issuer '{expected}'"
+                "its authorization server is '{issuer}', and the policy has the issuer '{expected}'"
             );
-            return Err(Unauthorized::new(Next::ChangePolicy, reason));
+            return Err(Unauthorized::new(NextMove::ChangePolicy, reason));
         }
     }
     let registration = metadata.registration_endpoint.as_ref();
@@ -64,7 +64,7 @@ fn check(settings: &OAuthSettings, metadata: &AuthorizationMetadata) -> Result<(
         urls.origin_of(url).map_err(|reason| {
             let reason =
                 format!("the {name} of its authorization server may not be used: {reason}");
-            Unauthorized::new(Next::ChangePolicy, reason)
+            Unauthorized::new(NextMove::ChangePolicy, reason)
         })?;
     }
     Ok(())
@@ -78,5 +78,5 @@ pub(super) fn failed(error: &AuthError) -> Unauthorized {
         reason = format!("{reason}: {next}");
         cause = next.source();
     }
-    Unauthorized::new(Next::Login, reason)
+    Unauthorized::new(NextMove::Login, reason)
 }

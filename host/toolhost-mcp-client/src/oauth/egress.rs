@@ -17,7 +17,7 @@ use super::settings::OAuthSettings;
 const REQUESTS_MAX: u32 = 40;
 
 /// Sends the requests of one authorization, or of one refresh.
-pub(super) struct OAuthEgress {
+pub(super) struct FlowEgress {
     sandbox: Sandbox,
     urls: UrlCheck,
     /// Time for one request and its answer.
@@ -25,7 +25,7 @@ pub(super) struct OAuthEgress {
     requests: AtomicU32,
 }
 
-impl OAuthEgress {
+impl FlowEgress {
     pub(super) fn new(settings: &OAuthSettings) -> Self {
         Self {
             sandbox: settings.sandbox.clone(),
@@ -57,7 +57,7 @@ impl OAuthEgress {
     }
 }
 
-impl OAuthHttpClient for OAuthEgress {
+impl OAuthHttpClient for FlowEgress {
     /// Redirects are returned, whatever the request's policy: documents are redirected by the caller
     /// within their origin, and tokens never.
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {

@@ -12,10 +12,10 @@ use toolhost::oauth::Secret;
 
 use super::authorizer::{McpAuthorizationRequest, McpAuthorizer};
 use super::discovery::{Discovered, discover, failed};
-use super::record::{Client, Record};
+use super::record::{ClientRegistration, TokenRecord};
 use super::settings::OAuthSettings;
 use crate::challenge::Challenge;
-use crate::unauthorized::{Next, Unauthorized};
+use crate::unauthorized::{NextMove, Unauthorized};
 
 /// The name of the client that is registered.
 const CLIENT_NAME: &str = "toolhost";
@@ -31,8 +31,8 @@ pub(super) async fn authorize(
     settings: &OAuthSettings,
     authorizer: &dyn McpAuthorizer,
     challenge: &Challenge,
-    earlier: Option<&Record>,
-) -> Result<Record, Unauthorized> {
+    earlier: Option<&TokenRecord>,
+) -> Result<TokenRecord, Unauthorized> {
     let Discovered {
         mut manager,
         metadata,
@@ -57,10 +57,10 @@ pub(super) async fn authorize(
     };
     let answer = match timeout(settings.time, authorizer.authorize(request)).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(reason)) => return Err(refused(format_args!("nobody authorized it: {reason}"))),
+        Ok(Err(reason)) => return Err(refusal(format_args!("nobody authorized it: {reason}"))),
         Err(_) => {
             let seconds = settings.time.as_secs();
-            return Err(refused(format_args!(
+            return Err(refusal(format_args!(
                 "nobody authorized it within {seconds} s"
             )));
         }
@@ -73,9 +73,9 @@ pub(super) async fn authorize(
     );
     let token = exchanged.await.map_err(|error| {
         let secrets = [callback.code.as_str(), callback.csrf_token.as_str()];
-        let own = client.secret.as_ref().map(Secret::expose);
+        let secret = client.secret.as_ref().map(Secret::expose);
         let configured = settings.secret_of(&client.id);
-        let secrets = secrets.into_iter().chain(own).chain(configured);
+        let secrets = secrets.into_iter().chain(secret).chain(configured);
         redacted(&failed(&error), secrets)
     })?;
     record(settings, metadata.issuer, &client, scopes, &token)
@@ -85,8 +85,8 @@ pub(super) async fn authorize(
 pub(super) async fn exchange_client_credentials(
     settings: &OAuthSettings,
     challenge: &Challenge,
-    earlier: Option<&Record>,
-) -> Result<Record, Unauthorized> {
+    earlier: Option<&TokenRecord>,
+) -> Result<TokenRecord, Unauthorized> {
     let Discovered {
         mut manager,
         metadata,
@@ -107,7 +107,7 @@ pub(super) async fn exchange_client_credentials(
     configured.map_err(|error| fail(&error))?;
     let token = manager.exchange_client_credentials(&config).await;
     let token = token.map_err(|error| fail(&error))?;
-    let client = Client {
+    let client = ClientRegistration {
         id,
         secret: None,
         redirect_uri: String::new(),
@@ -126,8 +126,8 @@ pub(super) enum NotRenewed {
 /// Exchanges a refresh token.
 pub(super) async fn refresh(
     settings: &OAuthSettings,
-    record_: &Record,
-) -> Result<Record, NotRenewed> {
+    record_: &TokenRecord,
+) -> Result<TokenRecord, NotRenewed> {
     let discovered = discover(settings, None).await;
     let Discovered {
         mut manager,
@@ -142,15 +142,19 @@ pub(super) async fn refresh(
         client.secret = settings.secret_of(&client.id).map(Secret::new);
     }
     let fail = |error: &AuthError| {
-        let own = client.secret.as_ref().map(Secret::expose);
-        NotRenewed::Failed(redacted(&failed(error), record_.secrets().chain(own)))
+        let secret = client.secret.as_ref().map(Secret::expose);
+        NotRenewed::Failed(redacted(&failed(error), record_.secrets().chain(secret)))
     };
     configure(&mut manager, &client).map_err(|error| fail(&error))?;
     let store = InMemoryCredentialStore::new();
     let token = serde_json::from_value(record_.as_answer()).ok();
-    let stored = StoredCredentials::new(client.id.clone(), token, record_.scopes.clone(), None);
-    let stored = stored.with_issuer(record_.issuer.clone());
-    store.save(stored).await.map_err(|error| fail(&error))?;
+    let credentials =
+        StoredCredentials::new(client.id.clone(), token, record_.scopes.clone(), None);
+    let credentials = credentials.with_issuer(record_.issuer.clone());
+    store
+        .save(credentials)
+        .await
+        .map_err(|error| fail(&error))?;
     manager.set_credential_store(store);
     match manager.refresh_token().await {
         Ok(token) => {
@@ -168,13 +172,13 @@ pub(super) async fn refresh(
 fn record(
     settings: &OAuthSettings,
     issuer: Option<String>,
-    client: &Client,
+    client: &ClientRegistration,
     scopes: Vec<String>,
     token: &impl serde::Serialize,
-) -> Result<Record, Unauthorized> {
+) -> Result<TokenRecord, Unauthorized> {
     let answer = serde_json::to_value(token).unwrap_or(Value::Null);
-    Record::new(&settings.url, issuer, client, scopes, &answer)
-        .ok_or_else(|| refused("the access token cannot be sent in a header"))
+    TokenRecord::new(&settings.url, issuer, client, scopes, &answer)
+        .ok_or_else(|| refusal("the access token cannot be sent in a header"))
 }
 
 /// The scopes to ask for: those of the policy, or those that the server names; for a step-up, the earlier ones
@@ -184,7 +188,7 @@ async fn scopes(
     manager: &AuthorizationManager,
     metadata: &AuthorizationMetadata,
     challenge: &Challenge,
-    earlier: Option<&Record>,
+    earlier: Option<&TokenRecord>,
 ) -> Result<Vec<String>, Unauthorized> {
     let configured = &settings.config.scopes;
     let mut scopes: Vec<String> = match (challenge.is_step_up(), configured.is_empty()) {
@@ -209,7 +213,7 @@ async fn scopes(
             unique.push(scope);
         }
         if unique.len() > SCOPES_MAX {
-            return Err(refused(format_args!(
+            return Err(refusal(format_args!(
                 "it names more than {SCOPES_MAX} scopes"
             )));
         }
@@ -225,18 +229,19 @@ async fn client(
     metadata: &AuthorizationMetadata,
     redirect_uri: &str,
     scopes: &[&str],
-    earlier: Option<&Record>,
-) -> Result<Client, Unauthorized> {
-    let is_same =
-        |record: &&Record| record.issuer == metadata.issuer && record.redirect_uri == redirect_uri;
+    earlier: Option<&TokenRecord>,
+) -> Result<ClientRegistration, Unauthorized> {
+    let is_same = |record: &&TokenRecord| {
+        record.issuer == metadata.issuer && record.redirect_uri == redirect_uri
+    };
     let of_metadata = settings.config.client_metadata_url.as_ref();
     let of_metadata = of_metadata.filter(|_| supports_client_metadata(metadata));
-    let public = |id: &String| Client {
+    let public = |id: &String| ClientRegistration {
         id: id.clone(),
         secret: None,
         redirect_uri: redirect_uri.to_owned(),
     };
-    let known = match (
+    let client = match (
         &settings.config.client_id,
         of_metadata,
         earlier.filter(is_same),
@@ -245,7 +250,7 @@ async fn client(
         (None, None, Some(record)) => Some(record.client()),
         (None, None, None) => None,
     };
-    if let Some(client) = known {
+    if let Some(client) = client {
         let mut configured = client.clone();
         if let Some(secret) = settings.secret_of(&client.id) {
             configured.secret = Some(Secret::new(secret));
@@ -255,19 +260,22 @@ async fn client(
     }
     if metadata.registration_endpoint.is_none() {
         let reason = "its authorization server registers no clients: register one there, and write its 'clientId' in the policy";
-        return Err(Unauthorized::new(Next::ChangePolicy, reason));
+        return Err(Unauthorized::new(NextMove::ChangePolicy, reason));
     }
     let registered = manager
         .register_client(CLIENT_NAME, redirect_uri, scopes)
         .await;
     let registered = registered.map_err(|error| failed(&error))?;
-    Ok(Client {
+    Ok(ClientRegistration {
         secret: registered.client_secret.map(Secret::new),
         ..public(&registered.client_id)
     })
 }
 
-fn configure(manager: &mut AuthorizationManager, client: &Client) -> Result<(), AuthError> {
+fn configure(
+    manager: &mut AuthorizationManager,
+    client: &ClientRegistration,
+) -> Result<(), AuthError> {
     let config = OAuthClientConfig::new(&client.id, &client.redirect_uri);
     manager.configure_client(match &client.secret {
         Some(secret) => config.with_client_secret(secret.expose()),
@@ -284,22 +292,22 @@ fn supports_client_metadata(metadata: &AuthorizationMetadata) -> bool {
 fn callback(answer: &str, redirect_uri: &str) -> Result<AuthorizationCallback, Unauthorized> {
     let (place, query) = answer.split_once('?').unwrap_or((answer, ""));
     if place != redirect_uri {
-        return Err(refused(
+        return Err(refusal(
             "the browser was sent to another URL than the redirect URI",
         ));
     }
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     if let Some((_, error)) = pairs.find(|(key, _)| *key == "error") {
-        return Err(refused(format_args!(
+        return Err(refusal(format_args!(
             "the authorization server refused: {error}"
         )));
     }
     AuthorizationCallback::from_redirect_url(answer).map_err(|error| failed(&error))
 }
 
-fn refused(reason: impl std::fmt::Display) -> Unauthorized {
+fn refusal(reason: impl std::fmt::Display) -> Unauthorized {
     let reason = format!("it requires authorization, which failed: {reason}");
-    Unauthorized::new(Next::Login, reason)
+    Unauthorized::new(NextMove::Login, reason)
 }
 
 /// A reason may hold what an authorization server repeated.

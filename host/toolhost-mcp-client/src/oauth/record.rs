@@ -14,14 +14,14 @@ const VERSION: u32 = 1;
 
 /// The client at an authorization server, and its tokens for one MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(super) struct Record {
+pub(super) struct TokenRecord {
     version: u32,
     /// The MCP server that gets the token.
     pub(super) url: String,
     /// The authorization server that gets the rest.
     pub(super) issuer: Option<String>,
     pub(super) client_id: String,
-    /// Of a client that was registered dynamically. That of the policy is not kept.
+    /// The secret of a dynamically registered client. The policy's own is not stored.
     pub(super) client_secret: Option<Secret>,
     /// Where the client is registered to receive codes.
     pub(super) redirect_uri: String,
@@ -35,18 +35,18 @@ pub(super) struct Record {
 
 /// A client at an authorization server.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
+pub(super) struct ClientRegistration {
     pub(super) id: String,
     pub(super) secret: Option<Secret>,
     pub(super) redirect_uri: String,
 }
 
-impl Record {
+impl TokenRecord {
     /// Makes a record of the answer of a token endpoint. None: it has no token that can be sent.
     pub(super) fn new(
         url: &str,
         issuer: Option<String>,
-        client: &Client,
+        client: &ClientRegistration,
         scopes: Vec<String>,
         answer: &Value,
     ) -> Option<Self> {
@@ -70,8 +70,8 @@ impl Record {
     }
 
     /// Reads a record for a server, if it is one of this version.
-    pub(super) fn parse(stored: &Secret, url: &str) -> Option<Self> {
-        let record: Self = serde_json::from_str(stored.expose()).ok()?;
+    pub(super) fn parse(json: &Secret, url: &str) -> Option<Self> {
+        let record: Self = serde_json::from_str(json.expose()).ok()?;
         (record.version == VERSION && record.url == url).then_some(record)
     }
 
@@ -93,8 +93,8 @@ impl Record {
         Secret::new(record.to_string())
     }
 
-    pub(super) fn client(&self) -> Client {
-        Client {
+    pub(super) fn client(&self) -> ClientRegistration {
+        ClientRegistration {
             id: self.client_id.clone(),
             secret: self.client_secret.clone(),
             redirect_uri: self.redirect_uri.clone(),

@@ -15,12 +15,12 @@ use toolhost::http::{HttpClient, HttpClientBody};
 use toolhost_runtime::lock;
 
 use super::flow::{self, NotRenewed};
-use super::record::Record;
+use super::record::TokenRecord;
 use super::settings::OAuthSettings;
 use super::vault::Vault;
 use crate::challenge::Challenge;
 use crate::egress_error::EgressError;
-use crate::unauthorized::{Next, Unauthorized};
+use crate::unauthorized::{NextMove, Unauthorized};
 
 /// Time for the requests of a refresh.
 const REFRESH_TIME: Duration = Duration::from_secs(60);
@@ -48,27 +48,27 @@ const STORE_LATER_MAX: Duration = Duration::from_secs(60);
 
 /// Sends the requests of one server with its token. Dropping it ends an authorization that runs.
 pub(crate) struct OAuth {
-    inner: Arc<Inner>,
+    inner: Arc<TokenKeeper>,
     flow: Mutex<Option<Flow>>,
     _closed: DropGuard,
 }
 
-struct Inner {
+struct TokenKeeper {
     settings: OAuthSettings,
     vault: Vault,
-    held: Mutex<Arc<Held>>,
+    grant: Mutex<Arc<TokenGrant>>,
     /// Held while the token is loaded or renewed, so that requests renew it once.
     renewing: tokio::sync::Mutex<()>,
     /// When a person was asked.
-    asked: Mutex<VecDeque<Instant>>,
+    questions: Mutex<VecDeque<Instant>>,
     /// Cancelled when the server is not used any more.
     closed: CancellationToken,
 }
 
 /// A token, and the client that adds it to requests to the server's origin and to no other.
-struct Held {
+struct TokenGrant {
     client: HttpClient,
-    record: Option<Record>,
+    record: Option<TokenRecord>,
     renewed: Option<Instant>,
     /// Whether the store has it. Otherwise what it has is an earlier one, of no use any more.
     is_stored: AtomicBool,
@@ -89,7 +89,7 @@ impl Drop for Flow {
 impl OAuth {
     pub(crate) fn new(settings: OAuthSettings) -> Self {
         let client = settings.client(None);
-        let held = Held {
+        let grant = TokenGrant {
             client,
             record: None,
             renewed: None,
@@ -97,13 +97,13 @@ impl OAuth {
         };
         let vault = Vault::new(&settings);
         let closed = CancellationToken::new();
-        let inner = Inner {
+        let inner = TokenKeeper {
             closed: closed.clone(),
             settings,
             vault,
-            held: Mutex::new(Arc::new(held)),
+            grant: Mutex::new(Arc::new(grant)),
             renewing: tokio::sync::Mutex::default(),
-            asked: Mutex::default(),
+            questions: Mutex::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -122,16 +122,16 @@ impl OAuth {
         request: Request<Bytes>,
     ) -> Result<Response<HttpClientBody>, EgressError> {
         let inner = &self.inner;
-        let held = inner.current().await?;
-        let response = held.client.send(request.clone()).await?;
+        let grant = inner.current().await?;
+        let response = grant.client.send(request.clone()).await?;
         let Some(challenge) = Challenge::of(response.status(), response.headers()) else {
             return Ok(response);
         };
         drop(response);
-        let Some(held) = inner.renewed(&held, &challenge).await? else {
+        let Some(grant) = inner.renewed(&grant, &challenge).await? else {
             return Err(Unauthorized::challenged(challenge).into());
         };
-        let response = held.client.send(request).await?;
+        let response = grant.client.send(request).await?;
         match Challenge::of(response.status(), response.headers()) {
             None => Ok(response),
             Some(challenge) => Err(Unauthorized::challenged(challenge).into()),
@@ -143,14 +143,14 @@ impl OAuth {
     ///
     /// # Errors
     /// The reason why no new token was obtained.
-    pub(crate) async fn authorize(&self, refused: &Unauthorized) -> Result<(), Unauthorized> {
-        let Some(challenge) = &refused.challenge else {
-            return Err(refused.clone());
+    pub(crate) async fn authorize(&self, refusal: &Unauthorized) -> Result<(), Unauthorized> {
+        let Some(challenge) = &refusal.challenge else {
+            return Err(refusal.clone());
         };
         let mut result = self.flow(challenge);
         match result.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(answer)) => answer.clone(),
-            Ok(None) | Err(_) => Err(refused.clone()),
+            Ok(None) | Err(_) => Err(refusal.clone()),
         }
     }
 
@@ -174,48 +174,48 @@ impl OAuth {
     }
 }
 
-impl Inner {
-    fn held(&self) -> Arc<Held> {
-        Arc::clone(&lock(&self.held))
+impl TokenKeeper {
+    fn grant(&self) -> Arc<TokenGrant> {
+        Arc::clone(&lock(&self.grant))
     }
 
-    fn hold(&self, record: Option<Record>, renewed: Option<Instant>) -> Arc<Held> {
+    fn set_grant(&self, record: Option<TokenRecord>, renewed: Option<Instant>) -> Arc<TokenGrant> {
         let token = record.as_ref().map(|record| record.access_token.expose());
-        let held = Arc::new(Held {
+        let grant = Arc::new(TokenGrant {
             client: self.settings.client(token),
             record,
             renewed,
             is_stored: AtomicBool::new(true),
         });
-        *lock(&self.held) = Arc::clone(&held);
-        held
+        *lock(&self.grant) = Arc::clone(&grant);
+        grant
     }
 
     /// Returns the token to send: loaded if there is none, renewed if it expires.
-    async fn current(self: &Arc<Self>) -> Result<Arc<Held>, Unauthorized> {
-        let is_valid = |record: &Record| !record.is_expired();
-        let held = self.held();
-        if held.record.as_ref().is_some_and(is_valid) {
-            return Ok(held);
+    async fn current(self: &Arc<Self>) -> Result<Arc<TokenGrant>, Unauthorized> {
+        let is_valid = |record: &TokenRecord| !record.is_expired();
+        let grant = self.grant();
+        if grant.record.as_ref().is_some_and(is_valid) {
+            return Ok(grant);
         }
         self.to_the_end(|inner| async move {
             let _renewing = inner.renewing.lock().await;
-            let held = inner.held();
-            let record = match &held.record {
-                Some(record) if is_valid(record) => return Ok(held),
+            let grant = inner.grant();
+            let record = match &grant.record {
+                Some(record) if is_valid(record) => return Ok(grant),
                 Some(record) => Some(record.clone()),
                 None => inner.vault.load().await?,
             };
             let Some(record) = record else {
-                return Ok(held);
+                return Ok(grant);
             };
             if is_valid(&record) {
-                return Ok(inner.hold(Some(record), None));
+                return Ok(inner.set_grant(Some(record), None));
             }
             match inner.refresh(&record).await? {
-                Some(held) => Ok(held),
+                Some(grant) => Ok(grant),
                 // The server will ask for another one.
-                None => Ok(inner.held()),
+                None => Ok(inner.grant()),
             }
         })
         .await
@@ -231,40 +231,41 @@ impl Inner {
         T: Send + 'static,
         F: Future<Output = Result<T, Unauthorized>> + Send + 'static,
     {
-        let ended = tokio::spawn(run(Arc::clone(self))).await;
-        ended.unwrap_or_else(|error| Err(Unauthorized::new(Next::Wait, error)))
+        let result = tokio::spawn(run(Arc::clone(self))).await;
+        result.unwrap_or_else(|error| Err(Unauthorized::new(NextMove::Wait, error)))
     }
 
     /// Returns another token than the one that was refused, if there is one without asking a person.
     async fn renewed(
         self: &Arc<Self>,
-        refused: &Arc<Held>,
+        grant: &Arc<TokenGrant>,
         challenge: &Challenge,
-    ) -> Result<Option<Arc<Held>>, Unauthorized> {
-        let (refused, challenge) = (Arc::clone(refused), challenge.clone());
-        self.to_the_end(|inner| async move { inner.renew(&refused, &challenge).await })
+    ) -> Result<Option<Arc<TokenGrant>>, Unauthorized> {
+        let (grant, challenge) = (Arc::clone(grant), challenge.clone());
+        self.to_the_end(|inner| async move { inner.renew(&grant, &challenge).await })
             .await
     }
 
     async fn renew(
         self: &Arc<Self>,
-        refused: &Arc<Held>,
+        rejected: &Arc<TokenGrant>,
         challenge: &Challenge,
-    ) -> Result<Option<Arc<Held>>, Unauthorized> {
+    ) -> Result<Option<Arc<TokenGrant>>, Unauthorized> {
         let _renewing = self.renewing.lock().await;
-        let held = self.held();
-        if !Arc::ptr_eq(&held, refused) {
-            return Ok(Some(held));
+        let grant = self.grant();
+        if !Arc::ptr_eq(&grant, rejected) {
+            return Ok(Some(grant));
         }
-        let token = |record: &Option<Record>| record.as_ref().map(|it| it.access_token.clone());
-        let stored = self.stored(&held).await?;
-        if stored.is_some() && token(&stored) != token(&held.record) {
-            return Ok(Some(self.hold(stored, None)));
+        let token =
+            |record: &Option<TokenRecord>| record.as_ref().map(|it| it.access_token.clone());
+        let record = self.stored(&grant).await?;
+        if record.is_some() && token(&record) != token(&grant.record) {
+            return Ok(Some(self.set_grant(record, None)));
         }
-        if held.renewed.is_some_and(|at| at.elapsed() < RENEWED) && !challenge.is_step_up() {
+        if grant.renewed.is_some_and(|at| at.elapsed() < RENEWED) && !challenge.is_step_up() {
             return Ok(None);
         }
-        if let Some(record) = &held.record
+        if let Some(record) = &grant.record
             && record.refresh_token.is_some()
             && !challenge.is_step_up()
             && let Some(renewed) = self.refresh(record).await?
@@ -278,8 +279,8 @@ impl Inner {
     }
 
     /// Returns the stored token, unless it is an earlier one than the token that is held.
-    async fn stored(&self, held: &Held) -> Result<Option<Record>, Unauthorized> {
-        if held.is_stored.load(Ordering::Acquire) {
+    async fn stored(&self, grant: &TokenGrant) -> Result<Option<TokenRecord>, Unauthorized> {
+        if grant.is_stored.load(Ordering::Acquire) {
             return self.vault.load().await;
         }
         Ok(None)
@@ -292,17 +293,17 @@ impl Inner {
     /// Why it is not stored.
     async fn keep(
         self: &Arc<Self>,
-        record: Record,
+        record: TokenRecord,
         renewed: Option<Instant>,
-    ) -> (Arc<Held>, Result<(), Unauthorized>) {
-        let held = self.hold(Some(record.clone()), renewed);
-        held.is_stored.store(false, Ordering::Release);
+    ) -> (Arc<TokenGrant>, Result<(), Unauthorized>) {
+        let grant = self.set_grant(Some(record.clone()), renewed);
+        grant.is_stored.store(false, Ordering::Release);
         let mut attempt = 1;
         let error = loop {
             match self.vault.save(&record).await {
                 Ok(()) => {
-                    held.is_stored.store(true, Ordering::Release);
-                    return (held, Ok(()));
+                    grant.is_stored.store(true, Ordering::Release);
+                    return (grant, Ok(()));
                 }
                 Err(error) if attempt == STORE_ATTEMPTS => break error,
                 Err(_) => tokio::time::sleep(STORE_INTERVAL * attempt).await,
@@ -311,23 +312,23 @@ impl Inner {
         };
         let server = &self.settings.server;
         tracing::warn!(target: "toolhost::mcp", %server, %error, "a new token is not stored yet");
-        tokio::spawn(Arc::clone(self).store_later(Arc::clone(&held)));
-        (held, Err(error))
+        tokio::spawn(Arc::clone(self).store_later(Arc::clone(&grant)));
+        (grant, Err(error))
     }
 
     /// Stores a token, unless another one is held. Ends when it is stored, or with the last attempt once the
     /// server is not used any more.
-    async fn store_later(self: Arc<Self>, held: Arc<Held>) {
+    async fn store_later(self: Arc<Self>, grant: Arc<TokenGrant>) {
         let mut delay = STORE_LATER_MIN;
         loop {
             let is_closed = timeout(delay, self.closed.cancelled()).await.is_ok();
             delay = (delay * 2).min(STORE_LATER_MAX);
             let _renewing = self.renewing.lock().await;
-            let (true, Some(record)) = (Arc::ptr_eq(&self.held(), &held), &held.record) else {
+            let (true, Some(record)) = (Arc::ptr_eq(&self.grant(), &grant), &grant.record) else {
                 return;
             };
             let is_stored = self.vault.save(record).await.is_ok();
-            held.is_stored.store(is_stored, Ordering::Release);
+            grant.is_stored.store(is_stored, Ordering::Release);
             if is_stored || is_closed {
                 return;
             }
@@ -338,28 +339,31 @@ impl Inner {
     async fn exchange_client_credentials(
         self: &Arc<Self>,
         challenge: &Challenge,
-    ) -> Result<Arc<Held>, Unauthorized> {
-        let earlier = self.held().record.clone();
+    ) -> Result<Arc<TokenGrant>, Unauthorized> {
+        let earlier = self.grant().record.clone();
         check_step_up(challenge, earlier.as_ref())?;
         let flow = flow::exchange_client_credentials(&self.settings, challenge, earlier.as_ref());
         let Ok(record) = timeout(REFRESH_TIME, flow).await else {
             let reason = "it requires authorization, which took too long";
-            return Err(Unauthorized::new(Next::Wait, reason));
+            return Err(Unauthorized::new(NextMove::Wait, reason));
         };
-        let (held, _) = self.keep(record?, Some(Instant::now())).await;
-        Ok(held)
+        let (grant, _) = self.keep(record?, Some(Instant::now())).await;
+        Ok(grant)
     }
 
     /// Exchanges the refresh token. None: there is none, or it is of no use any more.
-    async fn refresh(self: &Arc<Self>, record: &Record) -> Result<Option<Arc<Held>>, Unauthorized> {
+    async fn refresh(
+        self: &Arc<Self>,
+        record: &TokenRecord,
+    ) -> Result<Option<Arc<TokenGrant>>, Unauthorized> {
         // Dropped when the new one is stored.
         let locked = self.vault.lock().await?;
         // Another process may have renewed it meanwhile.
-        if let Some(stored) = self.stored(&self.held()).await?
-            && stored.access_token != record.access_token
-            && !stored.is_expired()
+        if let Some(newer) = self.stored(&self.grant()).await?
+            && newer.access_token != record.access_token
+            && !newer.is_expired()
         {
-            return Ok(Some(self.hold(Some(stored), Some(Instant::now()))));
+            return Ok(Some(self.set_grant(Some(newer), Some(Instant::now()))));
         }
         if record.refresh_token.is_none() {
             return Ok(None);
@@ -370,29 +374,29 @@ impl Inner {
             Ok(Err(NotRenewed::Rejected)) => {
                 let mut spent = record.clone();
                 spent.refresh_token = None;
-                self.hold(Some(spent), None);
+                self.set_grant(Some(spent), None);
                 return Ok(None);
             }
             Ok(Err(NotRenewed::Failed(error))) => return Err(error),
             Err(_) => {
                 let seconds = REFRESH_TIME.as_secs();
                 let reason = format!("its token could not be renewed within {seconds} s");
-                return Err(Unauthorized::new(Next::Wait, reason));
+                return Err(Unauthorized::new(NextMove::Wait, reason));
             }
         };
-        let (held, _) = self.keep(renewed, Some(Instant::now())).await;
+        let (grant, _) = self.keep(renewed, Some(Instant::now())).await;
         drop(locked);
-        Ok(Some(held))
+        Ok(Some(grant))
     }
 
     /// Asks a person.
     async fn authorize(self: &Arc<Self>, challenge: &Challenge) -> Result<(), Unauthorized> {
-        let refused = || Unauthorized::challenged(challenge.clone());
+        let refusal = || Unauthorized::challenged(challenge.clone());
         let authorizer = self.settings.access.authorizer.as_ref();
         let Some(authorizer) = authorizer.filter(|_| !self.settings.asks_nobody()) else {
-            return Err(refused());
+            return Err(refusal());
         };
-        let earlier = match self.held().record.clone() {
+        let earlier = match self.grant().record.clone() {
             Some(record) => Some(record),
             None => self.vault.load().await?,
         };
@@ -402,7 +406,7 @@ impl Inner {
         let flow = flow::authorize(&self.settings, &**authorizer, challenge, earlier.as_ref());
         let Ok(record) = timeout(limit, flow).await else {
             let reason = "it requires authorization, which took too long";
-            return Err(Unauthorized::new(Next::Login, reason));
+            return Err(Unauthorized::new(NextMove::Login, reason));
         };
         let record = record?;
         let _renewing = self.renewing.lock().await;
@@ -411,27 +415,27 @@ impl Inner {
     }
 
     fn count_question(&self) -> Result<(), Unauthorized> {
-        let (most, mut asked) = (self.settings.authorizations, lock(&self.asked));
-        while asked.front().is_some_and(|at| at.elapsed() > WINDOW) {
-            asked.pop_front();
+        let (most, mut questions) = (self.settings.authorizations, lock(&self.questions));
+        while questions.front().is_some_and(|at| at.elapsed() > WINDOW) {
+            questions.pop_front();
         }
-        if asked.len() >= most as usize {
+        if questions.len() >= most as usize {
             let minutes = WINDOW.as_secs() / 60;
             let reason =
                 format!("it required more than {most} authorizations in {minutes} minutes");
-            return Err(Unauthorized::new(Next::Wait, reason));
+            return Err(Unauthorized::new(NextMove::Wait, reason));
         }
-        asked.push_back(Instant::now());
+        questions.push_back(Instant::now());
         Ok(())
     }
 }
 
 /// Refuses a challenge for scopes that were asked for already: another token would have no more.
-fn check_step_up(challenge: &Challenge, earlier: Option<&Record>) -> Result<(), Unauthorized> {
-    let asked = earlier.map_or(&[][..], |record| &record.scopes);
-    if challenge.is_step_up() && challenge.scopes.iter().all(|scope| asked.contains(scope)) {
+fn check_step_up(challenge: &Challenge, earlier: Option<&TokenRecord>) -> Result<(), Unauthorized> {
+    let scopes = earlier.map_or(&[][..], |record| &record.scopes);
+    if challenge.is_step_up() && challenge.scopes.iter().all(|scope| scopes.contains(scope)) {
         let reason = format!("{challenge}; they were asked for already");
-        return Err(Unauthorized::new(Next::Login, reason));
+        return Err(Unauthorized::new(NextMove::Login, reason));
     }
     Ok(())
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use toolhost::oauth::{OAuthError, ServerCredentials, ServerLease};
 
-use super::record::Record;
+use super::record::TokenRecord;
 use super::settings::OAuthSettings;
-use crate::unauthorized::{Next, Unauthorized};
+use crate::unauthorized::{NextMove, Unauthorized};
 
 /// Reads and writes the credentials of one server; without a store it has none.
 pub(super) struct Vault {
@@ -29,16 +29,16 @@ impl Vault {
     }
 
     /// Returns the credentials, if they are for this server and of the policy's client.
-    pub(super) async fn load(&self) -> Result<Option<Record>, Unauthorized> {
+    pub(super) async fn load(&self) -> Result<Option<TokenRecord>, Unauthorized> {
         let Some(store) = &self.store else {
             return Ok(None);
         };
-        let stored = store.load().await.map_err(unusable)?;
-        let record = stored.and_then(|stored| Record::parse(&stored, &self.url));
+        let json = store.load().await.map_err(unusable)?;
+        let record = json.and_then(|json| TokenRecord::parse(&json, &self.url));
         Ok(record.filter(|record| {
             let has_issuer = |issuer: &String| {
-                let own = record.issuer.as_deref().unwrap_or_default();
-                own.trim_end_matches('/') == issuer.trim_end_matches('/')
+                let record_issuer = record.issuer.as_deref().unwrap_or_default();
+                record_issuer.trim_end_matches('/') == issuer.trim_end_matches('/')
             };
             self.issuer.as_ref().is_none_or(has_issuer)
                 && self
@@ -48,7 +48,7 @@ impl Vault {
         }))
     }
 
-    pub(super) async fn save(&self, record: &Record) -> Result<(), Unauthorized> {
+    pub(super) async fn save(&self, record: &TokenRecord) -> Result<(), Unauthorized> {
         let Some(store) = &self.store else {
             return Ok(());
         };
@@ -68,5 +68,5 @@ fn unusable(error: OAuthError) -> Unauthorized {
     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
     let cause = cause.unwrap_or_default();
     let reason = format!("its credentials could not be read or written: {error}{cause}");
-    Unauthorized::new(Next::Wait, reason)
+    Unauthorized::new(NextMove::Wait, reason)
 }

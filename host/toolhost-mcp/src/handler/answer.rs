@@ -7,7 +7,7 @@ use toolhost::{Instance, ToolResult};
 
 use crate::files;
 use crate::result::{Revision, to_mcp};
-use crate::shared::Shared;
+use crate::shared::ServedState;
 
 /// Returns the revision of a request.
 pub(super) fn revision(context: &RequestContext<RoleServer>) -> Revision {
@@ -32,7 +32,7 @@ pub(super) fn to_custom(answer: CallToolResponse, revision: Revision) -> CustomR
 /// Converts a result, with the workdir files that it names. A tool that cannot read the workdir names none:
 /// what it returns may come from a stranger's server.
 pub(super) async fn answer_of(
-    shared: &Shared,
+    shared: &ServedState,
     instance: &Instance,
     result: &ToolResult,
     revision: Revision,

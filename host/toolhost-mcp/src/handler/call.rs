@@ -18,7 +18,7 @@ use super::authorization;
 use super::logs::{CallLogs, SessionLevel};
 use super::progress::{Progress, Ticks};
 use super::tasks::{self, poll_reply};
-use crate::shared::{Admitted, Shared};
+use crate::shared::{Admitted, ServedState};
 use crate::tool::POLL;
 
 /// Time for the last records to be sent to a client that reads slowly, before its result.
@@ -29,7 +29,7 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// A `tools/call` request.
 pub(super) struct Call<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a ServedState,
     pub(super) instance: &'a Instance,
     pub(super) context: &'a RequestContext<RoleServer>,
     /// The user for whom the call runs.
@@ -116,31 +116,31 @@ impl Call<'_> {
         called: impl Future<Output = T>,
     ) -> T {
         let (peer, called) = (&self.context.peer, pin!(called));
-        let ended = CancellationToken::new();
+        let end = CancellationToken::new();
         let called = async {
-            let _end = ended.clone().drop_guard();
+            let _end = end.clone().drop_guard();
             called.await
         };
-        let sent = async {
+        let sending = async {
             loop {
                 tokio::select! {
                     record = logs.next() => record.send(peer).await,
                     // The request of a client that is gone is cancelled.
                     progress = ticks.next() => drop(peer.notify_progress(progress).await),
-                    () = ended.cancelled() => break,
+                    () = end.cancelled() => break,
                 }
             }
-            while let Some(record) = logs.waiting() {
+            while let Some(record) = logs.try_next() {
                 record.send(peer).await;
             }
         };
         let too_late = async {
-            ended.cancelled().await;
+            end.cancelled().await;
             sleep(LAST_LOGS_TIMEOUT).await;
         };
         let notified = async {
             tokio::select! {
-                () = sent => {}
+                () = sending => {}
                 () = too_late => {}
             }
         };

@@ -82,22 +82,23 @@ impl CallLogs {
         session: &SessionLevel,
         progress: Option<&Progress>,
     ) -> (TurnStart, Self) {
-        let asked = context.meta.log_level().map(severity);
+        let level = context.meta.log_level().map(severity);
         let of_session = || {
             let version = context.protocol_version();
             let has_initialized =
                 version.is_none_or(|version| version < ProtocolVersion::V_2026_07_28);
             has_initialized.then(|| session.0.load(Relaxed))
         };
-        let least = asked.or_else(of_session);
+        let least = level.or_else(of_session);
         if least.is_none() && progress.is_none() {
             return (start, Self(None));
         }
         let progress = progress.cloned();
         let (sender, receiver) = mpsc::channel(QUEUED_MAX);
         let start = start.with_log(move |record| {
-            if let Some(sent) = Notifications::of_record(record, least, progress.as_ref()) {
-                let _is_queued = sender.try_send(sent).is_ok();
+            if let Some(notifications) = Notifications::of_record(record, least, progress.as_ref())
+            {
+                let _is_queued = sender.try_send(notifications).is_ok();
             }
         });
         (start, Self(Some(receiver)))
@@ -115,7 +116,7 @@ impl CallLogs {
     }
 
     /// Returns a record that waits.
-    pub(super) fn waiting(&mut self) -> Option<Notifications> {
+    pub(super) fn try_next(&mut self) -> Option<Notifications> {
         self.0.as_mut()?.try_recv().ok()
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn call(request: &CustomRequest) -> Option<(CallToolRequestParams, Ar
     }
     let mut params = request.params.clone()?;
     let arguments = params.as_object_mut()?.shift_remove("arguments")?;
-    let sent = match &arguments {
+    let kind = match &arguments {
         Value::Array(_) => "an array",
         Value::String(text) if text.trim_start().starts_with('{') => {
             "a string that contains JSON: send the object itself"
@@ -80,7 +80,7 @@ pub(super) fn call(request: &CustomRequest) -> Option<(CallToolRequestParams, Ar
         Value::Null | Value::Object(_) => return None,
     };
     let request = serde_json::from_value(params).ok()?;
-    let reason = format!("`arguments` must be a JSON object, and is {sent}");
+    let reason = format!("`arguments` must be a JSON object, and is {kind}");
     Some((request, ArgumentsError(reason)))
 }
 

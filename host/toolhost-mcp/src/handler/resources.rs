@@ -12,7 +12,7 @@ use toolhost::Instance;
 
 use crate::config::McpConfig;
 use crate::files::{FileContent, Files, URI_PREFIX, contents, mime_of, path_of, resource};
-use crate::shared::Shared;
+use crate::shared::ServedState;
 
 /// Files that are listed. Further ones can be read but are not listed.
 const LISTED_MAX: usize = 1000;
@@ -22,23 +22,23 @@ const ENTRIES_MAX: usize = 20_000;
 
 /// Answers `resources/list`: the files of the workdir, in the order of their paths.
 pub(super) async fn list(
-    shared: &Shared,
+    shared: &ServedState,
     instance: &Instance,
 ) -> Result<ListResourcesResult, ErrorData> {
     allowed(&shared.config)?;
     let files = Files::of(instance.workdir());
-    let listed = shared.read_files(move || {
-        let mut found = Vec::new();
-        walk(&files.directory()?, &mut found);
-        found.sort();
-        io::Result::Ok(found)
+    let listing = shared.read_files(move || {
+        let mut paths = Vec::new();
+        walk(&files.directory()?, &mut paths);
+        paths.sort();
+        io::Result::Ok(paths)
     });
-    let Some(Ok(listed)) = listed.await else {
+    let Some(Ok(paths)) = listing.await else {
         let message = "the workdir cannot be read";
         return Err(ErrorData::internal_error(message, None));
     };
-    let listed = listed.into_iter();
-    let resources = listed.map(|(path, bytes)| resource(&path, mime_of(&path), bytes));
+    let resources = paths.into_iter();
+    let resources = resources.map(|(path, bytes)| resource(&path, mime_of(&path), bytes));
     Ok(ListResourcesResult::with_all_items(resources.collect()))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn templates(config: &McpConfig) -> Result<ListResourceTemplatesResul
 
 /// Answers `resources/read`.
 pub(super) async fn read(
-    shared: &Shared,
+    shared: &ServedState,
     instance: &Instance,
     uri: &str,
 ) -> Result<ReadResourceResponse, ErrorData> {
@@ -63,8 +63,8 @@ pub(super) async fn read(
     };
     let path = path_of(uri).ok_or_else(not_found)?;
     let (files, limit) = (Files::of(instance.workdir()), shared.config.resource_bytes);
-    let opened = path.clone();
-    let content = shared.read_files(move || files.read(&opened, limit)).await;
+    let to_read = path.clone();
+    let content = shared.read_files(move || files.read(&to_read, limit)).await;
     match content {
         Some(Ok(FileContent::Whole(bytes))) => {
             let contents = contents(&path, mime_of(&path), bytes);
@@ -90,15 +90,16 @@ pub(super) fn allowed(config: &McpConfig) -> Result<(), ErrorData> {
 
 /// Finds the path and the size of regular files beneath a directory. Links are not followed, and what
 /// cannot be read is left out.
-fn walk(root: &Dir, found: &mut Vec<(String, u64)>) {
+fn walk(root: &Dir, files: &mut Vec<(String, u64)>) {
     let mut folders = vec![String::new()];
     let mut visited = 0;
     while let Some(folder) = folders.pop() {
-        let opened = match folder.as_str() {
+        let Ok(entries) = (match folder.as_str() {
             "" => root.entries(),
             folder => root.read_dir(folder),
+        }) else {
+            continue;
         };
-        let Ok(entries) = opened else { continue };
         for entry in entries.flatten() {
             visited += 1;
             if visited > ENTRIES_MAX {
@@ -113,9 +114,9 @@ fn walk(root: &Dir, found: &mut Vec<(String, u64)>) {
             };
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(kind) if kind.is_file() && found.len() < LISTED_MAX => {
+                Ok(kind) if kind.is_file() && files.len() < LISTED_MAX => {
                     let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
-                    found.push((path, bytes));
+                    files.push((path, bytes));
                 }
                 _ => {}
             }

@@ -14,20 +14,20 @@ use tokio::runtime::Handle;
 use toolhost::{Instance, Workdir};
 
 use crate::files::{Files, path_of};
-use crate::shared::Shared;
-use crate::subscriptions::{Client, FileState, FileStates, Subscription};
+use crate::shared::ServedState;
+use crate::subscriptions::{ChangeListener, FileState, FileStates, Subscription};
 
 /// Longest URI of a subscription, in bytes.
 const URI_BYTES_MAX: usize = 1024;
 
 /// A client that may subscribe. Its subscriptions end with this.
 pub(super) struct Subscriber {
-    shared: Arc<Shared>,
+    shared: Arc<ServedState>,
     id: u64,
 }
 
 impl Subscriber {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(shared: &Arc<ServedState>) -> Self {
         Self {
             id: shared.subscriptions.next_subscriber(),
             shared: Arc::clone(shared),
@@ -42,7 +42,7 @@ impl Subscriber {
         &self,
         instance: &Instance,
         uri: &str,
-        client: Client,
+        client: ChangeListener,
     ) -> Result<(), ErrorData> {
         let Some(path) = watched_path(uri) else {
             let message = format!("{uri:.100} names no file that can be watched");
@@ -58,7 +58,7 @@ impl Subscriber {
         let subscription = Subscription {
             subscriber: self.id,
             uri: uri.to_owned(),
-            seen: states.get(&path).copied().flatten(),
+            state: states.get(&path).copied().flatten(),
             path,
             client,
         };
@@ -69,14 +69,14 @@ impl Subscriber {
     /// Ends the subscription to a file, if there is one.
     pub(super) fn remove(&self, uri: &str) {
         let subscriptions = &self.shared.subscriptions;
-        subscriptions.remove(|known| known.subscriber == self.id && known.uri == uri);
+        subscriptions.remove(|it| it.subscriber == self.id && it.uri == uri);
     }
 }
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
         let subscriptions = &self.shared.subscriptions;
-        subscriptions.remove(|known| known.subscriber == self.id);
+        subscriptions.remove(|it| it.subscriber == self.id);
     }
 }
 
@@ -87,12 +87,12 @@ pub(super) fn watched_path(uri: &str) -> Option<String> {
 
 /// Has the files of an instance looked at when a call has ended: when this is dropped.
 pub(super) struct LookAfterCall {
-    shared: Arc<Shared>,
+    shared: Arc<ServedState>,
     key: Arc<str>,
 }
 
 impl LookAfterCall {
-    pub(super) fn of(shared: &Arc<Shared>, key: &str) -> Self {
+    pub(super) fn of(shared: &Arc<ServedState>, key: &str) -> Self {
         Self {
             shared: Arc::clone(shared),
             key: key.into(),
@@ -115,7 +115,7 @@ impl Drop for LookAfterCall {
 
 /// Looks at the files of an instance until no call has ended meanwhile, and notifies of those that have
 /// changed.
-async fn look(shared: &Shared, key: &str) {
+async fn look(shared: &ServedState, key: &str) {
     while let Some((workdir, paths)) = shared.subscriptions.next_look(key) {
         let read = shared.read_files(move || states(&workdir, paths));
         let Some(Ok(states)) = read.await else {
@@ -135,6 +135,11 @@ fn states(workdir: &Workdir, paths: BTreeSet<String>) -> io::Result<FileStates> 
 }
 
 fn state(directory: &Dir, path: &str) -> Option<FileState> {
-    let found = directory.metadata(path).ok()?;
-    Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+    let metadata = directory.metadata(path).ok()?;
+    Some((
+        metadata.ino(),
+        metadata.len(),
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+    ))
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use toolhost::{ErrorCode, Instance, ToolErrorCode, ToolResult, pending::PollReply};
 
 use super::answer::{answer_of, revision};
-use crate::shared::{Admitted, Shared};
+use crate::shared::{Admitted, ServedState};
 
 /// Time between two polls that a client should wait, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 1000;
@@ -33,7 +33,7 @@ pub(super) fn created(handle: &str) -> Task {
 
 /// Answers `tasks/get`.
 pub(super) async fn get(
-    shared: &Shared,
+    shared: &ServedState,
     instance: &Instance,
     id: &str,
     context: &RequestContext<RoleServer>,

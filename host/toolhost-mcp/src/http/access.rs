@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 
 use super::body::{Refusal, refusal};
 use super::oauth::{AuthorizationServer, TokenError};
-use super::state::State;
+use super::state::HttpState;
 use super::token::{self, presented};
 
 /// The endpoint of MCP.
@@ -36,7 +36,7 @@ pub(super) struct RequestInstance {
 /// The status 401 without a valid token, 403 if it is valid for another instance, 404 if the path is not the
 /// endpoint.
 pub(super) async fn instance_key<B>(
-    state: &State,
+    state: &HttpState,
     request: &Request<B>,
 ) -> Result<RequestInstance, Refusal> {
     let config = &state.config;
@@ -65,11 +65,11 @@ pub(super) async fn instance_key<B>(
 ///
 /// # Errors
 /// The status 401.
-pub(super) fn check_operator(state: &State, headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_operator(state: &HttpState, headers: &HeaderMap) -> Result<(), Refusal> {
     let tokens = &state.config.tokens;
     let is_open = tokens.is_empty() && state.oauth.is_none();
     let is_operator = || {
-        let token = presented(headers).and_then(|given| token::find(given, tokens));
+        let token = presented(headers).and_then(|bearer| token::find(bearer, tokens));
         token.is_some_and(|token| token.instance().is_none())
     };
     if is_open || is_operator() {
@@ -78,15 +78,15 @@ pub(super) fn check_operator(state: &State, headers: &HeaderMap) -> Result<(), R
     Err(unauthorized(None, None))
 }
 
-async fn scope(state: &State, headers: &HeaderMap) -> Result<Scope, Refusal> {
+async fn scope(state: &HttpState, headers: &HeaderMap) -> Result<Scope, Refusal> {
     let (tokens, oauth) = (&state.config.tokens, state.oauth.as_ref());
     if tokens.is_empty() && oauth.is_none() {
         return Ok(Scope::All);
     }
-    let Some(given) = presented(headers) else {
+    let Some(bearer) = presented(headers) else {
         return Err(unauthorized(oauth, None));
     };
-    if let Some(token) = token::find(given, tokens) {
+    if let Some(token) = token::find(bearer, tokens) {
         return Ok(match token.instance() {
             Some(key) => Scope::One(key.to_owned()),
             None => Scope::All,
@@ -95,7 +95,7 @@ async fn scope(state: &State, headers: &HeaderMap) -> Result<Scope, Refusal> {
     let Some(server) = oauth else {
         return Err(unauthorized(None, None));
     };
-    let subject = server.subject_of(given).await;
+    let subject = server.subject_of(bearer).await;
     subject
         .map(Scope::One)
         .map_err(|error| unauthorized(oauth, Some(error)))
@@ -110,16 +110,16 @@ fn unauthorized(oauth: Option<&AuthorizationServer>, error: Option<TokenError>) 
             "send the token as `Authorization: Bearer TOKEN`".to_owned(),
         ),
     };
-    let mut refused = refusal(status, &text);
+    let mut response = refusal(status, &text);
     let challenge = match oauth {
         Some(server) => server.challenge(error.as_ref()),
         None => "Bearer realm=\"toolhost\"".to_owned(),
     };
     if let Ok(challenge) = HeaderValue::try_from(challenge) {
-        let headers = refused.headers_mut();
+        let headers = response.headers_mut();
         headers.insert(header::WWW_AUTHENTICATE, challenge);
     }
-    refused
+    response
 }
 
 /// Returns the key in a path: none of `/mcp`, `KEY` of `/mcp/KEY`.

@@ -42,7 +42,7 @@ pub(super) fn origin_is_allowed(headers: &HeaderMap, allowed: &[String]) -> bool
         let origin = value.to_str().unwrap_or_default();
         let is_own = origin
             .strip_prefix("http://")
-            .is_some_and(|own| Some(own) == host);
+            .is_some_and(|origin_host| Some(origin_host) == host);
         is_own || allowed.iter().any(|name| name.eq_ignore_ascii_case(origin))
     })
 }

@@ -72,10 +72,10 @@ pub(super) fn json_refusal(status: StatusCode, unreadable: Unreadable) -> Refusa
 }
 
 /// Has a client send its request again after some seconds.
-pub(super) fn retry_after(mut refused: Refusal, seconds: u16) -> Refusal {
+pub(super) fn retry_after(mut refusal: Refusal, seconds: u16) -> Refusal {
     let seconds = HeaderValue::from(seconds);
-    refused.headers_mut().insert(header::RETRY_AFTER, seconds);
-    refused
+    refusal.headers_mut().insert(header::RETRY_AFTER, seconds);
+    refusal
 }
 
 /// Names the type of a body of the SDK's that is plain text: clients give up without one.

@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::config::HttpConfig;
 use super::service::serve_request;
-use super::state::State;
+use super::state::HttpState;
 
 /// Time to wait after an error of `accept`: the process may be out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -84,7 +84,7 @@ impl Acceptor {
 }
 
 /// Serves connections until the server is stopped. Dropping the future ends them.
-pub(super) async fn serve(mut acceptor: Acceptor, state: Arc<State>) {
+pub(super) async fn serve(mut acceptor: Acceptor, state: Arc<HttpState>) {
     let sessions = Arc::clone(&state.sessions);
     let _idle_sessions =
         AbortOnDropHandle::new(tokio::spawn(async move { sessions.end_idle().await }));
@@ -102,7 +102,7 @@ pub(super) async fn serve(mut acceptor: Acceptor, state: Arc<State>) {
 }
 
 /// Waits until the server is to stop, no call runs, and the responses of calls are made.
-async fn answered(state: &State) {
+async fn answered(state: &HttpState) {
     state.server.drained().await;
     state.responses.close();
     let responses = timeout(state.config.write_timeout, state.responses.wait());
@@ -119,7 +119,7 @@ async fn accept(
     Ok((stream, slot))
 }
 
-async fn connection(stream: TcpStream, state: Arc<State>) {
+async fn connection(stream: TcpStream, state: Arc<HttpState>) {
     let served = Arc::clone(&state);
     let service = service_fn(move |request| serve_request(Arc::clone(&served), request));
     // One request, if the server is to stop.
@@ -127,14 +127,14 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     let builder = builder(&state.config, !is_draining);
     let mut connection =
         std::pin::pin!(builder.serve_connection(io(stream, &state.config), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
         () = state.server.drain.cancelled(), if !is_draining => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
-    if let Err(error) = ended {
+    if let Err(error) = result {
         tracing::debug!(%error, "a connection ended with an error");
         let metrics = &state.server.metrics;
         metrics.count_failed_connection(reason(&error));

@@ -46,16 +46,16 @@ pub(super) fn preflight<B>(request: &Request<B>) -> Option<BoxResponse> {
 
 /// Returns the headers that a page may send: those of the protocol, and the parameters of tools among those
 /// that it asks for.
-fn allowed_headers(asked: Option<&HeaderValue>) -> HeaderValue {
-    let asked = asked.and_then(|asked| asked.to_str().ok());
-    let asked = asked.unwrap_or_default().split(',').map(str::trim);
-    let parameters = asked.filter(|name| {
+fn allowed_headers(requested: Option<&HeaderValue>) -> HeaderValue {
+    let requested = requested.and_then(|requested| requested.to_str().ok());
+    let requested = requested.unwrap_or_default().split(',').map(str::trim);
+    let parameters = requested.filter(|name| {
         let start = name.get(..PARAMETER.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(PARAMETER))
     });
-    let all: Vec<&str> = std::iter::once(HEADERS).chain(parameters).collect();
-    let all = HeaderValue::try_from(all.join(", "));
-    all.unwrap_or(HeaderValue::from_static(HEADERS))
+    let names: Vec<&str> = std::iter::once(HEADERS).chain(parameters).collect();
+    let value = HeaderValue::try_from(names.join(", "));
+    value.unwrap_or(HeaderValue::from_static(HEADERS))
 }
 
 /// Lets the page of this origin read a response.

@@ -7,13 +7,12 @@ use super::oauth::OAuthConfigError;
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum HttpError {
     /// The address cannot be used.
     #[error("cannot listen on {address}")]
     Bind {
-        /// The address.
         address: SocketAddr,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
@@ -22,8 +21,5 @@ pub enum HttpError {
     OAuth(#[source] OAuthConfigError),
     /// Without a token, only loopback addresses are served.
     #[error("{address} can be reached from other machines, and no token is configured")]
-    Unprotected {
-        /// The address.
-        address: SocketAddr,
-    },
+    Unprotected { address: SocketAddr },
 }

@@ -152,9 +152,9 @@ mod tests {
             r#"{"id":1,"method":"ping"}"#,
             "",
         ] {
-            let refused = read(&Method::POST, body.as_bytes()).unwrap_err();
-            assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{body}");
-            let kind = refused.headers().get(http::header::CONTENT_TYPE);
+            let refusal = read(&Method::POST, body.as_bytes()).unwrap_err();
+            assert_eq!(refusal.status(), StatusCode::BAD_REQUEST, "{body}");
+            let kind = refusal.headers().get(http::header::CONTENT_TYPE);
             assert_eq!(kind.unwrap(), "application/json", "{body}");
         }
         let body = br#"{"jsonrpc":"2.0","id":"a","method":"initial\u0069ze","params":
@@ -186,8 +186,8 @@ mod tests {
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","x":"{padding}"}}"#)
         };
         let opening = body("initialize");
-        let refused = read(&Method::POST, opening.as_bytes()).unwrap_err();
-        assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        let refusal = read(&Method::POST, opening.as_bytes()).unwrap_err();
+        assert_eq!(refusal.status(), StatusCode::PAYLOAD_TOO_LARGE);
         assert!(read(&Method::POST, body("tools/call").as_bytes()).is_ok());
     }
 }

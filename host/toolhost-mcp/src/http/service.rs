@@ -19,7 +19,7 @@ use super::cors;
 use super::message::Message;
 use super::response_body::{CancelOnDrop, ResponseBody};
 use super::sessions::Opening;
-use super::state::State;
+use super::state::HttpState;
 use crate::handler::{InstanceKey, Subject};
 use crate::incoming::Unreadable;
 use crate::shares::Share;
@@ -38,7 +38,7 @@ const LAST_EVENT: &str = "last-event-id";
 
 /// Answers a request. Never fails: what is wrong is the status of the response.
 pub(super) async fn serve_request(
-    state: Arc<State>,
+    state: Arc<HttpState>,
     request: Request<Incoming>,
 ) -> Result<BoxResponse, Infallible> {
     let path = request.uri().path();
@@ -53,33 +53,33 @@ pub(super) async fn serve_request(
     }
     let origin = request.headers().get(header::ORIGIN).cloned();
     let checked = check_source(&state, &request);
-    let mut answered = match checked {
+    let mut response = match checked {
         Ok(()) => {
-            let mut answered = answer(&state, request).await.unwrap_or_else(|refused| {
-                count_refusal(&state, &refused);
-                *refused
+            let mut response = answer(&state, request).await.unwrap_or_else(|refusal| {
+                count_refusal(&state, &refusal);
+                *refusal
             });
             if let Some(origin) = origin {
-                cors::expose(&mut answered, origin);
+                cors::expose(&mut response, origin);
             }
-            answered
+            response
         }
-        Err(refused) => {
-            count_refusal(&state, &refused);
-            *refused
+        Err(refusal) => {
+            count_refusal(&state, &refusal);
+            *refusal
         }
     };
-    name_type(&mut answered);
-    Ok(answered)
+    name_type(&mut response);
+    Ok(response)
 }
 
-fn count_refusal(state: &State, refused: &Refusal) {
+fn count_refusal(state: &HttpState, refusal: &Refusal) {
     let metrics = &state.server.metrics;
-    metrics.count_refused(refused.status().as_u16());
+    metrics.count_refused(refusal.status().as_u16());
 }
 
 /// Checks the host that a request names, and the page that it comes from.
-fn check_source(state: &State, request: &Request<Incoming>) -> Result<(), Refusal> {
+fn check_source(state: &HttpState, request: &Request<Incoming>) -> Result<(), Refusal> {
     let (config, headers) = (&state.config, request.headers());
     if !target_agrees(request.uri(), headers) {
         let text = "the target of the request and `Host` name different hosts";
@@ -94,9 +94,12 @@ fn check_source(state: &State, request: &Request<Incoming>) -> Result<(), Refusa
     Ok(())
 }
 
-async fn answer(state: &Arc<State>, request: Request<Incoming>) -> Result<BoxResponse, Refusal> {
-    if let Some(answered) = cors::preflight(&request) {
-        return Ok(answered);
+async fn answer(
+    state: &Arc<HttpState>,
+    request: Request<Incoming>,
+) -> Result<BoxResponse, Refusal> {
+    if let Some(response) = cors::preflight(&request) {
+        return Ok(response);
     }
     let path = request.uri().path();
     if let Some(oauth) = &state.oauth
@@ -115,7 +118,7 @@ async fn answer(state: &Arc<State>, request: Request<Incoming>) -> Result<BoxRes
 }
 
 async fn answer_mcp(
-    state: &Arc<State>,
+    state: &Arc<HttpState>,
     request: Request<Incoming>,
     RequestInstance { key, is_of_token }: RequestInstance,
 ) -> Result<BoxResponse, Refusal> {
@@ -162,20 +165,20 @@ async fn answer_mcp(
     // The handler needs no secrets.
     parts.headers.remove(header::AUTHORIZATION);
     let request = Request::from_parts(parts, full(body));
-    let mut answered = if of_session {
+    let mut response = if of_session {
         answer_of_session(state, request, key, opening).await?
     } else {
         state.mcp.handle(request).await
     };
-    if is_delete && answered.status() == StatusCode::ACCEPTED {
+    if is_delete && response.status() == StatusCode::ACCEPTED {
         // The session has ended. Some clients take 202 for a failure.
-        *answered.status_mut() = StatusCode::NO_CONTENT;
+        *response.status_mut() = StatusCode::NO_CONTENT;
     }
-    if answered.status().is_client_error() {
+    if response.status().is_client_error() {
         let metrics = &state.server.metrics;
-        metrics.count_refused(answered.status().as_u16());
+        metrics.count_refused(response.status().as_u16());
     }
-    Ok(answered.map(|body| {
+    Ok(response.map(|body| {
         let body = ResponseBody {
             body,
             cancel,
@@ -190,7 +193,7 @@ async fn answer_mcp(
 
 /// Reads the message of a request. Its memory is taken before it is read.
 async fn read_message(
-    state: &State,
+    state: &HttpState,
     method: &Method,
     body: Incoming,
     key: &str,
@@ -222,19 +225,19 @@ async fn read_message(
 /// Returns the response to a request of a session. Once begun, it is made also if the future is dropped: the
 /// SDK would keep what it has half done until the session ends.
 async fn answer_of_session(
-    state: &Arc<State>,
+    state: &Arc<HttpState>,
     request: Request<BoxBody<Bytes, Infallible>>,
     key: Arc<str>,
     opening: Option<Opening>,
 ) -> Result<BoxResponse, Refusal> {
     let state = Arc::clone(state);
     let answering = tokio::spawn(async move {
-        let answered = state.mcp.handle(request).await;
-        if opening.is_some() && answered.status().is_success() {
+        let response = state.mcp.handle(request).await;
+        if opening.is_some() && response.status().is_success() {
             state.server.metrics.count_session();
-            state.sessions.add(answered.headers(), &key).await;
+            state.sessions.add(response.headers(), &key).await;
         }
-        answered
+        response
     });
     let failed = |_| {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
@@ -255,12 +258,12 @@ pub(super) fn health(request: &Request<Incoming>, is_well: Result<(), Refusal>) 
     }
     match is_well {
         Ok(()) => response(StatusCode::OK, "ok"),
-        Err(refused) => *refused,
+        Err(refusal) => *refusal,
     }
 }
 
 /// Answers a request for metrics.
-async fn metrics(state: &State, request: &Request<Incoming>) -> Result<BoxResponse, Refusal> {
+async fn metrics(state: &HttpState, request: &Request<Incoming>) -> Result<BoxResponse, Refusal> {
     check_operator(state, request.headers())?;
     if request.method() != Method::GET {
         return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "use GET"));

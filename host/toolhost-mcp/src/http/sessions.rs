@@ -25,7 +25,7 @@ const IDLE_CHECK_MAX: Duration = Duration::from_secs(15);
 /// The sessions that are open.
 pub(crate) struct Sessions {
     pub(super) manager: Arc<LocalSessionManager>,
-    known: Mutex<HashMap<Arc<str>, Session>>,
+    by_id: Mutex<HashMap<Arc<str>, Session>>,
     /// Requests that may open a session.
     opening: AtomicUsize,
     max: usize,
@@ -87,7 +87,7 @@ impl Sessions {
         of_sdk.completed_cache_ttl = Duration::ZERO;
         Self {
             manager: Arc::new(manager),
-            known: Mutex::default(),
+            by_id: Mutex::default(),
             opening: AtomicUsize::new(0),
             max: config.max_sessions,
             max_of_instance: config.max_instance_sessions,
@@ -113,13 +113,13 @@ impl Sessions {
     /// Returns the sessions that are idle. They serve no further requests.
     async fn idle(&self) -> Vec<Arc<str>> {
         let open = self.manager.sessions.read().await;
-        let mut known = self.known();
-        known.retain(|session, _| open.contains_key(session));
+        let mut sessions = self.by_id();
+        sessions.retain(|session, _| open.contains_key(session));
         for session in open.keys() {
-            let session = known.entry(Arc::clone(session));
+            let session = sessions.entry(Arc::clone(session));
             session.or_insert_with(|| Session::new(None));
         }
-        let idle = known.extract_if(|_, session| session.is_idle(self.idle));
+        let idle = sessions.extract_if(|_, session| session.is_idle(self.idle));
         idle.map(|(session, _)| session).collect()
     }
 
@@ -142,11 +142,10 @@ impl Sessions {
         };
         let session = session.to_str().unwrap_or_default();
         let open = self.manager.sessions.read().await;
-        let mut known = self.known();
-        let named = known.get_mut(session);
-        let own = named.filter(|session| session.key.as_deref() == Some(key));
-        match own {
-            Some(own) => own.uses += 1,
+        let mut sessions = self.by_id();
+        let named = sessions.get_mut(session);
+        match named.filter(|session| session.key.as_deref() == Some(key)) {
+            Some(session) => session.uses += 1,
             // An unknown session gets the answer of the protocol, as one that has ended.
             None if !open.contains_key(session) => return Ok(None),
             None => {
@@ -168,8 +167,8 @@ impl Sessions {
         let opening = Opening(Arc::clone(self));
         let count = self.count().await;
         let is_own = |session: &&Session| session.key.as_deref() == Some(key);
-        let own = self.known().values().filter(is_own).count();
-        if count + others < self.max && own + others < self.max_of_instance {
+        let of_instance = self.by_id().values().filter(is_own).count();
+        if count + others < self.max && of_instance + others < self.max_of_instance {
             return Ok(opening);
         }
         let text = "too many sessions are open";
@@ -185,13 +184,13 @@ impl Sessions {
             return;
         };
         let open = self.manager.sessions.read().await;
-        let mut known = self.known();
-        known.retain(|session, _| open.contains_key(session));
-        known.insert(session.into(), Session::new(Some(key)));
+        let mut sessions = self.by_id();
+        sessions.retain(|session, _| open.contains_key(session));
+        sessions.insert(session.into(), Session::new(Some(key)));
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Session>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn by_id(&self) -> MutexGuard<'_, HashMap<Arc<str>, Session>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -208,7 +207,7 @@ impl SessionUse {
     /// The status 409 if a request of the same id has no complete response yet: the two responses could not
     /// be distinguished.
     pub(super) fn begin_request(self, id: RequestId) -> Result<SessionRequest, Refusal> {
-        if let Some(session) = self.sessions.known().get_mut(&self.session)
+        if let Some(session) = self.sessions.by_id().get_mut(&self.session)
             && !session.requests.insert(id.clone())
         {
             let text = "a request with this id runs in the session";
@@ -220,7 +219,7 @@ impl SessionUse {
 
 impl Drop for SessionUse {
     fn drop(&mut self) {
-        if let Some(session) = self.sessions.known().get_mut(&self.session) {
+        if let Some(session) = self.sessions.by_id().get_mut(&self.session) {
             session.uses = session.uses.saturating_sub(1);
             session.used = Instant::now();
         }
@@ -229,7 +228,7 @@ impl Drop for SessionUse {
 
 impl Drop for SessionRequest {
     fn drop(&mut self) {
-        if let Some(session) = self.of.sessions.known().get_mut(&self.of.session) {
+        if let Some(session) = self.of.sessions.by_id().get_mut(&self.of.session) {
             session.requests.remove(&self.id);
         }
     }

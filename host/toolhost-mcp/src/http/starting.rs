@@ -106,7 +106,7 @@ async fn answer(
     progress: &impl Fn() -> String,
 ) -> Result<BoxResponse, Infallible> {
     let starting = StatusCode::SERVICE_UNAVAILABLE;
-    let mut answered = match request.uri().path() {
+    let mut response = match request.uri().path() {
         HEALTH => health(&request, Ok(())),
         READINESS => {
             let text = format!("starting: {}", progress());
@@ -126,10 +126,10 @@ async fn answer(
                     };
                     *retry_after(json_refusal(starting, answer), RETRY_SECONDS)
                 }
-                Err(refused) => *refused,
+                Err(refusal) => *refusal,
             }
         }
     };
-    name_type(&mut answered);
-    Ok(answered)
+    name_type(&mut response);
+    Ok(response)
 }

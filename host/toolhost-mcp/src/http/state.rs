@@ -12,12 +12,12 @@ use super::oauth::AuthorizationServer;
 use super::sessions::Sessions;
 use super::streams::Streams;
 use crate::handler::Handler;
-use crate::shared::Shared;
+use crate::shared::ServedState;
 
 /// What all connections share.
-pub(crate) struct State {
+pub(crate) struct HttpState {
     pub(crate) config: HttpConfig,
-    pub(crate) server: Arc<Shared>,
+    pub(crate) server: Arc<ServedState>,
     pub(crate) mcp: StreamableHttpService<Handler, LocalSessionManager>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) streams: Streams,
@@ -28,7 +28,7 @@ pub(crate) struct State {
     pub(crate) end: CancellationToken,
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for HttpState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("State")
             .field("config", &self.config)

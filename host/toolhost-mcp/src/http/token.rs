@@ -74,9 +74,9 @@ pub(super) fn presented(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Returns the valid token that was given. Compares in a time that does not depend on the content.
-pub(super) fn find<'a>(given: &str, tokens: &'a [BearerToken]) -> Option<&'a BearerToken> {
-    let is_equal = |token: &BearerToken| token.token.as_bytes().ct_eq(given.as_bytes()).into();
+pub(super) fn find<'a>(presented: &str, tokens: &'a [BearerToken]) -> Option<&'a BearerToken> {
+    let is_equal = |token: &BearerToken| token.token.as_bytes().ct_eq(presented.as_bytes()).into();
     // All are compared, also after one that is equal.
-    let last_equal = |found, token| if is_equal(token) { Some(token) } else { found };
+    let last_equal = |last, token| if is_equal(token) { Some(token) } else { last };
     tokens.iter().fold(None, last_equal)
 }

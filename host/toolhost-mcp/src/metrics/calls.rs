@@ -58,8 +58,8 @@ impl CallMetrics {
 
     /// Begins a call. `tool` is empty if the tool is not in the catalog: names that clients choose are no
     /// labels.
-    pub(super) fn begin(&self, tool: &str) -> RunningCall<'_> {
-        RunningCall {
+    pub(super) fn begin(&self, tool: &str) -> CountedCall<'_> {
+        CountedCall {
             metrics: self,
             tool: tool.to_owned(),
             started: Instant::now(),
@@ -69,21 +69,21 @@ impl CallMetrics {
 }
 
 /// A call that runs. If it is dropped before its end, it counts as cancelled.
-pub(crate) struct RunningCall<'a> {
+pub(crate) struct CountedCall<'a> {
     metrics: &'a CallMetrics,
     tool: String,
     started: Instant,
     code: &'static str,
 }
 
-impl RunningCall<'_> {
+impl CountedCall<'_> {
     /// Counts the call by its result, or as refused.
     pub(crate) fn end<E>(mut self, result: Result<&ToolResult, E>) {
         self.code = result.map_or(REFUSED, code_of);
     }
 }
 
-impl Drop for RunningCall<'_> {
+impl Drop for CountedCall<'_> {
     fn drop(&mut self) {
         let tool = std::mem::take(&mut self.tool);
         let took = self.started.elapsed().as_secs_f64();

@@ -9,7 +9,7 @@ use toolhost_store::rusqlite::{
 
 use super::{GrantKey, Tables, Unreadable, join, split};
 use crate::answer::Tokens;
-use crate::cipher::Place;
+use crate::cipher::ValuePlace;
 use crate::clock::millis_of;
 use crate::error::OAuthError;
 use crate::secret::Secret;
@@ -53,7 +53,7 @@ pub(crate) struct Listed {
 
 /// The right to refresh a grant, which no other process has meanwhile.
 #[derive(Debug, Clone)]
-pub(crate) struct Lease(String);
+pub(crate) struct GrantLease(String);
 
 /// What a process found that wants to refresh.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub(crate) enum Claim {
     /// Another process refreshes it.
     Taken(Grant),
     /// It may be refreshed.
-    Leased(Grant, Lease),
+    Leased(Grant, GrantLease),
 }
 
 impl Grant {
@@ -106,7 +106,7 @@ impl Tables {
         tokens: &Tokens,
         now_ms: i64,
     ) -> rusqlite::Result<()> {
-        let (access, refresh) = self.sealed(key, tokens)?;
+        let (access, refresh) = self.seal(key, tokens)?;
         let scopes = tokens.scopes.as_deref().unwrap_or(asked);
         db.execute(
             "INSERT INTO oauth_grants VALUES (:app, :subject, :client, :asked, :scopes, :access, :refresh,
@@ -128,20 +128,20 @@ impl Tables {
     pub(crate) async fn claim(
         &self,
         key: &GrantKey,
-        wanted: impl FnOnce(&Grant) -> bool + Send + 'static,
+        is_due: impl FnOnce(&Grant) -> bool + Send + 'static,
         now_ms: i64,
         time: Duration,
     ) -> Result<Result<Claim, Unreadable>, OAuthError> {
         let key = key.clone();
         let random = random_text::<LEASE_LETTERS>().map_err(|_| OAuthError::Random)?;
-        let own = format!("{}/{random}", self.store.run_id());
+        let lease = format!("{}/{random}", self.store.run_id());
         let work = move |db: &Transaction<'_>, tables: &Self| {
             let grant = match tables.find(db, &key)? {
                 Err(unreadable) => return Ok(Err(unreadable)),
                 Ok(None) => return Ok(Ok(Claim::Gone)),
                 Ok(Some(grant)) => grant,
             };
-            if !wanted(&grant) || !grant.may_refresh(now_ms) {
+            if !is_due(&grant) || !grant.may_refresh(now_ms) {
                 return Ok(Ok(Claim::Kept(grant)));
             }
             if tables.is_leased(db, &key, now_ms)? {
@@ -151,9 +151,9 @@ impl Tables {
             db.execute(
                 "UPDATE oauth_grants SET lease = ?4, lease_until_ms = ?5
                  WHERE app = ?1 AND subject = ?2 AND client = ?3",
-                params![key.app, key.subject, key.client, own, until],
+                params![key.app, key.subject, key.client, lease, until],
             )?;
-            Ok(Ok(Claim::Leased(grant, Lease(own))))
+            Ok(Ok(Claim::Leased(grant, GrantLease(lease))))
         };
         self.write(work).await
     }
@@ -169,7 +169,7 @@ impl Tables {
     ) -> Result<Result<Option<Grant>, Unreadable>, OAuthError> {
         let (key, revision) = (key.clone(), claimed.revision);
         let work = move |db: &Transaction<'_>, tables: &Self| {
-            let (access, refresh) = tables.sealed(&key, &tokens)?;
+            let (access, refresh) = tables.seal(&key, &tokens)?;
             let scopes = tokens.scopes.as_deref().map(join);
             db.execute(
                 "UPDATE oauth_grants SET access = :access, refresh = coalesce(:refresh, refresh),
@@ -192,14 +192,14 @@ impl Tables {
     pub(crate) async fn rejected(
         &self,
         key: &GrantKey,
-        sent: &Secret,
-        lease: Lease,
+        refresh_token: &Secret,
+        lease: GrantLease,
     ) -> Result<Result<Option<Grant>, Unreadable>, OAuthError> {
-        let (key, sent) = (key.clone(), sent.clone());
+        let (key, refresh_token) = (key.clone(), refresh_token.clone());
         let work = move |db: &Transaction<'_>, tables: &Self| {
-            let found = tables.find(db, &key)?;
-            if let Ok(Some(grant)) = &found
-                && grant.refresh.as_ref() == Some(&sent)
+            let row = tables.find(db, &key)?;
+            if let Ok(Some(grant)) = &row
+                && grant.refresh.as_ref() == Some(&refresh_token)
             {
                 db.execute(
                     "UPDATE oauth_grants SET refresh = NULL, revision = revision + 1
@@ -218,7 +218,7 @@ impl Tables {
     pub(crate) async fn failed(
         &self,
         key: &GrantKey,
-        lease: Lease,
+        lease: GrantLease,
         retry_after: Option<Duration>,
         now_ms: i64,
     ) -> Result<i64, OAuthError> {
@@ -232,8 +232,10 @@ impl Tables {
             );
             let failures = failures.optional()?.unwrap_or(1);
             let doublings = u32::try_from(failures - 1).unwrap_or(0).min(10);
-            let asked = retry_after.map_or(0, millis_of).min(RETRY_AFTER_MAX_MS);
-            let pause = (1000_i64 << doublings).min(PAUSE_MAX_MS).max(asked);
+            let retry_after_ms = retry_after.map_or(0, millis_of).min(RETRY_AFTER_MAX_MS);
+            let pause = (1000_i64 << doublings)
+                .min(PAUSE_MAX_MS)
+                .max(retry_after_ms);
             let retry_ms = now_ms.saturating_add(pause);
             db.execute(
                 "UPDATE oauth_grants SET retry_ms = ?4
@@ -250,8 +252,8 @@ impl Tables {
     pub(crate) async fn expire(&self, key: &GrantKey, token: &Secret) -> Result<(), OAuthError> {
         let (key, token) = (key.clone(), token.clone());
         let work = move |db: &Transaction<'_>, tables: &Self| {
-            let found = tables.find(db, &key)?;
-            if let Ok(Some(grant)) = found
+            let row = tables.find(db, &key)?;
+            if let Ok(Some(grant)) = row
                 && grant.access == token
             {
                 db.execute(
@@ -316,19 +318,23 @@ impl Tables {
             "SELECT asked, scopes, access, refresh, issued_ms, expires_ms, revision, retry_ms
              FROM oauth_grants WHERE app = ?1 AND subject = ?2 AND client = ?3";
         let of = params![key.app, key.subject, key.client];
-        let found = db.query_row(select, of, |row| self.opened(key, row));
-        Ok(found.optional()?.transpose())
+        let query = db.query_row(select, of, |row| self.open_row(key, row));
+        Ok(query.optional()?.transpose())
     }
 
-    fn opened(&self, key: &GrantKey, row: &Row<'_>) -> rusqlite::Result<Result<Grant, Unreadable>> {
+    fn open_row(
+        &self,
+        key: &GrantKey,
+        row: &Row<'_>,
+    ) -> rusqlite::Result<Result<Grant, Unreadable>> {
         let access: Vec<u8> = row.get(2)?;
         let refresh: Option<Vec<u8>> = row.get(3)?;
         let open = |column, sealed: &[u8]| {
-            let opened = self.cipher.open(
+            let plaintext = self.cipher.open(
                 place(&[&key.app, &key.subject, &key.client], column),
                 sealed,
             );
-            opened.ok_or(Unreadable)
+            plaintext.ok_or(Unreadable)
         };
         let refresh = refresh.map(|sealed| open("refresh", &sealed)).transpose();
         let (access, refresh) = match (open("access", &access), refresh) {
@@ -356,7 +362,7 @@ impl Tables {
         Ok(run_id.is_some_and(|run_id| self.store.is_alive(run_id)))
     }
 
-    fn sealed(
+    fn seal(
         &self,
         key: &GrantKey,
         tokens: &Tokens,
@@ -372,15 +378,15 @@ impl Tables {
     }
 }
 
-fn place<'a>(row: &'a [&'a str], column: &'static str) -> Place<'a> {
-    Place {
+fn place<'a>(row: &'a [&'a str], column: &'static str) -> ValuePlace<'a> {
+    ValuePlace {
         table: "oauth_grants",
         row,
         column,
     }
 }
 
-fn release(db: &Connection, key: &GrantKey, lease: &Lease) -> rusqlite::Result<()> {
+fn release(db: &Connection, key: &GrantKey, lease: &GrantLease) -> rusqlite::Result<()> {
     let update = "UPDATE oauth_grants SET lease = NULL
          WHERE app = ?1 AND subject = ?2 AND client = ?3 AND lease = ?4";
     db.execute(update, params![key.app, key.subject, key.client, lease.0])

@@ -6,7 +6,7 @@ use toolhost_store::random_text;
 use toolhost_store::rusqlite::{self, Connection, OptionalExtension as _, params};
 
 use super::Tables;
-use crate::cipher::Place;
+use crate::cipher::ValuePlace;
 use crate::clock::millis_of;
 use crate::earlier_file::EarlierFile;
 use crate::error::OAuthError;
@@ -105,7 +105,7 @@ impl Tables {
     ) -> Result<Option<String>, OAuthError> {
         let key = key.clone();
         let random = random_text::<LEASE_LETTERS>().map_err(|_| OAuthError::Random)?;
-        let own = format!("{}/{random}", self.store.run_id());
+        let holder = format!("{}/{random}", self.store.run_id());
         self.write(move |db, tables| {
             let select = "SELECT lease FROM oauth_servers
                  WHERE server = ?1 AND url = ?2 AND lease IS NOT NULL AND lease_until_ms > ?3";
@@ -121,9 +121,9 @@ impl Tables {
                 "INSERT INTO oauth_servers (server, url, lease, lease_until_ms) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT DO UPDATE SET lease = excluded.lease,
                      lease_until_ms = excluded.lease_until_ms",
-                params![key.server, key.url, own, now_ms.saturating_add(millis_of(time))],
+                params![key.server, key.url, holder, now_ms.saturating_add(millis_of(time))],
             )?;
-            Ok(Some(own))
+            Ok(Some(holder))
         })
         .await
     }
@@ -164,8 +164,8 @@ impl Tables {
     }
 }
 
-fn place<'a>(row: &'a [&'a str]) -> Place<'a> {
-    Place {
+fn place<'a>(row: &'a [&'a str]) -> ValuePlace<'a> {
+    ValuePlace {
         table: "oauth_servers",
         row,
         column: "record",

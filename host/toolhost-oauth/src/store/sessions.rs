@@ -7,7 +7,7 @@ use toolhost_store::rusqlite::{
 
 use super::{GrantKey, Tables, Unreadable, join, split};
 use crate::answer::Tokens;
-use crate::cipher::Place;
+use crate::cipher::ValuePlace;
 use crate::error::OAuthError;
 use crate::secret::Secret;
 
@@ -98,9 +98,9 @@ impl Tables {
                 redirect,
                 expires_after_ms
             ];
-            let found = db.query_row(&select, of, |row| tables.opened_session(row));
+            let session = db.query_row(&select, of, |row| tables.opened_session(row));
             // One that does not open is of no use, and not in the way.
-            Ok(found.optional()?.and_then(Result::ok))
+            Ok(session.optional()?.and_then(Result::ok))
         };
         self.read(work).await
     }
@@ -310,8 +310,8 @@ fn place_of(session: &Session) -> [&str; 4] {
     [&session.id, &key.app, &key.subject, &key.client]
 }
 
-fn place<'a>(row: &'a [&'a str], column: &'static str) -> Place<'a> {
-    Place {
+fn place<'a>(row: &'a [&'a str], column: &'static str) -> ValuePlace<'a> {
+    ValuePlace {
         table: "oauth_sessions",
         row,
         column,

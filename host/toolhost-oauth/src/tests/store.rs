@@ -71,8 +71,8 @@ async fn a_row_that_is_moved_to_another_place_does_not_open() {
     put(&tables, &key("ada"), 1).await;
     put(&tables, &key("bob"), 2).await;
     let find = async |subject| {
-        let found = tables.grant(&key(subject)).await.unwrap();
-        found.map(|grant| grant.unwrap().access.expose().to_owned())
+        let row = tables.grant(&key(subject)).await.unwrap();
+        row.map(|grant| grant.unwrap().access.expose().to_owned())
     };
     assert_eq!(find("bob").await.unwrap(), "access-2");
     let db = Connection::open(root.path().join("toolhost.db")).unwrap();
@@ -123,14 +123,14 @@ async fn a_refresh_that_was_overtaken_replaces_nothing() {
         panic!("a lease")
     };
     put(&other, &key(""), 2).await;
-    let kept = one.refreshed(&key(""), &claimed, tokens(9), NOW).await;
-    let kept = kept.unwrap().unwrap().unwrap();
-    assert_eq!(kept.access.expose(), "access-2");
+    let row = one.refreshed(&key(""), &claimed, tokens(9), NOW).await;
+    let row = row.unwrap().unwrap().unwrap();
+    assert_eq!(row.access.expose(), "access-2");
     let sent = Secret::new("refresh-1");
-    let kept = one.rejected(&key(""), &sent, lease).await.unwrap();
-    let kept = kept.unwrap().unwrap();
+    let row = one.rejected(&key(""), &sent, lease).await.unwrap();
+    let row = row.unwrap().unwrap();
     assert_eq!(
-        kept.refresh.unwrap().expose(),
+        row.refresh.unwrap().expose(),
         "refresh-2",
         "the loser removes nothing"
     );
@@ -147,8 +147,8 @@ async fn a_grant_that_was_removed_meanwhile_does_not_come_back() {
     };
     let app = key("").app;
     assert_eq!(tables.remove(&app, "", None).await.unwrap(), 1);
-    let found = tables.refreshed(&key(""), &claimed, tokens(2), NOW).await;
-    assert!(found.unwrap().unwrap().is_none());
+    let grant = tables.refreshed(&key(""), &claimed, tokens(2), NOW).await;
+    assert!(grant.unwrap().unwrap().is_none());
     assert!(tables.list_grants().await.unwrap().is_empty());
 }
 

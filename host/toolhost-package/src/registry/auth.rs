@@ -19,7 +19,6 @@ pub(super) enum Challenge {
     Basic,
     /// A token of this server.
     Bearer {
-        /// The server.
         realm: Url,
         /// The name of the registry there.
         service: Option<String>,
@@ -59,8 +58,8 @@ fn secret(text: &str) -> Option<HeaderValue> {
 impl Challenge {
     /// Reads the headers of a response with status 401.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
-        let all = headers.get_all(WWW_AUTHENTICATE).iter();
-        let texts: Vec<&str> = all.filter_map(|value| value.to_str().ok()).collect();
+        let values = headers.get_all(WWW_AUTHENTICATE).iter();
+        let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
         let bearer = texts.iter().find_map(|text| bearer(text));
         bearer.or_else(|| {
             let mut schemes = texts
@@ -108,17 +107,17 @@ fn bearer(text: &str) -> Option<Challenge> {
     if !scheme.eq_ignore_ascii_case("bearer") {
         return None;
     }
-    let mut found = parameters_of(parameters);
+    let mut values = parameters_of(parameters);
     Some(Challenge::Bearer {
-        realm: Url::parse(found.get("realm")?).ok()?,
-        service: found.remove("service"),
-        scope: found.remove("scope"),
+        realm: Url::parse(values.get("realm")?).ok()?,
+        service: values.remove("service"),
+        scope: values.remove("scope"),
     })
 }
 
 /// Reads `name="value", name=value`. A value in quotes may have commas.
 fn parameters_of(text: &str) -> HashMap<String, String> {
-    let mut found = HashMap::new();
+    let mut values = HashMap::new();
     let mut rest = text;
     while let Some((name, after)) = rest.split_once('=') {
         let name = name.trim_matches([' ', ',']).to_ascii_lowercase();
@@ -126,10 +125,10 @@ fn parameters_of(text: &str) -> HashMap<String, String> {
             Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
             None => after.split_once(',').unwrap_or((after, "")),
         };
-        found.entry(name).or_insert_with(|| value.to_owned());
+        values.entry(name).or_insert_with(|| value.to_owned());
         rest = next;
     }
-    found
+    values
 }
 
 #[cfg(test)]

@@ -61,9 +61,9 @@ impl RegistryConfig {
 /// Registries are reached by `https`; those of this machine (`localhost`, `127.0.0.1`, `[::1]`) by `http`. A request
 /// that takes longer than a minute, and ten seconds for each megabyte, fails.
 #[derive(Clone)]
-pub struct Registry(pub(super) Arc<Inner>);
+pub struct Registry(pub(super) Arc<RegistryState>);
 
-pub(super) struct Inner {
+pub(super) struct RegistryState {
     pub(super) exchange: Exchange,
     pub(super) credentials: Arc<dyn Credentials>,
     /// The headers that registries have accepted, by registry and scope.
@@ -95,7 +95,7 @@ impl Registry {
             private_networks,
             idle_time,
         } = config;
-        Self(Arc::new(Inner {
+        Self(Arc::new(RegistryState {
             exchange: Exchange {
                 sandbox,
                 private_networks,

@@ -3,19 +3,14 @@
 /// Why a request to a registry failed. Texts of the registry are cut and escaped.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum RegistryError {
     /// The registry could not be reached, or did not answer as HTTP requires, or not in time.
     #[error("{registry} cannot be reached: {reason}")]
-    Unreachable {
-        /// Its host.
-        registry: String,
-        /// Why.
-        reason: String,
-    },
+    Unreachable { registry: String, reason: String },
     /// The registry refuses the request.
     #[error("{registry} refuses to {action}{}: {reason}", credentials(*.had_credentials))]
     Refused {
-        /// Its host.
         registry: String,
         /// Such as `read me/text`.
         action: String,
@@ -27,7 +22,6 @@ pub enum RegistryError {
     /// The registry has no such manifest or blob.
     #[error("{registry} has no {what}")]
     NotFound {
-        /// Its host.
         registry: String,
         /// Such as `me/text:1.0`.
         what: String,
@@ -35,7 +29,6 @@ pub enum RegistryError {
     /// The registry sent, or announced, more than is read.
     #[error("{what} of {registry} is larger than {max} bytes")]
     TooLarge {
-        /// Its host.
         registry: String,
         /// What was asked for.
         what: String,
@@ -45,7 +38,6 @@ pub enum RegistryError {
     /// The bytes have another digest than the one that was asked for.
     #[error("{registry} sent other bytes for {what}: they have the digest {found}")]
     Digest {
-        /// Its host.
         registry: String,
         /// What was asked for, by digest.
         what: String,
@@ -55,7 +47,6 @@ pub enum RegistryError {
     /// The registry answered with something that the protocol does not have.
     #[error("{registry} did not {action}: {reason}")]
     Protocol {
-        /// Its host.
         registry: String,
         /// Such as `read me/text`.
         action: String,
@@ -64,12 +55,7 @@ pub enum RegistryError {
     },
     /// The credentials for the registry could not be read.
     #[error("the credentials for {registry} could not be read: {reason}")]
-    Credentials {
-        /// Its host.
-        registry: String,
-        /// Why.
-        reason: String,
-    },
+    Credentials { registry: String, reason: String },
 }
 
 fn credentials(had: bool) -> &'static str {

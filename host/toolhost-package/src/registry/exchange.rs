@@ -31,12 +31,12 @@ pub(crate) struct Exchange {
 
 /// A request without a body, or with one.
 #[derive(Debug, Clone)]
-pub(crate) struct Sent {
+pub(crate) struct HttpRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// Most bytes of the body of the response. Of an error, [`ERROR_MAX`](super::request::ERROR_MAX).
+    /// Most bytes of the body of the response. Errors have [`ERROR_MAX`](super::request::ERROR_MAX).
     pub(crate) max: u64,
     /// Whether the registry is on this machine. No other one leads here.
     pub(crate) is_local: bool,
@@ -61,8 +61,8 @@ pub(crate) enum NoResponse {
 impl Exchange {
     /// Sends a request, and follows redirects of `GET` and `HEAD`. The header with a credential goes to the first
     /// server alone, and no request goes from `https` to `http`.
-    pub(crate) async fn send(&self, sent: Sent) -> Result<Response, NoResponse> {
-        let megabytes = (sent.max + sent.body.len() as u64) / 1_000_000;
+    pub(crate) async fn send(&self, request: HttpRequest) -> Result<Response, NoResponse> {
+        let megabytes = (request.max + request.body.len() as u64) / 1_000_000;
         let time = WHOLE.saturating_add(
             EACH_MEGABYTE.saturating_mul(u32::try_from(megabytes).unwrap_or(u32::MAX)),
         );
@@ -70,7 +70,7 @@ impl Exchange {
         match self
             .sandbox
             .threads()
-            .within(time, self.follow(sent, time))
+            .within(time, self.follow(request, time))
             .await
         {
             Some(response) => response,
@@ -80,35 +80,43 @@ impl Exchange {
         }
     }
 
-    async fn follow(&self, mut sent: Sent, time: Duration) -> Result<Response, NoResponse> {
+    async fn follow(
+        &self,
+        mut request: HttpRequest,
+        time: Duration,
+    ) -> Result<Response, NoResponse> {
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send_now(sent.clone(), time).await?;
-            let follows = sent.method == Method::GET || sent.method == Method::HEAD;
+            let response = self.send_now(request.clone(), time).await?;
+            let follows = request.method == Method::GET || request.method == Method::HEAD;
             if !follows || !is_redirect(response.status) {
                 return Ok(response);
             }
             let to =
                 location(&response).ok_or_else(|| failed("a redirect has no valid location"))?;
-            if sent.url.scheme() == "https" && to.scheme() != "https" {
+            if request.url.scheme() == "https" && to.scheme() != "https" {
                 return Err(failed("a redirect leads from https to http"));
             }
-            if to.origin() != sent.url.origin() {
-                sent.headers.remove(AUTHORIZATION);
+            if to.origin() != request.url.origin() {
+                request.headers.remove(AUTHORIZATION);
             }
-            sent.url = to;
+            request.url = to;
         }
         Err(failed("it redirects too often"))
     }
 
-    async fn send_now(&self, sent: Sent, time: Duration) -> Result<Response, NoResponse> {
-        let Sent {
+    async fn send_now(
+        &self,
+        http_request: HttpRequest,
+        time: Duration,
+    ) -> Result<Response, NoResponse> {
+        let HttpRequest {
             method,
             url,
             headers,
             body,
             max,
             is_local,
-        } = sent;
+        } = http_request;
         check_url(&url, is_local)?;
         let origin = Origin::of_url(url.as_str());
         let origin = origin.map_err(|error| NoResponse::Failed(format!("{url}: {error}")))?;

@@ -8,7 +8,7 @@ use toolhost_manifest::bundle::package::{PackageReference, is_digest};
 use super::client::{INDEX_TYPE, MANIFEST_MAX, MANIFEST_TYPE, Manifest, Registry};
 use super::descriptor::{Descriptor, digest_of};
 use super::error::RegistryError;
-use super::exchange::{Sent, location};
+use super::exchange::{HttpRequest, location};
 use super::request::{Action, ERROR_MAX, named, other_bytes, protocol, value};
 
 /// The header with which a registry confirms that it lists a referrer.
@@ -35,16 +35,16 @@ impl Registry {
         name: &str,
     ) -> Result<Manifest, RegistryError> {
         let what = named(reference, name);
-        let mut sent = self.request(
+        let mut request = self.request(
             reference,
             Method::GET,
             &format!("manifests/{name}"),
             MANIFEST_MAX,
         )?;
         let accept = format!("{MANIFEST_TYPE}, {INDEX_TYPE}");
-        sent.headers.insert(ACCEPT, value(&accept));
+        request.headers.insert(ACCEPT, value(&accept));
         let response = self
-            .authorized(reference, Action::Read, &what, sent)
+            .authorized(reference, Action::Read, &what, request)
             .await?;
         let digest = digest_of(&response.body);
         if is_digest(name) && name != digest {
@@ -82,9 +82,9 @@ impl Registry {
             });
         }
         let path = format!("blobs/{}", blob.digest);
-        let sent = self.request(reference, Method::GET, &path, blob.size)?;
+        let request = self.request(reference, Method::GET, &path, blob.size)?;
         let response = self
-            .authorized(reference, Action::Read, &what, sent)
+            .authorized(reference, Action::Read, &what, request)
             .await?;
         let digest = digest_of(&response.body);
         if digest != blob.digest {
@@ -138,7 +138,7 @@ impl Registry {
             ));
         }
         url.query_pairs_mut().append_pair("digest", &blob.digest);
-        let mut put = Sent {
+        let mut put = HttpRequest {
             method: Method::PUT,
             url,
             headers: HeaderMap::new(),

@@ -61,26 +61,31 @@ impl Registry {
         artifact_type: &str,
     ) -> Result<Vec<Descriptor>, RegistryError> {
         let what = format!("referrers of {}", named(reference, digest));
-        let mut sent = self.request(
+        let mut request = self.request(
             reference,
             Method::GET,
             &format!("referrers/{digest}"),
             MANIFEST_MAX,
         )?;
-        sent.url
+        request
+            .url
             .query_pairs_mut()
             .append_pair("artifactType", artifact_type);
-        sent.headers.insert(ACCEPT, value(INDEX_TYPE));
-        let index = match self.authorized(reference, Action::Read, &what, sent).await {
+        request.headers.insert(ACCEPT, value(INDEX_TYPE));
+        let index = match self
+            .authorized(reference, Action::Read, &what, request)
+            .await
+        {
             Ok(response) => self.index(reference, &response.body)?,
             Err(RegistryError::NotFound { .. } | RegistryError::Protocol { .. }) => {
                 self.fallback(reference, digest).await?
             }
             Err(error) => return Err(error),
         };
-        let of_type = |found: &Descriptor| found.artifact_type.as_deref() == Some(artifact_type);
-        let found = index.manifests.into_iter().filter(of_type);
-        Ok(found.take(REFERRERS_MAX).collect())
+        let of_type =
+            |descriptor: &Descriptor| descriptor.artifact_type.as_deref() == Some(artifact_type);
+        let descriptors = index.manifests.into_iter().filter(of_type);
+        Ok(descriptors.take(REFERRERS_MAX).collect())
     }
 
     /// Reads the artifacts of one blob that refer to a manifest and have this type: at most 100, each of at most `max`
@@ -177,13 +182,14 @@ impl Registry {
             "subject": subject,
         });
         let manifest = Bytes::from(manifest.to_string());
-        let mut own = Descriptor::of(MANIFEST_TYPE, &manifest);
-        own.artifact_type = Some(artifact_type.to_owned());
+        let mut referrer = Descriptor::of(MANIFEST_TYPE, &manifest);
+        referrer.artifact_type = Some(artifact_type.to_owned());
         let (digest, is_listed) = self
             .put_manifest(reference, MANIFEST_TYPE, manifest, None)
             .await?;
         if !is_listed {
-            self.add_to_list(reference, &subject.digest, own).await?;
+            self.add_to_list(reference, &subject.digest, referrer)
+                .await?;
         }
         Ok(digest)
     }
@@ -194,7 +200,7 @@ impl Registry {
         &self,
         reference: &PackageReference,
         subject: &str,
-        own: Descriptor,
+        referrer: Descriptor,
     ) -> Result<(), RegistryError> {
         let tag = fallback_tag(subject);
         for _ in 0..LIST_TRIES {
@@ -210,19 +216,19 @@ impl Registry {
                 Err(error) => return Err(error),
             };
             let media_type = index.get("mediaType").and_then(Value::as_str);
-            let is_index = media_type.is_none_or(|found| found == INDEX_TYPE);
+            let is_index = media_type.is_none_or(|name| name == INDEX_TYPE);
             let list = index.get_mut("manifests").and_then(Value::as_array_mut);
             let Some(list) = list.filter(|_| is_index) else {
                 let reason = format!("the tag {tag} is not a list of referrers");
                 return Err(protocol(reference, Action::Write, &reason));
             };
-            let is_own = |listed: &Value| {
-                listed.get("digest").and_then(Value::as_str) == Some(own.digest.as_str())
+            let is_own = |entry: &Value| {
+                entry.get("digest").and_then(Value::as_str) == Some(referrer.digest.as_str())
             };
             if list.iter().any(is_own) {
                 return Ok(());
             }
-            list.push(json!(own));
+            list.push(json!(referrer));
             let bytes = Bytes::from(index.to_string());
             self.put_manifest(reference, INDEX_TYPE, bytes, Some(&tag))
                 .await?;

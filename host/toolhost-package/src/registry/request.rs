@@ -15,7 +15,7 @@ use url::Url;
 use super::auth::{self, Challenge, TOKEN_MAX, Token};
 use super::client::Registry;
 use super::error::RegistryError;
-use super::exchange::{NoResponse, Response, Sent, is_loopback};
+use super::exchange::{HttpRequest, NoResponse, Response, is_loopback};
 use crate::credentials::Credential;
 
 /// Most bytes of an answer that says why a request is refused.
@@ -63,7 +63,7 @@ impl Registry {
         method: Method,
         path: &str,
         max: u64,
-    ) -> Result<Sent, RegistryError> {
+    ) -> Result<HttpRequest, RegistryError> {
         let host = match reference.registry() {
             hub if hub == DOCKER_HUB.0 => DOCKER_HUB.1,
             other => other,
@@ -80,7 +80,7 @@ impl Registry {
         if is_local {
             url = parse("http").map_err(unreachable)?;
         }
-        Ok(Sent {
+        Ok(HttpRequest {
             method,
             url,
             headers: HeaderMap::new(),
@@ -96,18 +96,18 @@ impl Registry {
         reference: &PackageReference,
         action: Action,
         what: &str,
-        mut sent: Sent,
+        mut request: HttpRequest,
     ) -> Result<Response, RegistryError> {
         let scope = action.scope(reference.repository());
         let key = (reference.registry().to_owned(), scope.clone());
-        let known = self.accepted().get(&key).cloned();
-        let mut had_credentials = known.is_some();
-        if let Some(header) = known {
-            sent.headers.insert(AUTHORIZATION, header);
+        let authorization = self.accepted().get(&key).cloned();
+        let mut had_credentials = authorization.is_some();
+        if let Some(header) = authorization {
+            request.headers.insert(AUTHORIZATION, header);
         }
-        let mut response = self.exchanged(reference, what, sent.clone()).await?;
+        let mut response = self.exchanged(reference, what, request.clone()).await?;
         // A server to which the registry redirects gets no credential, and names no token server.
-        let is_own = response.url.origin() == sent.url.origin();
+        let is_own = response.url.origin() == request.url.origin();
         if response.status == StatusCode::UNAUTHORIZED
             && is_own
             && let Some(challenge) = Challenge::of(&response.headers)
@@ -116,8 +116,8 @@ impl Registry {
             let (header, has) = self.answer(reference, &challenge, &scope).await?;
             had_credentials = has;
             if let Some(header) = header {
-                sent.headers.insert(AUTHORIZATION, header.clone());
-                response = self.exchanged(reference, what, sent).await?;
+                request.headers.insert(AUTHORIZATION, header.clone());
+                response = self.exchanged(reference, what, request).await?;
                 if response.status != StatusCode::UNAUTHORIZED {
                     self.accepted().insert(key, header);
                 }
@@ -146,13 +146,13 @@ impl Registry {
         &self,
         reference: &PackageReference,
         what: &str,
-        sent: Sent,
+        request: HttpRequest,
     ) -> Result<Response, RegistryError> {
         // An error may be longer than what is asked for.
-        let max = sent.max;
-        let sent = Sent {
+        let max = request.max;
+        let request = HttpRequest {
             max: max.max(ERROR_MAX),
-            ..sent
+            ..request
         };
         let registry = || reference.registry().to_owned();
         let too_large = || RegistryError::TooLarge {
@@ -160,7 +160,7 @@ impl Registry {
             what: what.to_owned(),
             max,
         };
-        match self.0.exchange.send(sent).await {
+        match self.0.exchange.send(request).await {
             Ok(response) if response.status.is_success() && response.body.len() as u64 > max => {
                 Err(too_large())
             }
@@ -186,19 +186,19 @@ impl Registry {
         let Challenge::Bearer {
             realm,
             service,
-            scope: asked,
+            scope: text,
         } = challenge
         else {
             return Ok((basic, has));
         };
         // The registry may ask for a scope of its own, but for no other repository.
-        let own = format!("repository:{}:", reference.repository());
-        let scope = asked
+        let prefix = format!("repository:{}:", reference.repository());
+        let scope = text
             .as_deref()
-            .filter(|asked| asked.starts_with(&own) && !asked.contains(' '))
+            .filter(|text| text.starts_with(&prefix) && !text.contains(' '))
             .unwrap_or(scope);
         let service = service.as_deref();
-        let mut sent = Sent {
+        let mut request = HttpRequest {
             method: Method::GET,
             url: Challenge::token_url(realm, service, scope),
             headers: HeaderMap::new(),
@@ -207,16 +207,18 @@ impl Registry {
             is_local: self.request(reference, Method::GET, "", 0)?.is_local,
         };
         if let Some(basic) = basic {
-            sent.headers.insert(AUTHORIZATION, basic);
+            request.headers.insert(AUTHORIZATION, basic);
         }
         if let Some(body) =
             credential.and_then(|credential| Challenge::exchange_body(&credential, service, scope))
         {
-            (sent.method, sent.url, sent.body) = (Method::POST, realm.clone(), Bytes::from(body));
-            sent.headers
+            (request.method, request.url, request.body) =
+                (Method::POST, realm.clone(), Bytes::from(body));
+            request
+                .headers
                 .insert(CONTENT_TYPE, value("application/x-www-form-urlencoded"));
         }
-        let response = self.exchanged(reference, "the token", sent).await?;
+        let response = self.exchanged(reference, "the token", request).await?;
         if !response.status.is_success() {
             return Err(RegistryError::Refused {
                 registry: reference.registry().to_owned(),
@@ -244,11 +246,11 @@ impl Registry {
         let sandbox = &self.0.exchange.sandbox;
         // It may run a program.
         let find = sandbox.threads().wait(move || credentials.find(&registry));
-        let found = match sandbox.threads().within(CREDENTIALS_TIME, find).await {
-            Some(found) => found.unwrap_or_else(|error| Err(error.to_string())),
+        let credential = match sandbox.threads().within(CREDENTIALS_TIME, find).await {
+            Some(credential) => credential.unwrap_or_else(|error| Err(error.to_string())),
             None => Err(format!("no answer within {} s", CREDENTIALS_TIME.as_secs())),
         };
-        found.map_err(|reason| RegistryError::Credentials {
+        credential.map_err(|reason| RegistryError::Credentials {
             registry: reference.registry().to_owned(),
             reason,
         })
@@ -325,14 +327,14 @@ fn reason(response: &Response) -> String {
             .trim()
             .to_owned()
     };
-    let all: Vec<String> = errors
+    let texts: Vec<String> = errors
         .iter()
         .map(one)
         .filter(|text| !text.is_empty())
         .collect();
-    if all.is_empty() {
+    if texts.is_empty() {
         status
     } else {
-        text::shorten(&all.join("; "), REASON_LENGTH)
+        text::shorten(&texts.join("; "), REASON_LENGTH)
     }
 }

@@ -15,7 +15,7 @@ use url::Url;
 
 use self::server::{Answer, Request, Server, answer};
 use super::client::INDEX_TYPE;
-use super::exchange::{NoResponse, Sent};
+use super::exchange::{HttpRequest, NoResponse};
 use super::referrers::fallback_tag;
 use super::*;
 use crate::credentials::{Credential, Credentials, NoCredentials};
@@ -127,14 +127,14 @@ async fn referrers_are_listed_by_the_registry_or_under_a_tag() {
             .attach(&reference, &subject, "other/type", bytes("three"))
             .await
             .unwrap();
-        let found = registry
+        let digests = registry
             .referrers(&reference, &subject.digest, "a/b")
             .await
             .unwrap();
-        let mut found: Vec<_> = found.into_iter().map(|one| one.digest).collect();
-        found.sort_unstable();
+        let mut digests: Vec<_> = digests.into_iter().map(|one| one.digest).collect();
+        digests.sort_unstable();
         attached.sort_unstable();
-        assert_eq!(found, attached, "{lists_referrers}");
+        assert_eq!(digests, attached, "{lists_referrers}");
         let tag = fallback_tag(&subject.digest);
         let has_tag = registry.manifest(&reference, &tag).await.is_ok();
         assert_eq!(has_tag, !lists_referrers);
@@ -185,14 +185,14 @@ async fn a_bad_referrer_hides_no_other_and_what_other_clients_listed_is_kept() {
     let tag = fallback_tag(&subject.digest);
     put(list.clone(), Some(&tag)).await;
     let attach = registry.attach(&reference, &subject, "a/b", bytes("good"));
-    let own = attach.await.unwrap();
-    let found = registry.attached(&reference, &subject.digest, "a/b", 100);
-    assert_eq!(found.await.unwrap(), [bytes("good")]);
+    let good = attach.await.unwrap();
+    let attached_bytes = registry.attached(&reference, &subject.digest, "a/b", 100);
+    assert_eq!(attached_bytes.await.unwrap(), [bytes("good")]);
 
     let now = registry.manifest(&reference, &tag).await.unwrap();
     let mut now: Value = serde_json::from_slice(&now.bytes).unwrap();
     let added = now["manifests"].as_array_mut().unwrap().pop().unwrap();
-    assert_eq!(added["digest"], own);
+    assert_eq!(added["digest"], good);
     assert_eq!(now, list);
 }
 
@@ -298,12 +298,9 @@ async fn what_is_public_is_read_without_credentials_and_what_is_not_is_refused()
     );
     let private = with_tokens(true);
     let reference_of_private = reference(&private, "me/text:1");
-    let refused = anonymous.resolve(&reference_of_private).await.unwrap_err();
-    assert!(
-        refused.to_string().contains("without credentials"),
-        "{refused}"
-    );
-    assert!(refused.help().contains("docker login"));
+    let error = anonymous.resolve(&reference_of_private).await.unwrap_err();
+    assert!(error.to_string().contains("without credentials"), "{error}");
+    assert!(error.help().contains("docker login"));
 }
 
 #[tokio::test]
@@ -502,7 +499,7 @@ async fn a_registry_elsewhere_leads_to_no_server_of_this_machine() {
         server.host.clone(),
         server.host.replace("127.0.0.1", "localhost"),
     ] {
-        let sent = Sent {
+        let request = HttpRequest {
             method: Method::GET,
             url: Url::parse(&format!("http://{host}/v2/")).unwrap(),
             headers: HeaderMap::new(),
@@ -510,7 +507,7 @@ async fn a_registry_elsewhere_leads_to_no_server_of_this_machine() {
             max: 10,
             is_local: false,
         };
-        let error = exchange.send(sent).await.unwrap_err();
+        let error = exchange.send(request).await.unwrap_err();
         assert!(
             matches!(&error, NoResponse::Failed(reason) if reason.contains("this machine")),
             "{error:?}"
@@ -562,9 +559,9 @@ async fn answers_that_are_not_of_the_protocol_are_errors() {
         ("", 101),
     ] {
         let (_server, reference) = one(move || answer(status, "", body));
-        let found = registry(NoCredentials)
+        let result = registry(NoCredentials)
             .referrers(&reference, &digest_of(b""), "a/b")
             .await;
-        assert!(found.is_err(), "{status} {body}: {found:?}");
+        assert!(result.is_err(), "{status} {body}: {result:?}");
     }
 }

@@ -16,7 +16,7 @@ use sigstore_verify::types::HashAlgorithm;
 /// Makes ring the cryptography of Sigstore's crates in this process, unless they have one already.
 pub(super) fn install() {
     if try_default_provider().is_none() {
-        // Of two at once, one is first.
+        // Another thread may be first.
         let _ = install_default_provider(&Ring);
     }
 }
@@ -38,13 +38,13 @@ impl HashContext for Hash {
 
 impl CryptoProvider for Ring {
     fn hash(&self, algorithm: HashAlgorithm) -> Result<Box<dyn HashContext>> {
-        let known = match algorithm {
+        let algorithm_of = match algorithm {
             HashAlgorithm::Sha2256 => &digest::SHA256,
             HashAlgorithm::Sha2384 => &digest::SHA384,
             HashAlgorithm::Sha2512 => &digest::SHA512,
             other => return Err(Error::UnsupportedAlgorithm(format!("{other:?}"))),
         };
-        Ok(Box::new(Hash(digest::Context::new(known))))
+        Ok(Box::new(Hash(digest::Context::new(algorithm_of))))
     }
 
     fn verify_raw(

@@ -99,8 +99,8 @@ fn the_signers_do_not_depend_on_the_order_of_the_signatures() {
 
 #[test]
 fn a_signature_of_a_key_needs_no_log_and_is_checked_with_one_alike() {
-    let own = key();
-    let signers = Signers::new(&rules(&[("own", own.public_pem(), &[])])).unwrap();
+    let signing_key = key();
+    let signers = Signers::new(&rules(&[("own", signing_key.public_pem(), &[])])).unwrap();
     let (wanted, of) = (digest("package"), package("ghcr.io/me/notes"));
     let logged = |bundle: &str| {
         changed(bundle, |bundle| {
@@ -112,7 +112,7 @@ fn a_signature_of_a_key_needs_no_log_and_is_checked_with_one_alike() {
             }]);
         })
     };
-    let signed = logged(&own.sign(&wanted).unwrap());
+    let signed = logged(&signing_key.sign(&wanted).unwrap());
     signers.verify(&of, &wanted, &[signed]).unwrap();
     let forged = logged(&key().sign(&wanted).unwrap());
     let error = signers.verify(&of, &wanted, &[forged]).unwrap_err();
@@ -122,13 +122,15 @@ fn a_signature_of_a_key_needs_no_log_and_is_checked_with_one_alike() {
 #[test]
 fn a_bundle_of_another_digest_or_a_file_that_is_none_is_not_attached() {
     let (own, pem) = SigningKey::generate().unwrap();
-    let wanted = digest("package");
-    check_bundle(&own.sign(&wanted).unwrap(), &wanted).unwrap();
+    let digest_of_package = digest("package");
+    check_bundle(&own.sign(&digest_of_package).unwrap(), &digest_of_package).unwrap();
     for (text, reason) in [
         (own.sign(&digest("other")).unwrap(), "another digest"),
         (pem.to_string(), "not a valid Sigstore bundle"),
     ] {
-        let error = check_bundle(&text, &wanted).unwrap_err().to_string();
+        let error = check_bundle(&text, &digest_of_package)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(reason), "{error}");
         let secret = pem.lines().nth(1).unwrap();
         assert!(!error.contains(secret), "{error}");
@@ -137,10 +139,10 @@ fn a_bundle_of_another_digest_or_a_file_that_is_none_is_not_attached() {
 
 #[test]
 fn a_signature_that_was_changed_is_refused() {
-    let own = key();
-    let signers = Signers::new(&rules(&[("own", own.public_pem(), &[])])).unwrap();
+    let signing_key = key();
+    let signers = Signers::new(&rules(&[("own", signing_key.public_pem(), &[])])).unwrap();
     let (wanted, of) = (digest("package"), package("ghcr.io/me/notes"));
-    let bundle = own.sign(&wanted).unwrap();
+    let bundle = signing_key.sign(&wanted).unwrap();
     let payload = |text: &str| {
         let text = text.to_owned();
         move |bundle: &mut Value| {
@@ -148,7 +150,7 @@ fn a_signature_that_was_changed_is_refused() {
                 data_encoding::BASE64.encode(text.as_bytes()).into();
         }
     };
-    let other = own.sign(&digest("other")).unwrap();
+    let other = signing_key.sign(&digest("other")).unwrap();
     let other: Value = serde_json::from_str(&other).unwrap();
     let statement = json!({
         "_type": "https://in-toto.io/Statement/v1",
@@ -220,8 +222,8 @@ fn a_signature_over_bytes_or_of_another_kind_of_statement_approves_of_nothing() 
         .verify(&of, &wanted, &[message.to_string()])
         .unwrap_err();
     assert!(error.to_string().contains("has no statement"), "{error}");
-    let own = key().sign(&wanted).unwrap();
-    let vulnerable = changed(&own, |bundle| {
+    let own_bundle = key().sign(&wanted).unwrap();
+    let vulnerable = changed(&own_bundle, |bundle| {
         let statement = json!({"predicateType": "https://openvex.dev/ns", "subject": []});
         let text = statement.to_string();
         bundle["dsseEnvelope"]["payload"] = data_encoding::BASE64.encode(text.as_bytes()).into();

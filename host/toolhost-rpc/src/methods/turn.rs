@@ -123,7 +123,7 @@ pub(super) fn status(session: &Session, params: &TurnParams) -> Result<Value, Rp
 pub(super) async fn close(session: &Session, params: CloseParams) -> Result<Value, RpcError> {
     let end = outcome(params.answer, params.error)?;
     let turn = session.turns.take_turn(&params.turn)?;
-    Ok(ended(match end {
+    Ok(end_json(match end {
         Ok(answer) => turn.close(answer).await,
         Err(error) => turn.fail(error).await,
     }))
@@ -150,7 +150,7 @@ pub(super) async fn close_step(
 ) -> Result<Value, RpcError> {
     let end = outcome(params.answer, params.error)?;
     let step = session.turns.take_step(&params.step)?;
-    Ok(ended(match end {
+    Ok(end_json(match end {
         Ok(answer) => step.close(answer).await,
         Err(error) => step.fail(error).await,
     }))
@@ -167,7 +167,7 @@ fn outcome(
     }
 }
 
-fn ended(answer: Result<Value, ToolError>) -> Value {
+fn end_json(answer: Result<Value, ToolError>) -> Value {
     match answer {
         Ok(answer) => json!({"answer": answer}),
         Err(error) => json!({"error": error}),

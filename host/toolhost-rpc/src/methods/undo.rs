@@ -30,7 +30,7 @@ pub(crate) struct RunParams {
 pub(super) async fn list(session: &Session, params: ListParams) -> Result<Value, RpcError> {
     let instance = params.instance.unwrap_or_default();
     let instance = instance.open(&session.bundles, &session.config)?;
-    let records = instance.undo_records().await.map_err(refused)?;
+    let records = instance.undo_records().await.map_err(undo_error)?;
     let calls = records.into_iter().map(|record| {
         json!({
             "id": record.id,
@@ -48,12 +48,15 @@ pub(super) async fn list(session: &Session, params: ListParams) -> Result<Value,
 pub(super) async fn run(session: &Session, params: RunParams) -> Result<Value, RpcError> {
     let instance = params.instance.unwrap_or_default();
     let instance = instance.open(&session.bundles, &session.config)?;
-    let undone = instance.undo(params.id.as_deref()).await.map_err(refused)?;
+    let undone = instance
+        .undo(params.id.as_deref())
+        .await
+        .map_err(undo_error)?;
     let undone = json!({"id": undone.id, "call": undone.label, "files": undone.files});
     Ok(json!({ "undone": undone }))
 }
 
-fn refused(error: UndoError) -> RpcError {
+fn undo_error(error: UndoError) -> RpcError {
     let failed =
         |code, message: String| RpcError::from(ToolError::host(code, message, Locale::default()));
     let reasons: &(dyn std::error::Error + 'static) = &error;

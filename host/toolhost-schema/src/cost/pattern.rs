@@ -44,14 +44,14 @@ impl PatternBudget {
             0 => 0,
             _ => compiled_bytes(pattern),
         };
-        let taken = size.max(PATTERN_MIN_BYTES);
-        if taken > self.left {
+        let bytes = size.max(PATTERN_MIN_BYTES);
+        if bytes > self.left {
             self.left = 0;
             return Err(SchemaError::Limit(format!(
                 "the patterns up to here take more than {PATTERNS_MAX_BYTES} bytes, all schemas together"
             )));
         }
-        self.left -= taken;
+        self.left -= bytes;
         Ok(size.div_ceil(STATE_BYTES) as u64)
     }
 }
@@ -60,7 +60,8 @@ impl PatternBudget {
 fn compiled_bytes(pattern: &str) -> usize {
     let config = NFA::config().nfa_size_limit(Some(PATTERN_MAX_BYTES));
     let translated = jsonschema_regex::to_rust_regex(pattern).ok();
-    let compiled = translated.and_then(|own| NFA::compiler().configure(config).build(&own).ok());
+    let compiled =
+        translated.and_then(|source| NFA::compiler().configure(config).build(&source).ok());
     compiled.map_or(PATTERN_MAX_BYTES, |nfa| nfa.memory_usage())
 }
 

@@ -32,18 +32,18 @@ fn a_misspelt_keyword_is_reported_with_the_one_that_was_meant() {
         ("ref", "$ref"),
         ("additionalPropertie", "additionalProperties"),
     ] {
-        let found = remarks(with(json!({wrong: 1})));
+        let remarks_ = remarks(with(json!({wrong: 1})));
         let expected = format!("Did you mean '{meant}'?");
         assert!(
-            found.len() == 1 && found[0].contains(&expected),
-            "{found:?}"
+            remarks_.len() == 1 && remarks_[0].contains(&expected),
+            "{remarks_:?}"
         );
     }
     let inside = json!({"anyOf": [{"items": {"a": {}, "tpye": "string"}}]});
-    let found = remarks(with(inside));
+    let remarks_ = remarks(with(inside));
     assert!(
-        found[0].starts_with("/properties/a/anyOf/0/items/tpye: "),
-        "{found:?}"
+        remarks_[0].starts_with("/properties/a/anyOf/0/items/tpye: "),
+        "{remarks_:?}"
     );
 }
 

@@ -110,17 +110,17 @@ fn find<'n>(
     };
     let mut node = cases.get(change.case)?;
     let mut braced = is_braced(source, document) || is_braced(source, node);
-    let mut found = None;
+    let mut place = None;
     for name in &change.path {
         let Value::Map(entries) = &node.value else {
             return None;
         };
         let (key, value) = entries.iter().find(|(key, _)| key.name == *name)?;
-        found = Some((key, value, braced));
+        place = Some((key, value, braced));
         braced = braced || is_braced(source, value);
         node = value;
     }
-    found
+    place
 }
 
 fn is_braced(source: &YamlSource, node: &Node) -> bool {

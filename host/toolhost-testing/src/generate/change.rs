@@ -85,8 +85,8 @@ impl Change {
 
 fn replaced(args: JsonObject, pointer: &str, value: Option<Value>) -> JsonObject {
     let mut whole = Value::Object(args);
-    if let (Some(found), Some(value)) = (whole.pointer_mut(pointer), value) {
-        *found = value;
+    if let (Some(target), Some(value)) = (whole.pointer_mut(pointer), value) {
+        *target = value;
     }
     let Value::Object(args) = whole else {
         return JsonObject::new();

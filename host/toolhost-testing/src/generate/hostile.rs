@@ -39,7 +39,7 @@ const FIXED: [&str; 20] = [
 
 /// Returns all texts: first those that name the secret beside the workdir.
 fn texts() -> Vec<String> {
-    let made = [
+    let texts = [
         SECRET_PATH.to_owned(),
         format!("/{SECRET_PATH}"),
         format!("{HOSTILE_LINK}/canary.txt"),
@@ -48,7 +48,7 @@ fn texts() -> Vec<String> {
         "../".repeat(LONG / 3),
         "[".repeat(LONG),
     ];
-    made.into_iter().chain(FIXED.map(str::to_owned)).collect()
+    texts.into_iter().chain(FIXED.map(str::to_owned)).collect()
 }
 
 /// Returns changes that replace one text of the arguments by a hostile one.

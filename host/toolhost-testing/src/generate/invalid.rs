@@ -20,13 +20,13 @@ pub(super) fn changes(
     base: &JsonObject,
     budget: &Budget,
 ) -> Vec<Change> {
-    let mut all: Vec<Change> = base.keys().map(|name| Change::without(name)).collect();
-    all.push(Change::with(UNKNOWN));
+    let mut changes: Vec<Change> = base.keys().map(|name| Change::without(name)).collect();
+    changes.push(Change::with(UNKNOWN));
     for name in base.keys() {
         let wrong = wrong_values(values.schemas_of_property(objects, name), budget);
-        all.extend(wrong.into_iter().map(|value| Change::set(name, value)));
+        changes.extend(wrong.into_iter().map(|value| Change::set(name, value)));
     }
-    all
+    changes
 }
 
 fn wrong_values(schemas: Vec<Value>, budget: &Budget) -> Vec<Value> {
@@ -44,11 +44,17 @@ fn wrong_values(schemas: Vec<Value>, budget: &Budget) -> Vec<Value> {
             number("minimum").map(|n| n.saturating_sub(1)),
             number("exclusiveMinimum"),
         ];
-        let above = [
+        let too_large = [
             number("maximum").map(|n| n.saturating_add(1)),
             number("exclusiveMaximum"),
         ];
-        values.extend(below.into_iter().chain(above).flatten().map(Value::from));
+        values.extend(
+            below
+                .into_iter()
+                .chain(too_large)
+                .flatten()
+                .map(Value::from),
+        );
         let length = |key: &str| {
             let length = schema.get(key).and_then(Value::as_u64);
             length.and_then(|length| usize::try_from(length).ok())

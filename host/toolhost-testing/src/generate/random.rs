@@ -22,9 +22,11 @@ impl Random {
     }
 
     /// Returns one of the values.
-    pub(super) fn one_of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
-        let count = u64::try_from(all.len()).ok().filter(|count| *count > 0)?;
-        all.get(usize::try_from(self.next() % count).ok()?)
+    pub(super) fn one_of<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+        let count = u64::try_from(choices.len())
+            .ok()
+            .filter(|count| *count > 0)?;
+        choices.get(usize::try_from(self.next() % count).ok()?)
     }
 
     /// Returns `true` or `false`.

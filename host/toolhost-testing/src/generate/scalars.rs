@@ -59,37 +59,40 @@ pub(super) fn texts(schema: &Value, room: &mut Room<'_>) -> Vec<Value> {
         "json-pointer" => "/a",
         _ => SAMPLE,
     };
-    let mut all: Vec<Value> = Vec::new();
-    all.extend(word("pattern").and_then(example).map(Value::from));
+    let mut texts: Vec<Value> = Vec::new();
+    texts.extend(word("pattern").and_then(example).map(Value::from));
     for text in [typical, "", "가나다 e\u{301} 😀\ntwo"] {
         let missing = least.saturating_sub(text.chars().count());
         if room.take(Size::text(text.len() + missing)) {
             let text: String = text.chars().take(most).collect();
-            all.push((text + &"x".repeat(missing.min(most))).into());
+            texts.push((text + &"x".repeat(missing.min(most))).into());
         }
     }
     if most <= TEXT_MAX && room.take(Size::text(most)) {
-        all.push("x".repeat(most).into());
+        texts.push("x".repeat(most).into());
     }
-    all
+    texts
 }
 
 /// Returns a typical integer, the bounds, and integers around zero, as far as they fit.
 pub(super) fn integers(schema: &Value) -> Vec<Value> {
     let bound = |key: &str| schema.get(key).and_then(whole);
-    let above = bound("exclusiveMinimum").and_then(|n| n.checked_add(1));
+    let least_exclusive = bound("exclusiveMinimum").and_then(|n| n.checked_add(1));
     let below = bound("exclusiveMaximum").and_then(|n| n.checked_sub(1));
-    let (least, most) = (bound("minimum").or(above), bound("maximum").or(below));
+    let (least, most) = (
+        bound("minimum").or(least_exclusive),
+        bound("maximum").or(below),
+    );
     let step = bound("multipleOf").filter(|step| *step > 0).unwrap_or(1);
     let typical = least.unwrap_or(1).max(1).min(most.unwrap_or(i64::MAX));
-    let mut all = vec![typical];
-    all.extend(least.into_iter().chain(most));
-    all.extend([0, 1, -1, 1000]);
+    let mut values = vec![typical];
+    values.extend(least.into_iter().chain(most));
+    values.extend([0, 1, -1, 1000]);
     let up = |n: i64| n.checked_add(step - 1).map(|n| n.div_euclid(step) * step);
     let within =
         |n: &i64| least.is_none_or(|least| *n >= least) && most.is_none_or(|most| *n <= most);
     let down = |n: i64| n.div_euclid(step).checked_mul(step);
-    let stepped = all.into_iter().flat_map(|n| [up(n), down(n)]).flatten();
+    let stepped = values.into_iter().flat_map(|n| [up(n), down(n)]).flatten();
     stepped.filter(within).map(Value::from).collect()
 }
 
@@ -108,15 +111,15 @@ fn whole(value: &Value) -> Option<i64> {
 /// Returns integers, the bounds, and fractions.
 pub(super) fn numbers(schema: &Value) -> Vec<Value> {
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let mut all = integers(schema);
+    let mut values = integers(schema);
     let (least, most) = (bound("minimum"), bound("maximum"));
-    all.extend(least.into_iter().chain(most).map(Value::from));
+    values.extend(least.into_iter().chain(most).map(Value::from));
     if let (Some(least), Some(most)) = (
         least.or(bound("exclusiveMinimum")),
         most.or(bound("exclusiveMaximum")),
     ) {
-        all.push(f64::midpoint(least, most).into());
+        values.push(f64::midpoint(least, most).into());
     }
-    all.extend([json!(0.5), json!(-0.5)]);
-    all
+    values.extend([json!(0.5), json!(-0.5)]);
+    values
 }

@@ -18,8 +18,8 @@ fn tool(parameters: Value) -> ToolCatalogItem {
 
 /// The arguments of the cases of a kind.
 fn args(parameters: Value, kind: GeneratedKind) -> Vec<Value> {
-    let all = generate(&[tool(parameters)], 1).cases;
-    let of_kind = all.into_iter().filter(|case| case.kind == kind);
+    let cases = generate(&[tool(parameters)], 1).cases;
+    let of_kind = cases.into_iter().filter(|case| case.kind == kind);
     of_kind.map(|case| Value::Object(case.args)).collect()
 }
 
@@ -145,8 +145,8 @@ fn every_hostile_text_replaces_each_of_three_texts() {
     let hostile = args(object(properties, required), GeneratedKind::Hostile);
     for at in ["a", "b", "c"] {
         let begins = |text: &str| {
-            let given = hostile.iter().filter_map(|args| args[at].as_str());
-            given.filter(|given| given.starts_with(text)).count()
+            let texts = hostile.iter().filter_map(|args| args[at].as_str());
+            texts.filter(|it| it.starts_with(text)).count()
         };
         assert_eq!(begins("../beside/canary.txt"), 1, "{at}");
         assert_eq!(begins("out/canary.txt"), 1, "{at}");

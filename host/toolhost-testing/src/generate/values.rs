@@ -120,26 +120,26 @@ impl<'s> SchemaValues<'s> {
         if !self.budget.copy_schema(Size::of(schema)) {
             return Vec::new();
         }
-        let mut own = keys.clone();
-        // Of each part one branch applies.
+        let mut keywords = keys.clone();
+        // One branch of each part applies.
         let mut parts: Vec<Vec<Value>> = Vec::new();
-        if let Some(Value::String(target)) = own.shift_remove("$ref") {
+        if let Some(Value::String(target)) = keywords.shift_remove("$ref") {
             let target = target.strip_prefix('#');
             let Some(target) = target.and_then(|at| self.root.pointer(at)) else {
                 return Vec::new();
             };
             parts.push(self.branches(target, deeper));
         }
-        if let Some(Value::Array(all)) = own.shift_remove("allOf") {
+        if let Some(Value::Array(all)) = keywords.shift_remove("allOf") {
             parts.extend(all.iter().map(|part| self.branches(part, deeper)));
         }
         for key in ["anyOf", "oneOf"] {
-            if let Some(Value::Array(branches)) = own.shift_remove(key) {
+            if let Some(Value::Array(branches)) = keywords.shift_remove(key) {
                 let branches = branches.iter().flat_map(|it| self.branches(it, deeper));
                 parts.push(branches.take(BRANCHES_MAX).collect());
             }
         }
-        let mut merged = vec![own];
+        let mut merged = vec![keywords];
         for branches in parts {
             let pairs = merged
                 .iter()
@@ -164,21 +164,21 @@ impl<'s> SchemaValues<'s> {
         let Some(deeper) = deeper.share(parts, self.budget) else {
             return Vec::new();
         };
-        let mut all = Distinct::new(reach.room(self.budget));
+        let mut values = Distinct::new(reach.room(self.budget));
         for schema in &branches {
             for key in ["default", "const"] {
-                all.extend(schema.get(key).into_iter().cloned());
+                values.extend(schema.get(key).into_iter().cloned());
             }
             for key in ["examples", "enum"] {
-                all.extend(list(schema, key).cloned());
+                values.extend(list(schema, key).cloned());
             }
             if schema.get("const").is_none() && schema.get("enum").is_none() {
                 for name in types(schema) {
-                    all.extend(self.of_type(name, schema, deeper));
+                    values.extend(self.of_type(name, schema, deeper));
                 }
             }
         }
-        all.values
+        values.values
     }
 
     fn of_type(&self, name: &str, schema: &Value, reach: Reach) -> Vec<Value> {
@@ -218,24 +218,24 @@ impl<'s> SchemaValues<'s> {
         let least = count("minItems").unwrap_or(0).min(LIST_MAX);
         let mut room = reach.room(self.budget);
         let mut of = |length: usize| -> Option<Value> {
-            let all = || first.iter().chain(items.iter().cycle()).take(length);
-            let size = all().map(Size::of).fold(Size::text(0), Size::and);
-            room.take(size).then(|| all().cloned().collect())
+            let lists = || first.iter().chain(items.iter().cycle()).take(length);
+            let size = lists().map(Size::of).fold(Size::text(0), Size::and);
+            room.take(size).then(|| lists().cloned().collect())
         };
-        let mut all = vec![of(least.max(1).max(first.len())), of(least)];
-        all.extend(
+        let mut lists = vec![of(least.max(1).max(first.len())), of(least)];
+        lists.extend(
             count("maxItems")
                 .filter(|most| *most <= LIST_MAX)
                 .map(&mut of),
         );
-        all.push(of(items.len() + first.len()));
-        let mut all: Vec<Value> = all.into_iter().flatten().collect();
+        lists.push(of(items.len() + first.len()));
+        let mut lists: Vec<Value> = lists.into_iter().flatten().collect();
         for item in items {
             if room.take(Size::of(&item)) {
-                all.push(json!([item]));
+                lists.push(json!([item]));
             }
         }
-        all
+        lists
     }
 }
 
@@ -324,15 +324,15 @@ impl ObjectValues<'_> {
             room.take(size).then(|| members.collect())
         };
         let (least, every) = (object(false), object(true));
-        let mut all = Vec::new();
+        let mut variants = Vec::new();
         let mut add = |name: &str, args: Option<&JsonObject>| {
-            all.extend(args.map(|args| (name.to_owned(), args.clone())));
+            variants.extend(args.map(|args| (name.to_owned(), args.clone())));
         };
         add("required arguments only", least.as_ref());
         add("every argument", every.as_ref());
         // Without the least object there is none with one member more.
         let Some(least) = least else {
-            return all;
+            return variants;
         };
         let least_size = Size::of_object(&least);
         for (name, values, _) in &self.members {
@@ -340,16 +340,16 @@ impl ObjectValues<'_> {
                 if room.take(least_size.and(Size::member(name, value))) {
                     let mut args = least.clone();
                     args.insert(name.clone(), value.clone());
-                    all.push((label(name, value), args));
+                    variants.push((label(name, value), args));
                 }
             }
         }
         if self.is_open {
             let mut args = least;
             args.insert("notInTheSchema".to_owned(), json!({"a": [1, "b"]}));
-            all.push(("an argument that the schema does not name".to_owned(), args));
+            variants.push(("an argument that the schema does not name".to_owned(), args));
         }
-        all
+        variants
     }
 
     /// Returns an object with random members.

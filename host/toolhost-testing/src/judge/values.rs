@@ -25,7 +25,12 @@ fn contains(value: &Value, expected: &Value) -> bool {
 }
 
 /// Records each innermost part that `value` does not contain.
-pub(super) fn judge_part(what: &str, expected: &Value, value: &Value, found: &mut Vec<Mismatch>) {
+pub(super) fn judge_part(
+    what: &str,
+    expected: &Value,
+    value: &Value,
+    mismatches: &mut Vec<Mismatch>,
+) {
     let (Value::Object(parts), Value::Object(members)) = (expected, value) else {
         if !contains(value, expected) {
             let words = if expected.is_array() {
@@ -33,15 +38,15 @@ pub(super) fn judge_part(what: &str, expected: &Value, value: &Value, found: &mu
             } else {
                 expected.to_string()
             };
-            found.push(Mismatch::new(what, &words, &value.to_string()));
+            mismatches.push(Mismatch::new(what, &words, &value.to_string()));
         }
         return;
     };
     for (key, part) in parts {
         let what = format!("{what}/{}", json_pointer::escape(key));
         match members.get(key) {
-            Some(member) => judge_part(&what, part, member, found),
-            None => found.push(Mismatch::new(what, &part.to_string(), NOTHING)),
+            Some(member) => judge_part(&what, part, member, mismatches),
+            None => mismatches.push(Mismatch::new(what, &part.to_string(), NOTHING)),
         }
     }
 }
@@ -72,10 +77,10 @@ mod tests {
 
     #[test]
     fn a_missing_part_is_named_by_its_whole_path() {
-        let mut found = Vec::new();
+        let mut mismatches = Vec::new();
         let (expected, value) = (json!({"a/b": {"c": 2}, "d": 1}), json!({"a/b": {"c": 3}}));
-        judge_part("output", &expected, &value, &mut found);
-        let whats: Vec<_> = found.iter().map(|one| one.what.as_str()).collect();
+        judge_part("output", &expected, &value, &mut mismatches);
+        let whats: Vec<_> = mismatches.iter().map(|one| one.what.as_str()).collect();
         assert_eq!(whats, ["output/a~1b/c", "output/d"]);
     }
 }

@@ -55,26 +55,26 @@ pub(crate) fn equal(left: &Value, right: &Value) -> bool {
 }
 
 /// Returns where two values differ: the innermost members and items, in the order of the expected value and
-/// then of the other. Of two lists, equal items at the beginning and the end are left out. Returns nothing
+/// then of the other. Equal items at the beginning and the end of two lists are left out. Returns nothing
 /// if one of the values is neither a mapping nor a list.
 pub(super) fn within(expected: &Value, got: &Value) -> Vec<ValueDifference> {
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     if matches!(
         (expected, got),
         (Value::Object(_), Value::Object(_)) | (Value::Array(_), Value::Array(_))
     ) {
-        compare("", Some(expected), Some(got), &mut found);
+        compare("", Some(expected), Some(got), &mut differences);
     }
-    found
+    differences
 }
 
 fn compare(
     pointer: &str,
     expected: Option<&Value>,
     got: Option<&Value>,
-    found: &mut Vec<ValueDifference>,
+    differences: &mut Vec<ValueDifference>,
 ) {
-    if found.len() >= DIFFERENCES_MAX {
+    if differences.len() >= DIFFERENCES_MAX {
         return;
     }
     match (expected, got) {
@@ -83,13 +83,13 @@ fn compare(
             let added = got.keys().filter(|key| !expected.contains_key(*key));
             for key in expected.keys().chain(added) {
                 let pointer = format!("{pointer}/{}", json_pointer::escape(key));
-                compare(&pointer, expected.get(key), got.get(key), found);
+                compare(&pointer, expected.get(key), got.get(key), differences);
             }
         }
         (Some(Value::Array(expected)), Some(Value::Array(got))) => {
-            compare_items(pointer, expected, got, found);
+            compare_items(pointer, expected, got, differences);
         }
-        (expected, got) => found.push(ValueDifference {
+        (expected, got) => differences.push(ValueDifference {
             pointer: pointer.to_owned(),
             expected: expected.cloned(),
             got: got.cloned(),
@@ -101,7 +101,7 @@ fn compare_items(
     pointer: &str,
     expected: &[Value],
     got: &[Value],
-    found: &mut Vec<ValueDifference>,
+    differences: &mut Vec<ValueDifference>,
 ) {
     let same = |(one, other): &(&Value, &Value)| equal(one, other);
     let before = expected.iter().zip(got).take_while(same).count();
@@ -117,10 +117,10 @@ fn compare_items(
     );
     for index in before.. {
         let (expected, got) = (expected.next(), got.next());
-        if (expected.is_none() && got.is_none()) || found.len() >= DIFFERENCES_MAX {
+        if (expected.is_none() && got.is_none()) || differences.len() >= DIFFERENCES_MAX {
             return;
         }
-        compare(&format!("{pointer}/{index}"), expected, got, found);
+        compare(&format!("{pointer}/{index}"), expected, got, differences);
     }
 }
 

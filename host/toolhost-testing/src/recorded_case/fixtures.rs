@@ -36,7 +36,7 @@ type Path = String;
 /// What the call found in the workdir.
 #[derive(Default)]
 pub(super) struct Fixtures {
-    found: BTreeMap<Path, Found>,
+    entries: BTreeMap<Path, RecordedEntry>,
     /// What the call itself created or changed.
     changed: BTreeSet<Path>,
     /// The path of each descriptor, by its handle.
@@ -52,7 +52,7 @@ pub(super) struct Fixtures {
 }
 
 /// An entry of the workdir.
-enum Found {
+enum RecordedEntry {
     Directory,
     File {
         /// What was read from the beginning on.
@@ -64,7 +64,7 @@ enum Found {
     },
 }
 
-impl Found {
+impl RecordedEntry {
     fn file() -> Self {
         Self::File {
             bytes: Vec::new(),
@@ -113,18 +113,18 @@ impl Fixtures {
     /// The files and directories, by path.
     pub(super) fn files(self) -> Vec<(String, Content)> {
         let parents: BTreeSet<String> = self
-            .found
+            .entries
             .keys()
             .filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned()))
             .collect();
         let mut files = Vec::new();
-        for (path, found) in self.found {
-            let size = found.size();
-            match found {
+        for (path, entry) in self.entries {
+            let size = entry.size();
+            match entry {
                 // A directory that holds something is made with it.
-                Found::Directory if parents.contains(&path) || path.is_empty() => {}
-                Found::Directory => files.push((path, Content::Directory)),
-                Found::File { mut bytes, .. } => {
+                RecordedEntry::Directory if parents.contains(&path) || path.is_empty() => {}
+                RecordedEntry::Directory => files.push((path, Content::Directory)),
+                RecordedEntry::File { mut bytes, .. } => {
                     // A tool may return the size of a file that it did not read.
                     bytes.resize(size, b' ');
                     files.push((path, Content::File(bytes)));
@@ -136,11 +136,11 @@ impl Fixtures {
 
     /// Removes what is beyond the limits of a case, and notes what is not as the call found it.
     fn leave_out(&mut self) {
-        let (mut entries, mut total) = (0, 0_usize);
+        let (mut count, mut total) = (0, 0_usize);
         let notes = &mut self.notes;
         let mut others = 0_usize;
-        self.found.retain(|path, found| {
-            let size = found.size();
+        self.entries.retain(|path, entry| {
+            let size = entry.size();
             if size > FILE_MAX {
                 let path = text::shorten(path, PATH_SHOWN);
                 notes.push(format!(
@@ -148,12 +148,12 @@ impl Fixtures {
                 ));
                 return false;
             }
-            if entries == ENTRIES_MAX || total + size > FILES_BYTES_MAX {
+            if count == ENTRIES_MAX || total + size > FILES_BYTES_MAX {
                 others += 1;
                 return false;
             }
-            (entries, total) = (entries + 1, total + size);
-            if found.has_gap() {
+            (count, total) = (count + 1, total + size);
+            if entry.has_gap() {
                 let path = text::shorten(path, PATH_SHOWN);
                 notes.push(format!(
                     "{path} has spaces where the call did not read it: write its content there"
@@ -281,29 +281,29 @@ impl Fixtures {
         if has("truncate") {
             self.changed.insert(path);
         } else if has("directory") {
-            self.find(&path, || Found::Directory);
+            self.find(&path, || RecordedEntry::Directory);
         } else if !has("create") {
             // The kind of what is opened is not known yet: `stat` and `read` tell.
-            self.find(&path, Found::file);
+            self.find(&path, RecordedEntry::file);
         }
     }
 
     /// Adds an entry that was there before the call.
-    fn find(&mut self, path: &str, found: impl FnOnce() -> Found) {
+    fn find(&mut self, path: &str, entry: impl FnOnce() -> RecordedEntry) {
         if path.is_empty() || self.is_changed(path) {
             return;
         }
-        self.found.entry(path.to_owned()).or_insert_with(found);
+        self.entries.entry(path.to_owned()).or_insert_with(entry);
     }
 
     /// Whether the call itself created or changed a path, or a directory above it.
     fn is_changed(&self, path: &str) -> bool {
-        let mut above = Some(path);
-        while let Some(path) = above {
+        let mut ancestor = Some(path);
+        while let Some(path) = ancestor {
             if self.changed.contains(path) {
                 return true;
             }
-            above = path.rsplit_once('/').map(|(above, _)| above);
+            ancestor = path.rsplit_once('/').map(|(ancestor, _)| ancestor);
         }
         false
     }
@@ -311,11 +311,11 @@ impl Fixtures {
     fn stat(&mut self, path: Path, stat: &Value) {
         match stat.get("type").and_then(Value::as_str) {
             Some("directory") if !self.is_changed(&path) && !path.is_empty() => {
-                self.found.insert(path, Found::Directory);
+                self.entries.insert(path, RecordedEntry::Directory);
             }
             Some("regular-file") => {
-                self.find(&path, Found::file);
-                if let Some(Found::File { size, .. }) = self.found.get_mut(&path) {
+                self.find(&path, RecordedEntry::file);
+                if let Some(RecordedEntry::File { size, .. }) = self.entries.get_mut(&path) {
                     *size = stat.get("size").and_then(Value::as_u64);
                 }
             }
@@ -329,16 +329,17 @@ impl Fixtures {
         let (Some(directory), Some(entry)) = (directory.cloned(), entry) else {
             return;
         };
-        self.find(&directory, || Found::Directory);
-        if let Some(Found::File { .. }) = self.found.get(&directory) {
-            self.found.insert(directory.clone(), Found::Directory);
+        self.find(&directory, || RecordedEntry::Directory);
+        if let Some(RecordedEntry::File { .. }) = self.entries.get(&directory) {
+            self.entries
+                .insert(directory.clone(), RecordedEntry::Directory);
         }
         let name = entry.get("name").and_then(Value::as_str);
         let kind = entry.get("type").and_then(Value::as_str);
         let path = name.and_then(|name| self.joined(&directory, name));
         match (path, kind) {
-            (Some(path), Some("directory")) => self.find(&path, || Found::Directory),
-            (Some(path), Some("regular-file")) => self.find(&path, Found::file),
+            (Some(path), Some("directory")) => self.find(&path, || RecordedEntry::Directory),
+            (Some(path), Some("regular-file")) => self.find(&path, RecordedEntry::file),
             (_, _) => {}
         }
     }
@@ -356,24 +357,24 @@ impl Fixtures {
     fn skip_stream(&mut self, this: &Value) {
         let stream = handle(this).and_then(|stream| self.streams.remove(&stream));
         if let Some((path, _)) = stream
-            && let Some(Found::File { has_gap, .. }) = self.found.get_mut(&path)
+            && let Some(RecordedEntry::File { has_gap, .. }) = self.entries.get_mut(&path)
         {
             *has_gap = true;
         }
     }
 
     fn read(&mut self, path: &str, offset: usize, read: &[u8]) {
-        self.find(path, Found::file);
+        self.find(path, RecordedEntry::file);
         if self.is_changed(path) {
             return;
         }
-        let Some(Found::File { bytes, has_gap, .. }) = self.found.get_mut(path) else {
+        let Some(RecordedEntry::File { bytes, has_gap, .. }) = self.entries.get_mut(path) else {
             return;
         };
         match bytes.len().checked_sub(offset) {
             // A larger file is left out.
-            Some(known) if bytes.len() <= FILE_MAX => {
-                bytes.extend(read.get(known..).unwrap_or_default());
+            Some(start) if bytes.len() <= FILE_MAX => {
+                bytes.extend(read.get(start..).unwrap_or_default());
             }
             Some(_) => {}
             None => *has_gap = true,

@@ -91,9 +91,9 @@ fn the_files_that_a_call_read_are_in_the_case_and_it_is_a_case_file() {
         json!([handle(3), 10, 0]),
         json!({"ok": [bytes(&[0, 255]), true]}),
     ));
-    let made = RecordedCase::of(&recording(&calls), "a.call").unwrap();
-    assert_eq!(made.stem, "recorded-count");
-    assert_eq!(made.notes, Vec::<String>::new());
+    let case = RecordedCase::of(&recording(&calls), "a.call").unwrap();
+    assert_eq!(case.stem, "recorded-count");
+    assert_eq!(case.notes, Vec::<String>::new());
     let expected = r#"# Made by `toolhost test --from a.call`.
 - name: "recorded call of notes__count"
   tool: "notes__count"
@@ -105,7 +105,7 @@ fn the_files_that_a_call_read_are_in_the_case_and_it_is_a_case_file() {
   expect:
     output: {"lines":1,"mark":"\u202e"}
 "#;
-    assert_eq!(made.text, expected);
+    assert_eq!(case.text, expected);
 }
 
 #[test]

@@ -56,8 +56,11 @@ fn write_case(report: &CaseReport, xml: &mut String) {
     let grants = report.policy_lines().into_iter();
     problems.extend(grants.map(|(denial, line)| format!("denied: {denial}; granted by: {line}")));
     let first = escaped(problems.first().map_or("", String::as_str));
-    let all = escaped(&problems.join("\n"));
-    let _ = writeln!(xml, ">\n      <failure message=\"{first}\">{all}</failure>");
+    let details = escaped(&problems.join("\n"));
+    let _ = writeln!(
+        xml,
+        ">\n      <failure message=\"{first}\">{details}</failure>"
+    );
     if !report.log.is_empty() {
         let line = |line: &LogLine| format!("{}: {}", line.level, line.text);
         let lines: Vec<String> = report.log.iter().map(line).collect();

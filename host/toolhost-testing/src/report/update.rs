@@ -42,14 +42,14 @@ pub(super) fn accept(files: &CaseFiles, reports: &mut [CaseReport]) -> Vec<FileU
                 TestCase::Written { .. } | TestCase::Generated(_) => continue,
             };
             let location = report.case.location();
-            let Some(own) = changes_of(report, number) else {
+            let Some(change) = changes_of(report, number) else {
                 update.refused.push(format!(
                     "{location}: '{name}' is not updated: change what it expects of {} by hand",
                     unchangeable(report)
                 ));
                 continue;
             };
-            let with: Vec<Change> = changes.iter().cloned().chain(own).collect();
+            let with: Vec<Change> = changes.iter().cloned().chain(change).collect();
             match file.edited(&with) {
                 Ok(edited) => {
                     update.text = Some(edited.text);

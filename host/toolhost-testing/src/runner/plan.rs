@@ -68,13 +68,13 @@ impl Runner {
 /// nothing.
 fn unknown_names(case: &Case, bundle: &LoadedBundle) -> Vec<Diagnostic> {
     let policy = case.policy.iter();
-    let mut found: Vec<_> = policy
+    let mut findings: Vec<_> = policy
         .flat_map(|policy| policy.unknown_names(bundle.bundle()))
         .collect();
-    for finding in &mut found {
+    for finding in &mut findings {
         finding.severity = Severity::Error;
     }
-    found
+    findings
 }
 
 /// Returns the agent that a case is called for: the one it names, else the first that has the tool.
@@ -101,8 +101,8 @@ fn caller(case: &Case, runner: &Runner) -> Result<Agent, Box<Diagnostic>> {
         };
     }
     let mut agents = bundle.agents().iter();
-    let found = agents.find(|agent| agent.catalog().get(&case.tool).is_some());
-    found.cloned().ok_or_else(|| {
+    let owner = agents.find(|agent| agent.catalog().get(&case.tool).is_some());
+    owner.cloned().ok_or_else(|| {
         let mut agents = bundle.agents().iter();
         let closest = agents.find_map(|agent| similar(agent, &case.tool));
         let path = runner.path.display();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::case::Case;
 use crate::case_dir::CaseDir;
 use crate::generated_case::GeneratedKind;
-use crate::judge::{LogLine, Outcome};
+use crate::judge::{FinishedCall, LogLine};
 use crate::mismatch::Mismatch;
 use crate::work_tree::WorkTree;
 use serde_json::{Value, json};
@@ -211,7 +211,7 @@ async fn run(
     let result = call.await?;
     let log = capture.lines();
     let mut mismatches = match &planned.case {
-        TestCase::Written { case, .. } => case.expect.judge(&Outcome {
+        TestCase::Written { case, .. } => case.expect.judge(&FinishedCall {
             result: &result,
             tree: &tree,
             log: &log,
@@ -265,8 +265,11 @@ impl CallRequest {
 }
 
 async fn call(instance: &Instance, request: CallRequest) -> Result<ToolResult, SetupError> {
-    let turn = instance.open_turn(request.start).await.map_err(refused)?;
-    let step = turn.open_step().await.map_err(refused)?;
+    let turn = instance
+        .open_turn(request.start)
+        .await
+        .map_err(setup_error)?;
+    let step = turn.open_step().await.map_err(setup_error)?;
     let message = request.message.as_ref();
     let message = message.map(|text| message_of(text, &request.tool, &request.args));
     let message = message.map(|message| AssistantMessage::parse(message)?.with_call(CALL_ID));
@@ -285,13 +288,13 @@ async fn call(instance: &Instance, request: CallRequest) -> Result<ToolResult, S
         tokio::time::sleep(POLL_INTERVAL).await;
         result = instance.poll(&handle).await;
     }
-    step.close(()).await.map_err(refused)?;
-    turn.close(()).await.map_err(refused)?;
+    step.close(()).await.map_err(setup_error)?;
+    turn.close(()).await.map_err(setup_error)?;
     Ok(result)
 }
 
 /// Returns why a turn or a step could not be opened or closed.
-fn refused(error: ToolError) -> SetupError {
+fn setup_error(error: ToolError) -> SetupError {
     error.message.into()
 }
 

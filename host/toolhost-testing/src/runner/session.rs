@@ -168,7 +168,9 @@ impl Runner {
         };
         // The policy of a case may lower limits of the operator's policy, but raise none.
         let policy = match (&case.policy, self.policy.clone()) {
-            (Some(own), operators) => own.clone().within(&operators.unwrap_or_default()),
+            (Some(case_policy), operators) => {
+                case_policy.clone().within(&operators.unwrap_or_default())
+            }
             (None, Some(operators)) => operators,
             (None, None) => return Ok(shared),
         };

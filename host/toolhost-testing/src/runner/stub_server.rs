@@ -34,7 +34,7 @@ pub(super) struct StubServer {
 
 #[derive(Debug)]
 struct Answers {
-    all: Vec<StubResponse>,
+    responses: Vec<StubResponse>,
     log: Mutex<RequestLog>,
 }
 
@@ -54,7 +54,7 @@ impl StubServer {
                 sent: vec![false; answers.len()],
                 unanswered: Vec::new(),
             }),
-            all: answers,
+            responses: answers,
         });
         Ok(Self {
             address: listener.local_addr()?,
@@ -149,12 +149,15 @@ impl Answers {
     /// Returns the answer to a request: the first that fits and was not sent yet, else the last that fits.
     fn next(&self, method: &str, host: &str, path: &str) -> Option<&StubResponse> {
         let fits = |answer: &StubResponse| {
-            answer.method.as_deref().is_none_or(|own| own == method)
+            answer
+                .method
+                .as_deref()
+                .is_none_or(|expected| expected == method)
                 && answer.authority == host
                 && answer.path == path
         };
         let mut last = None;
-        for (answer, sent) in self.all.iter().zip(&mut self.log().sent) {
+        for (answer, sent) in self.responses.iter().zip(&mut self.log().sent) {
             if fits(answer) {
                 last = Some(answer);
                 if !std::mem::replace(sent, true) {

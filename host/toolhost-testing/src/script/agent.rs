@@ -55,14 +55,14 @@ impl ScriptedAgent {
     }
 
     async fn steps(&self, instance: &Instance, turn: &Turn) -> Result<Value, HandlerError> {
-        let mut known = JsonObject::new();
-        known.insert("input".to_owned(), turn.input().clone());
+        let mut values = JsonObject::new();
+        values.insert("input".to_owned(), turn.input().clone());
         let mut last = JsonObject::new();
-        let mut kept = 0_usize;
+        let mut bytes = 0_usize;
         for calls in &self.script.steps {
             let step = turn.open_step().await?;
-            known.insert("responses".to_owned(), json!(step.responses()));
-            let mut references = References::new(&known);
+            values.insert("responses".to_owned(), json!(step.responses()));
+            let mut references = References::new(&values);
             let calls = calls.iter();
             let calls = calls.map(|(name, call)| resolve_call(&step, name, call, &mut references));
             let calls = match calls.collect::<Result<Vec<_>, _>>() {
@@ -70,17 +70,17 @@ impl ScriptedAgent {
                 Err(error) => return Err(fail(step, error).await),
             };
             last = run_step(instance, step, calls).await?;
-            kept = last
+            bytes = last
                 .values()
                 .map(memory_of)
-                .fold(kept, usize::saturating_add);
-            if kept > KEPT_MAX {
+                .fold(bytes, usize::saturating_add);
+            if bytes > KEPT_MAX {
                 let most = KEPT_MAX >> 20;
                 let message =
                     format!("the results of the script's calls hold more than {most} MiB");
                 return Err(HandlerError::new(message));
             }
-            known.extend(last.clone());
+            values.extend(last.clone());
         }
         if !turn.required_tools_satisfied() {
             let names = turn.required_tools().iter().map(|name| name.as_str());
@@ -89,7 +89,7 @@ impl ScriptedAgent {
             return Err(HandlerError::new(message));
         }
         match &self.script.answer {
-            Some(answer) => Ok(References::new(&known).resolve(answer)?),
+            Some(answer) => Ok(References::new(&values).resolve(answer)?),
             None => Ok(Value::Object(last)),
         }
     }
@@ -113,8 +113,8 @@ impl AgentRuntime for ScriptedAgent {
         })?;
         let instance = self.agent.instance(self.key.as_str(), workdir);
         let turn = instance.open_turn(start).await?;
-        let ended = self.steps(&instance, &turn).await;
-        let answer = match ended {
+        let end = self.steps(&instance, &turn).await;
+        let answer = match end {
             Ok(answer) => turn.close(answer).await,
             Err(error) => turn.fail(error).await,
         };
@@ -141,8 +141,8 @@ async fn run_step(
     }
     let mut results = BTreeMap::new();
     let mut failed = None;
-    while let Some(ended) = running.join_next().await {
-        match ended {
+    while let Some(call_end) = running.join_next().await {
+        match call_end {
             Ok((order, name, Ok(result))) => {
                 results.insert(order, (name, json!(result)));
             }

@@ -22,14 +22,14 @@ pub enum ReferenceError {
     #[error("'{0}' has no closing brace")]
     Unclosed(String),
     /// Nothing has the name.
-    #[error("'${{{reference}}}' cannot be resolved: there is no '{missing}', only {}", .known.join(", "))]
+    #[error("'${{{reference}}}' cannot be resolved: there is no '{missing}', only {}", .names.join(", "))]
     Missing {
         /// The reference.
         reference: String,
         /// The part that does not exist.
         missing: String,
         /// What exists instead.
-        known: Vec<String>,
+        names: Vec<String>,
     },
     /// The references of one step are replaced by too much.
     #[error(
@@ -55,15 +55,15 @@ pub(super) fn memory_of(value: &Value) -> usize {
 #[derive(Debug)]
 pub(super) struct References<'k> {
     /// The values that references name.
-    known: &'k JsonObject,
-    /// The memory that is left, in bytes.
-    left: usize,
+    values: &'k JsonObject,
+    /// Remaining memory, in bytes.
+    remaining: usize,
 }
 
 impl<'k> References<'k> {
-    pub(super) fn new(known: &'k JsonObject) -> Self {
-        let left = RESOLVED_MAX;
-        Self { known, left }
+    pub(super) fn new(values: &'k JsonObject) -> Self {
+        let remaining = RESOLVED_MAX;
+        Self { values, remaining }
     }
 
     /// Replaces the references in a value.
@@ -93,9 +93,9 @@ impl<'k> References<'k> {
             .strip_prefix("${")
             .and_then(|rest| rest.strip_suffix('}'));
         if let Some(reference) = whole.filter(|inner| !inner.contains("${")) {
-            let found = self.find(reference)?;
-            self.take(reference, memory_of(found))?;
-            return Ok(found.clone());
+            let value = self.find(reference)?;
+            self.take(reference, memory_of(value))?;
+            return Ok(value.clone());
         }
         let (mut filled, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -103,11 +103,11 @@ impl<'k> References<'k> {
                 return Err(ReferenceError::Unclosed(text.to_owned()));
             };
             filled.push_str(before);
-            let found = self.find(reference)?;
-            self.take(reference, memory_of(found))?;
-            match found.as_str() {
+            let value = self.find(reference)?;
+            self.take(reference, memory_of(value))?;
+            match value.as_str() {
                 Some(text) => filled.push_str(text),
-                None => filled.push_str(&found.to_string()),
+                None => filled.push_str(&value.to_string()),
             }
             rest = after;
         }
@@ -117,34 +117,36 @@ impl<'k> References<'k> {
 
     /// Takes the memory of a value that a reference is about to be replaced by.
     fn take(&mut self, reference: &str, memory: usize) -> Result<(), ReferenceError> {
-        let left = self.left.checked_sub(memory);
+        let remaining = self.remaining.checked_sub(memory);
         let too_large = || ReferenceError::TooLarge {
             reference: reference.to_owned(),
         };
-        self.left = left.ok_or_else(too_large)?;
+        self.remaining = remaining.ok_or_else(too_large)?;
         Ok(())
     }
 
     fn find(&self, reference: &str) -> Result<&'k Value, ReferenceError> {
-        find(reference, self.known)
+        find(reference, self.values)
     }
 }
 
-fn find<'k>(reference: &str, known: &'k JsonObject) -> Result<&'k Value, ReferenceError> {
-    let missing = |part: &str, known: Vec<String>| ReferenceError::Missing {
+fn find<'k>(reference: &str, values: &'k JsonObject) -> Result<&'k Value, ReferenceError> {
+    let missing = |part: &str, names: Vec<String>| ReferenceError::Missing {
         reference: reference.to_owned(),
         missing: part.to_owned(),
-        known,
+        names,
     };
     let keys = |object: &JsonObject| object.keys().cloned().collect();
     let mut parts = reference.split('.');
     let first = parts.next().unwrap_or_default();
-    let first = known.get(first).ok_or_else(|| missing(first, keys(known)));
-    parts.try_fold(first?, |found, part| {
-        let inner = found.get(part);
+    let first = values
+        .get(first)
+        .ok_or_else(|| missing(first, keys(values)));
+    parts.try_fold(first?, |value, part| {
+        let inner = value.get(part);
         inner
-            .or_else(|| found.get(part.parse::<usize>().ok()?))
-            .ok_or_else(|| match (found.as_object(), found.as_array()) {
+            .or_else(|| value.get(part.parse::<usize>().ok()?))
+            .ok_or_else(|| match (value.as_object(), value.as_array()) {
                 (Some(members), _) => missing(part, keys(members)),
                 (_, Some(items)) => missing(part, vec![format!("{} items", items.len())]),
                 (None, None) => missing(part, vec!["a plain value".to_owned()]),

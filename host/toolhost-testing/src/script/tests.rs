@@ -61,10 +61,10 @@ fn an_error_in_a_script_is_reported_with_its_place() {
 
 #[test]
 fn a_reference_is_replaced_by_an_earlier_result() {
-    let known = json!({"a": {"output": {"n": 1, "list": ["x", {"y": true}]}}, "text": "hi"});
-    let known = known.as_object().unwrap();
+    let values = json!({"a": {"output": {"n": 1, "list": ["x", {"y": true}]}}, "text": "hi"});
+    let values = values.as_object().unwrap();
     let check = |text: &str, expected: Value| {
-        let resolved = References::new(known).resolve(&json!(text));
+        let resolved = References::new(values).resolve(&json!(text));
         assert_eq!(resolved, Ok(expected), "{text}");
     };
     check("${a.output.n}", json!(1));
@@ -73,7 +73,7 @@ fn a_reference_is_replaced_by_an_earlier_result() {
     check("${text}${text}", json!("hihi"));
     check("plain $ {text}", json!("plain $ {text}"));
     let fails = |text: &str| {
-        let resolved = References::new(known).resolve(&json!([{"k": text}]));
+        let resolved = References::new(values).resolve(&json!([{"k": text}]));
         resolved.unwrap_err().to_string()
     };
     assert_eq!(
@@ -103,11 +103,11 @@ fn repeated_references() -> Script {
 #[test]
 fn references_are_replaced_up_to_a_limit_of_the_step() {
     let script = repeated_references();
-    let known = json!({"input": script.start.input});
-    let known = known.as_object().unwrap();
+    let values = json!({"input": script.start.input});
+    let values = values.as_object().unwrap();
     let call = &script.agents["a"].steps[0]["one"];
     // Replaced, they are 4 GB.
-    let resolved = References::new(known).resolve_object(&call.args);
+    let resolved = References::new(values).resolve_object(&call.args);
     assert_eq!(
         resolved,
         Err(ReferenceError::TooLarge {
@@ -116,17 +116,17 @@ fn references_are_replaced_up_to_a_limit_of_the_step() {
     );
     // Within one text as well, and many values are large without texts.
     let in_a_text = json!("${input.text} ".repeat(50_000));
-    assert!(References::new(known).resolve(&in_a_text).is_err());
-    let known = json!({"list": vec![0; 1_000]});
-    let known = known.as_object().unwrap();
+    assert!(References::new(values).resolve(&in_a_text).is_err());
+    let values = json!({"list": vec![0; 1_000]});
+    let values = values.as_object().unwrap();
     let lists = json!(vec!["${list}"; 10_000]);
-    assert!(References::new(known).resolve(&lists).is_err());
+    assert!(References::new(values).resolve(&lists).is_err());
     // Calls of one step share the limit, those of the next have their own.
     let half = json!(vec!["${list}"; 200]);
-    let mut step = References::new(known);
+    let mut step = References::new(values);
     assert!(step.resolve(&half).is_ok());
     assert!(step.resolve(&half).is_err());
-    assert!(References::new(known).resolve(&half).is_ok());
+    assert!(References::new(values).resolve(&half).is_ok());
 }
 
 #[test]

@@ -21,22 +21,22 @@ fn case_files() -> (tempfile::TempDir, CaseFiles) {
 }
 
 fn cases(files: &CaseFiles) -> Vec<TestCase> {
-    let mut all = Vec::new();
+    let mut cases_of_files = Vec::new();
     for (file, (_, cases)) in files.all().iter().enumerate() {
         let written = cases.cases().iter().enumerate();
-        all.extend(written.map(|(index, case)| TestCase::Written {
+        cases_of_files.extend(written.map(|(index, case)| TestCase::Written {
             file,
             index,
             case: Box::new(case.clone()),
         }));
     }
-    all.push(TestCase::Generated(Box::new(GeneratedCase {
+    cases_of_files.push(TestCase::Generated(Box::new(GeneratedCase {
         tool: ToolName::parse("text__upper").unwrap(),
         name: "all".to_owned(),
         args: JsonObject::new(),
         kind: GeneratedKind::Valid,
     })));
-    all
+    cases_of_files
 }
 
 #[track_caller]

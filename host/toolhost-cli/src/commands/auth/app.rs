@@ -21,21 +21,21 @@ pub(super) async fn find(args: &AppArgs, policy: &Path) -> Result<(OAuthApp, Pol
     let open = open.map_err(Failure::of)?;
     let open = open.map_err(|error| Failure::of_bundle(error, file.source.as_ref()))?;
     let apps = open.bundle().oauth_apps();
-    let mut known = apps.iter().map(|(app, _)| app.metadata.name.as_str());
-    let found = apps
+    let mut names = apps.iter().map(|(app, _)| app.metadata.name.as_str());
+    let entry = apps
         .iter()
         .find(|(app, _)| app.metadata.name.as_str() == args.app);
-    let (app, place) = found.ok_or_else(|| {
+    let (app, place) = entry.ok_or_else(|| {
         let app = text::line(&args.app);
         let bundle = args.bundle.display();
         let error = anyhow!("the bundle {bundle} has no OAuthApp '{app}'");
-        let known: Vec<&str> = known.by_ref().collect();
-        let similar = did_you_mean(&args.app, &known);
+        let names: Vec<&str> = names.by_ref().collect();
+        let similar = did_you_mean(&args.app, &names);
         Failure::from(error).hint(similar.unwrap_or_else(|| {
-            if known.is_empty() {
+            if names.is_empty() {
                 "Name the bundle with --bundle.".to_owned()
             } else {
-                format!("It has {}.", known.join(", "))
+                format!("It has {}.", names.join(", "))
             }
         }))
     })?;

@@ -37,7 +37,7 @@ pub(super) async fn login(args: &AuthLoginArgs, settings: &Settings) -> Result<E
     let granted = timeout(within, login.wait(app)).await;
     let granted = granted.map_err(|_| {
         let error = anyhow!("nobody answered within {} s", args.timeout);
-        refused(error).hint("Begin again; --timeout SECONDS gives more time.")
+        refusal(error).hint("Begin again; --timeout SECONDS gives more time.")
     })??;
     let grant = display(granted.app.as_str(), granted.subject.as_deref());
     let scopes = if granted.scopes.is_empty() {
@@ -50,7 +50,7 @@ pub(super) async fn login(args: &AuthLoginArgs, settings: &Settings) -> Result<E
 }
 
 /// Returns the failure of a login that was not granted.
-fn refused(error: impl Into<anyhow::Error>) -> Failure {
+fn refusal(error: impl Into<anyhow::Error>) -> Failure {
     let mut failure = Failure::from(error.into());
     failure.exit = Exit::Refused;
     failure
@@ -74,14 +74,14 @@ impl Login<'_> {
         let subject = self.args.app.subject.as_deref();
         let scopes = Some(self.args.scope.as_slice()).filter(|scopes| !scopes.is_empty());
         let begun = self.oauth.authorize(app, subject, scopes).await;
-        begun.map_err(refused)
+        begun.map_err(refusal)
     }
 
     async fn in_browser(&self, mut app: OAuthApp) -> Result<Granted, Failure> {
         let redirect = app.redirect.clone().unwrap_or_default();
-        let own = redirect.strip_prefix(LOOPBACK);
-        let own = own.map(|rest| rest.split_at(rest.find('/').unwrap_or(rest.len())));
-        let Some((port, path)) = own else {
+        let rest = redirect.strip_prefix(LOOPBACK);
+        let parts = rest.map(|rest| rest.split_at(rest.find('/').unwrap_or(rest.len())));
+        let Some((port, path)) = parts else {
             let error = anyhow!("the redirect of OAuthApp/{} is {redirect}", app.name);
             return Err(Failure::from(error)
                 .hint("The runtime that serves this URL completes authorizations."));
@@ -104,9 +104,9 @@ impl Login<'_> {
         ));
         stdout::write(&text::line(&begun.authorization_url))?;
         let answer = callback.receive(&begun.authorization_url).await;
-        let answer = answer.map_err(|error| refused(anyhow!(error)))?;
+        let answer = answer.map_err(|error| refusal(anyhow!(error)))?;
         let query = answer.split_once('?').map_or("", |(_, query)| query);
-        self.oauth.callback(query, &[app]).await.map_err(refused)
+        self.oauth.callback(query, &[app]).await.map_err(refusal)
     }
 
     async fn on_device(&self, app: &OAuthApp) -> Result<Granted, Failure> {
@@ -120,13 +120,13 @@ impl Login<'_> {
         stdout::write(&format!("{url}\n{code}"))?;
         loop {
             let polled = self.oauth.poll_device(app, &begun.auth_session_id).await;
-            match polled.map_err(refused)? {
+            match polled.map_err(refusal)? {
                 DevicePoll::Pending { after } => sleep(after).await,
                 DevicePoll::Granted(granted) => return Ok(granted),
-                DevicePoll::Denied => return Err(refused(anyhow!("the user refused access"))),
+                DevicePoll::Denied => return Err(refusal(anyhow!("the user refused access"))),
                 DevicePoll::Expired => {
                     let error = anyhow!("the code expired before it was entered");
-                    return Err(refused(error).hint("Begin again."));
+                    return Err(refusal(error).hint("Begin again."));
                 }
             }
         }

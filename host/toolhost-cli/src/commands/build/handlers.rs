@@ -22,22 +22,22 @@ pub(super) fn compare(
     let entry = &source.tool.spec.entry;
     let tools = open.bundle().tools().iter();
     let tools: Vec<_> = tools.filter(|tool| tool.spec.entry == *entry).collect();
-    let known: Vec<&str> = handlers.iter().map(String::as_str).collect();
+    let names: Vec<&str> = handlers.iter().map(String::as_str).collect();
     let mut faults = Vec::new();
     for tool in &tools {
         let name = &tool.metadata.name;
         let places = open.bundle().places(name);
         for (index, export) in tool.spec.exports.iter().enumerate() {
             let export = export.name.as_str();
-            if known.contains(&export) {
+            if names.contains(&export) {
                 continue;
             }
             let place = places.and_then(|places| places.exports.get(index));
-            let listed = listed(&known);
+            let listed = listed(&names);
             let fault = Fault::new(format!(
                 "export '{export}' of tool {name} has no handler: {entry} has {listed}"
             ));
-            let next = did_you_mean(export, &known).unwrap_or_else(|| {
+            let next = did_you_mean(export, &names).unwrap_or_else(|| {
                 format!("Add a handler '{export}' to {entry}, or remove the export.")
             });
             faults.push(at(fault, place).next(next));
@@ -48,7 +48,7 @@ pub(super) fn compare(
         return Err(BuildError { cause, faults });
     }
     let exports = tools.iter().flat_map(|tool| &tool.spec.exports);
-    let mut others = known;
+    let mut others = names;
     others.retain(|handler| !exports.clone().any(|it| it.name.as_str() == *handler));
     let Some(first) = others.first() else {
         return Ok(Vec::new());

@@ -64,9 +64,9 @@ impl<'a> BuildSession<'a> {
         }
         let (component, stamp) = self.open.built(source, u64::MAX).ok()?;
         let outside = stamp.sources.iter().filter(|source| !source.is_inside());
-        let mut changed = outside.filter(|known| {
-            let bytes = fs::read(self.options.bundle.join(&known.path));
-            bytes.map_or(true, |bytes| Source::new(&known.path, &bytes) != **known)
+        let mut changed = outside.filter(|source| {
+            let bytes = fs::read(self.options.bundle.join(&source.path));
+            bytes.map_or(true, |bytes| Source::new(&source.path, &bytes) != **source)
         });
         // The component of an older kit does not tell what would be new.
         let mut absent = stamp.absent.as_ref()?.iter();
@@ -93,32 +93,28 @@ impl<'a> BuildSession<'a> {
         let entry = self.entry(source)?;
         let _phase = self.options.progress.working(&format!("building {tool}"));
         // Before the slow part.
-        let found = toolchains::check(source.language, &entry, self.options).await?;
-        let found = found
-            .map(|names| self.compared(source, names))
-            .transpose()?;
-        let built = toolchains::build(source.language, &entry, self.options);
-        let mut made = built.await?;
-        if !made.component.starts_with(COMPONENT) {
+        let names = toolchains::check(source.language, &entry, self.options).await?;
+        let compare = |names| self.compared(source, names);
+        let comparison = names.map(compare).transpose()?;
+        let mut built = toolchains::build(source.language, &entry, self.options).await?;
+        if !built.component.starts_with(COMPONENT) {
             let fault = Fault::new("the result of the build is not a component");
             return Err(BuildError::source(fault.next("Build for wasm32-wasip2.")));
         }
-        let found = match found {
-            Some(found) => Some(found),
+        let comparison = match comparison {
+            Some(comparison) => Some(comparison),
             None => {
-                let names = self.handlers_of(source, &made.component).await?;
-                names
-                    .map(|names| self.compared(source, names))
-                    .transpose()?
+                let names = self.handlers_of(source, &built.component).await?;
+                names.map(compare).transpose()?
             }
         };
-        let (handlers, notes) = found.unzip();
-        made.notes.extend(notes.unwrap_or_default());
-        let absent = self.add_named(source.language, &entry, &mut made.inputs)?;
+        let (handlers, notes) = comparison.unzip();
+        built.notes.extend(notes.unwrap_or_default());
+        let absent = self.add_named(source.language, &entry, &mut built.inputs)?;
         let stamp = Stamp {
             entry: source.tool.spec.entry.clone(),
             kit: self.kit(source),
-            sources: self.sources(&made)?,
+            sources: self.sources(&built)?,
             absent: Some(absent),
             handlers,
         };
@@ -130,12 +126,12 @@ impl<'a> BuildSession<'a> {
             let next = "Bundle its packages beforehand, or name a built component in spec.entry.";
             return Err(BuildError::source(Fault::new(what).next(next)));
         }
-        let stamped = stamp.put_on(&mut made.component);
+        let stamped = stamp.put_on(&mut built.component);
         stamped.context("the component cannot be stamped")?;
         let path = self.options.bundle.join(&source.component);
-        replace(&path, &made.component)
+        replace(&path, &built.component)
             .with_context(|| format!("{} cannot be written", path.display()))?;
-        Ok((made.component.len() as u64, made.notes))
+        Ok((built.component.len() as u64, built.notes))
     }
 
     /// Compares the names of handlers with the manifest. Returns them with notes.
@@ -158,8 +154,8 @@ impl<'a> BuildSession<'a> {
         let _phase = progress.compiling(source.tool.metadata.name.as_str(), component.len() as u64);
         let sandbox = host_context::sandbox(self.settings);
         let sandbox = sandbox.map_err(|failure| anyhow!(failure.message()))?;
-        let found = toolhost::sandbox::inspect(&sandbox, component.to_vec()).await;
-        let Ok(Ok(handlers)) = found.map(|found| found.handlers) else {
+        let inspection = toolhost::sandbox::inspect(&sandbox, component.to_vec()).await;
+        let Ok(Ok(handlers)) = inspection.map(|inspection| inspection.handlers) else {
             return Ok(None);
         };
         let names = handlers.iter().map(|handler| handler.name.to_string());
@@ -231,15 +227,15 @@ impl<'a> BuildSession<'a> {
     }
 
     /// Reads the source files of a build.
-    fn sources(&self, made: &BuiltComponent) -> Result<Vec<Source>, BuildError> {
+    fn sources(&self, built: &BuiltComponent) -> Result<Vec<Source>, BuildError> {
         let mut sources = Vec::new();
-        for input in &made.inputs {
+        for input in &built.inputs {
             let path = self.relative(input)?;
             let cannot = || format!("{path} cannot be read");
-            let changed = fs::metadata(input).and_then(|found| found.modified());
+            let changed = fs::metadata(input).and_then(|metadata| metadata.modified());
             let is_lock = input.file_name().is_some_and(|name| name == "Cargo.lock");
             // Cargo writes its lock file during the build.
-            if changed.with_context(cannot)? > made.started && !is_lock {
+            if changed.with_context(cannot)? > built.started && !is_lock {
                 let fault = Fault::new("the file changed while it was being built");
                 return Err(BuildError::source(fault.file(path).next("Build again.")));
             }
@@ -261,8 +257,8 @@ impl<'a> BuildSession<'a> {
         let same = |(a, b): &(Component<'_>, Component<'_>)| a == b;
         let shared = input.components().zip(dir.components());
         let shared = shared.take_while(same).count();
-        let above = dir.components().skip(shared);
-        let up = above.map(|_| Component::ParentDir);
+        let beyond = dir.components().skip(shared);
+        let up = beyond.map(|_| Component::ParentDir);
         let path: PathBuf = up.chain(input.components().skip(shared)).collect();
         let path = path.into_os_string().into_string();
         path.map_err(|path| anyhow!("{} has a name that is not UTF-8", path.to_string_lossy()))

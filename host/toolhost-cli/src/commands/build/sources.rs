@@ -29,27 +29,27 @@ pub(crate) enum Sources {
 
 /// Returns the paths of the sources of a bundle.
 pub(crate) fn sources(open: &OpenBundle, which: Sources) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     for source in open.source_entries() {
         let entry = open.dir().join(&source.tool.spec.entry);
         let component = open.dir().join(&source.component);
         let component = files::read("the component", &component, COMPONENT_BYTES_MAX);
         let stamp = component.ok().and_then(|bytes| Stamp::read(&bytes));
-        let known = stamp.iter().flat_map(|stamp| &stamp.sources);
-        found.extend(known.map(|known| open.dir().join(&known.path)));
+        let listed = stamp.iter().flat_map(|stamp| &stamp.sources);
+        paths.extend(listed.map(|source| open.dir().join(&source.path)));
         let absent = stamp.iter().flat_map(|stamp| &stamp.absent).flatten();
-        found.extend(absent.map(|path| open.dir().join(path)));
+        paths.extend(absent.map(|path| open.dir().join(path)));
         if which == Sources::All {
             let folder = entry.parent().unwrap_or(open.dir());
-            add_folder(folder, SOURCE_DEPTH_MAX, &mut found);
+            add_folder(folder, SOURCE_DEPTH_MAX, &mut paths);
         }
-        found.insert(entry);
+        paths.insert(entry);
     }
-    found
+    paths
 }
 
 /// Adds the files of a folder, and links in it, without those that builds and editors make.
-fn add_folder(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) {
+fn add_folder(folder: &Path, depth: usize, paths: &mut BTreeSet<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
@@ -57,16 +57,16 @@ fn add_folder(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         // Editors write beside a file, and rename.
-        if name.starts_with('.') || name.ends_with('~') || found.len() >= FILES_MAX {
+        if name.starts_with('.') || name.ends_with('~') || paths.len() >= FILES_MAX {
             continue;
         }
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => {
                 if depth > 0 && !NO_SOURCES.contains(&name.as_ref()) {
-                    add_folder(&entry.path(), depth - 1, found);
+                    add_folder(&entry.path(), depth - 1, paths);
                 }
             }
-            Ok(_) => drop(found.insert(entry.path())),
+            Ok(_) => drop(paths.insert(entry.path())),
             Err(_) => {}
         }
     }

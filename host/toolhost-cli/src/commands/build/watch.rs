@@ -45,8 +45,8 @@ impl<'a> SourceWatch<'a> {
 
     /// Waits, after the build, until a file differs from the one that was built.
     pub(super) async fn changed(self) -> anyhow::Result<()> {
-        let known = known(self.before, look(self.bundle).await?);
-        changed(self.bundle, &known).await
+        let baseline = baseline(self.before, look(self.bundle).await?);
+        changed(self.bundle, &baseline).await
     }
 }
 
@@ -62,31 +62,31 @@ struct FileState {
 }
 
 impl FileState {
-    fn of(found: &Metadata) -> Self {
+    fn of(metadata: &Metadata) -> Self {
         Self {
-            modified: found.modified().ok(),
-            bytes: found.len(),
-            inode: found.ino(),
+            modified: metadata.modified().ok(),
+            bytes: metadata.len(),
+            inode: metadata.ino(),
         }
     }
 }
 
-/// Waits until a file differs from what is known, and the files have settled.
-async fn changed(bundle: &Path, known: &Files) -> anyhow::Result<()> {
+/// Waits until a file differs from the baseline, and the files have settled.
+async fn changed(bundle: &Path, baseline: &Files) -> anyhow::Result<()> {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let mut found = look(bundle).await?;
-        if found == *known {
+        let mut now = look(bundle).await?;
+        if now == *baseline {
             continue;
         }
         let started = Instant::now();
         while started.elapsed() < SETTLING_MAX {
             tokio::time::sleep(SETTLED).await;
             let next = look(bundle).await?;
-            if next == found {
+            if next == now {
                 break;
             }
-            found = next;
+            now = next;
         }
         return Ok(());
     }
@@ -94,7 +94,7 @@ async fn changed(bundle: &Path, known: &Files) -> anyhow::Result<()> {
 
 /// Returns the files that were built, from looks before and after the build. A file that was found only
 /// afterwards, such as a source outside the bundle, is as it was then.
-fn known(mut before: Files, after: Files) -> Files {
+fn baseline(mut before: Files, after: Files) -> Files {
     for (path, state) in after {
         let is_written = path.file_name().is_some_and(|name| name == CARGO_LOCK);
         match before.get(&path) {
@@ -140,10 +140,10 @@ fn files_of(bundle: &Path) -> Files {
 
 /// Adds a file. Follows links: the target is what is built.
 fn add(files: &mut Files, path: PathBuf) {
-    if let Ok(found) = metadata(&path)
-        && found.is_file()
+    if let Ok(metadata) = metadata(&path)
+        && metadata.is_file()
     {
-        files.insert(path, FileState::of(&found));
+        files.insert(path, FileState::of(&metadata));
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
         let dir = bundle();
         let before = files_of(dir.path());
         fs::remove_file(dir.path().join("src/tool.py")).unwrap();
-        assert_ne!(known(before, files_of(dir.path())), files_of(dir.path()));
+        assert_ne!(baseline(before, files_of(dir.path())), files_of(dir.path()));
     }
 
     #[test]
@@ -231,6 +231,6 @@ mod tests {
         let before = files(&[("a/lib.rs", 1), ("a/Cargo.lock", 1)]);
         let after = files(&[("a/lib.rs", 2), ("a/Cargo.lock", 2), ("../other.rs", 2)]);
         let expected = files(&[("a/lib.rs", 1), ("a/Cargo.lock", 2), ("../other.rs", 2)]);
-        assert_eq!(known(before, after), expected);
+        assert_eq!(baseline(before, after), expected);
     }
 }

@@ -12,9 +12,9 @@ pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<
     };
     let (name, tool) = (agent.name(), item.name.resource());
     let (grants, _) = policy.resolve(name, tool);
-    let mut found = Vec::new();
+    let mut sentences = Vec::new();
     let (files, writes) = (access.files, access.writes_files);
-    found.push(match (files, writes) {
+    sentences.push(match (files, writes) {
         (false, _) => "No files.".to_owned(),
         (true, false) => "Reads files of the workdir, and changes none.".to_owned(),
         (true, true) => {
@@ -27,7 +27,7 @@ pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<
         }
     });
     let http = grants.http.as_deref().filter(|_| access.network);
-    found.push(match http {
+    sentences.push(match http {
         None => "No network.".to_owned(),
         Some(http) => {
             let rules: Vec<String> = http.allow.iter().map(ToString::to_string).collect();
@@ -39,19 +39,19 @@ pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<
     {
         let blocks = http.private_networks.iter().map(ToString::to_string);
         let blocks: Vec<String> = blocks.collect();
-        found.push(format!("Private addresses: {}.", blocks.join(", ")));
+        sentences.push(format!("Private addresses: {}.", blocks.join(", ")));
     }
     let accounts = policy.oauth_of(name, tool);
     if access.network && !accounts.is_empty() {
         let apps: Vec<&str> = accounts.iter().map(|grant| grant.app.as_str()).collect();
-        found.push(format!("Accounts of users, by OAuth: {}.", apps.join(", ")));
+        sentences.push(format!("Accounts of users, by OAuth: {}.", apps.join(", ")));
     }
     if !grants.env.is_empty() {
         let names: Vec<&str> = grants.env.iter().map(|(name, _)| name.as_str()).collect();
-        found.push(format!("Environment variables: {}.", names.join(", ")));
+        sentences.push(format!("Environment variables: {}.", names.join(", ")));
     }
     if access.agents {
-        found.push("Sends requests to other agents.".to_owned());
+        sentences.push("Sends requests to other agents.".to_owned());
     }
-    found
+    sentences
 }

@@ -15,7 +15,6 @@ use crate::terminal::progress::size;
 
 /// A page.
 pub(super) struct Contents {
-    /// The bundle.
     pub(super) title: String,
     /// The tools, by the resource that has them.
     pub(super) sources: Vec<Source>,
@@ -135,15 +134,15 @@ struct Collector<'a> {
 impl Collector<'_> {
     /// Returns the tools of all agents, each once, with the agents that have it.
     fn items(&self) -> Vec<(ToolCatalogItem, Vec<&Agent>)> {
-        let mut found: IndexMap<String, (ToolCatalogItem, Vec<&Agent>)> = IndexMap::new();
+        let mut items: IndexMap<String, (ToolCatalogItem, Vec<&Agent>)> = IndexMap::new();
         for agent in self.agents {
             for item in agent.catalog().items() {
-                let entry = found.entry(item.name.to_string());
+                let entry = items.entry(item.name.to_string());
                 let entry = entry.or_insert_with(|| (item.clone(), Vec::new()));
                 entry.1.push(agent);
             }
         }
-        found.into_values().collect()
+        items.into_values().collect()
     }
 
     fn source(&self, item: &ToolCatalogItem) -> Source {
@@ -225,14 +224,15 @@ impl Collector<'_> {
     }
 
     fn access(&self, item: &ToolCatalogItem, agents: &[&Agent]) -> Vec<Access> {
-        let mut all: IndexMap<Vec<String>, Vec<String>> = IndexMap::new();
+        let mut by_access: IndexMap<Vec<String>, Vec<String>> = IndexMap::new();
         for agent in agents {
             let sentences = access::of(agent, self.policy, item);
-            let of = all.entry(sentences).or_default();
+            let of = by_access.entry(sentences).or_default();
             of.extend(self.named(agent));
         }
-        let all = all.into_iter();
-        all.map(|(sentences, agents)| Access { agents, sentences })
+        let by_access = by_access.into_iter();
+        by_access
+            .map(|(sentences, agents)| Access { agents, sentences })
             .collect()
     }
 

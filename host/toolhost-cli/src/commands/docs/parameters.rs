@@ -82,8 +82,8 @@ mod tests {
                 "one": {"const": 1},
             },
         });
-        let found = of(&JsonSchemaObject::parse(schema).unwrap());
-        let rows: Vec<_> = found
+        let parameters = of(&JsonSchemaObject::parse(schema).unwrap());
+        let rows: Vec<_> = parameters
             .iter()
             .map(|p| (&*p.name, &*p.kind, p.is_required, &*p.description))
             .collect();

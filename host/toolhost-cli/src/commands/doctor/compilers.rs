@@ -24,9 +24,9 @@ pub(super) async fn examine() -> Vec<Finding> {
 
 /// What is missing is a warning: not everybody uses each language.
 fn finding(program: Toolchain) -> Finding {
-    let found = Finding::ok(AREA, program.name, program.version);
+    let finding = Finding::ok(AREA, program.name, program.version);
     match program.next {
-        Some(next) => found.warning(next),
-        None => found,
+        Some(next) => finding.warning(next),
+        None => finding,
     }
 }

@@ -27,26 +27,26 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn examine(settings: &Settings) -> Option<Finding> {
     let root = settings.dirs.state_root.clone()?;
-    let found = |value: String| Finding::ok(STATE, "database", value);
+    let finding = |value: String| Finding::ok(STATE, "database", value);
     let path = root.join(FILES[0]);
     let bytes = match fs::symlink_metadata(&path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return root
                 .is_dir()
-                .then(|| found("is created when it is needed".to_owned()));
+                .then(|| finding("is created when it is needed".to_owned()));
         }
         // The finding about the directory says why.
         Err(_) => return None,
     };
     if bytes > COPIED_MAX {
-        return Some(found(format!("{}, was not opened", size(bytes))));
+        return Some(finding(format!("{}, was not opened", size(bytes))));
     }
     let word = shell_word(&path.to_string_lossy()).into_owned();
     let next = format!("mv {word} {word}.bad   # a new one is created; its pending calls are lost");
     Some(match open_copy(&root).await {
-        Ok(()) => found(format!("{}, opens", size(bytes))),
-        Err(error) => found(format!("{}: {error:#}", path.display())).error(next),
+        Ok(()) => finding(format!("{}, opens", size(bytes))),
+        Err(error) => finding(format!("{}: {error:#}", path.display())).error(next),
     })
 }
 
@@ -63,8 +63,8 @@ async fn open_copy(root: &Path) -> anyhow::Result<()> {
         Ok(copy)
     });
     let copy = copy.await?;
-    let opened = Orchestrator::open(copy.path(), OrchestratorConfig::default()).await?;
-    opened.shutdown(CLOSE_TIMEOUT).await;
+    let orchestrator = Orchestrator::open(copy.path(), OrchestratorConfig::default()).await?;
+    orchestrator.shutdown(CLOSE_TIMEOUT).await;
     Ok(())
 }
 

@@ -46,12 +46,12 @@ const FILE_SYSTEMS: [(u64, &str, bool); 15] = [
 /// Examines the directory of compiled components, and the key that signs them.
 pub(super) fn cache(settings: &Settings) -> Vec<Finding> {
     let Some(dir) = &settings.dirs.cache else {
-        let found = Finding::ok(
+        let finding = Finding::ok(
             CACHE,
             "directory",
             "not known: nothing that is compiled is kept",
         );
-        return vec![found.warning("Set HOME, or XDG_CACHE_HOME.")];
+        return vec![finding.warning("Set HOME, or XDG_CACHE_HOME.")];
     };
     let mut findings = vec![directory(CACHE, dir, Readers::Anybody)];
     if dir.is_dir() {
@@ -69,8 +69,8 @@ pub(super) fn cache(settings: &Settings) -> Vec<Finding> {
 /// Examines the directory of workspaces, pending calls and events, but not the database in it.
 pub(super) fn state_root(settings: &Settings) -> Vec<Finding> {
     let Some(dir) = &settings.dirs.state_root else {
-        let found = Finding::ok(STATE, "directory", "not known: each call needs --workdir");
-        return vec![found.warning("Set HOME, or pass --state-root DIR.")];
+        let finding = Finding::ok(STATE, "directory", "not known: each call needs --workdir");
+        return vec![finding.warning("Set HOME, or pass --state-root DIR.")];
     };
     let mut findings = vec![directory(STATE, dir, Readers::Owner)];
     if dir.is_dir() {
@@ -92,16 +92,16 @@ enum Readers {
 /// is created when it is needed: the directory above it must be writable.
 fn directory(area: &'static str, dir: &Path, readers: Readers) -> Finding {
     let display = dir.display();
-    let found = |value: String| Finding::ok(area, "directory", value);
+    let finding = |value: String| Finding::ok(area, "directory", value);
     match PrivateDir::open(dir) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let above = dir.ancestors().skip(1).find(|above| above.exists());
-            let above = above.unwrap_or(Path::new("."));
-            return if is_writable(above) {
-                found(format!("{display}, is created when it is needed"))
+            let ancestor = dir.ancestors().skip(1).find(|ancestor| ancestor.exists());
+            let ancestor = ancestor.unwrap_or(Path::new("."));
+            return if is_writable(ancestor) {
+                finding(format!("{display}, is created when it is needed"))
             } else {
-                found(format!("{display} cannot be created")).error(other(area))
+                finding(format!("{display} cannot be created")).error(other(area))
             };
         }
         Err(error) => return refused(area, "directory", dir, &error, other(area)),
@@ -110,11 +110,11 @@ fn directory(area: &'static str, dir: &Path, readers: Readers) -> Finding {
     let (owner, mode) = fs::metadata(dir).map_or((0, 0), |dir| (dir.uid(), dir.mode() & 0o7777));
     let value = format!("{display}, owner {owner}, mode {mode:04o}");
     if !is_writable(dir) {
-        found(format!("{value}: it cannot be written")).error(format!("chmod u+rwx {word}"))
+        finding(format!("{value}: it cannot be written")).error(format!("chmod u+rwx {word}"))
     } else if readers == Readers::Owner && mode & 0o044 != 0 {
-        found(format!("{value}: other users can read it")).warning(format!("chmod 700 {word}"))
+        finding(format!("{value}: other users can read it")).warning(format!("chmod 700 {word}"))
     } else {
-        found(value)
+        finding(value)
     }
 }
 
@@ -161,44 +161,44 @@ fn is_writable(dir: &Path) -> bool {
 fn files_in(dir: &Path) -> (usize, u64) {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let sizes = entries.filter_map(|entry| {
-        let found = entry.metadata().ok()?;
-        found.is_file().then_some(found.len())
+        let metadata = entry.metadata().ok()?;
+        metadata.is_file().then_some(metadata.len())
     });
     sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
 }
 
 fn free_space(area: &'static str, dir: &Path) -> Finding {
-    let found = |value: String| Finding::ok(area, "free space", value);
+    let finding = |value: String| Finding::ok(area, "free space", value);
     match statvfs(dir) {
         Ok(space) => {
             let free = space.f_bavail.saturating_mul(space.f_frsize);
             let next = format!("df -h {}", shell_word(&dir.to_string_lossy()));
             match free {
-                0..FREE_MIN => found(format!("{}: it may not suffice", size(free))).warning(next),
-                FREE_MIN..10_000_000_000 => found(size(free)),
-                _ => found(format!("{} GB", free / 1_000_000_000)),
+                0..FREE_MIN => finding(format!("{}: it may not suffice", size(free))).warning(next),
+                FREE_MIN..10_000_000_000 => finding(size(free)),
+                _ => finding(format!("{} GB", free / 1_000_000_000)),
             }
         }
-        Err(error) => found(format!("not known: {error}")),
+        Err(error) => finding(format!("not known: {error}")),
     }
 }
 
 fn file_system(dir: &Path) -> Finding {
-    let found = |value: String| Finding::ok(STATE, "file system", value);
+    let finding = |value: String| Finding::ok(STATE, "file system", value);
     let Ok(system) = statfs(dir) else {
-        return found("not known".to_owned());
+        return finding("not known".to_owned());
     };
     // The numbers have 32 bits; some systems extend the sign.
     let number = u64::try_from(system.f_type & 0xffff_ffff).unwrap_or_default();
-    let known = FILE_SYSTEMS.iter().find(|(known, ..)| *known == number);
-    match known {
+    let entry = FILE_SYSTEMS.iter().find(|(id, ..)| *id == number);
+    match entry {
         Some((_, name, true)) => {
             let what = "the database needs locks that network file systems may lack";
-            found(format!("{name}: {what}"))
+            finding(format!("{name}: {what}"))
                 .warning("Pass --state-root DIR with a directory on a local disk.")
         }
-        Some((_, name, false)) => found((*name).to_owned()),
-        None => found(format!("number {number:#x}")),
+        Some((_, name, false)) => finding((*name).to_owned()),
+        None => finding(format!("number {number:#x}")),
     }
 }
 
@@ -232,8 +232,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let check = |mode, readers, state| {
             fs::set_permissions(dir.path(), Permissions::from_mode(mode)).unwrap();
-            let found = directory(STATE, dir.path(), readers);
-            assert_eq!(found.state, state, "{mode:o} {found:?}");
+            let finding = directory(STATE, dir.path(), readers);
+            assert_eq!(finding.state, state, "{mode:o} {finding:?}");
         };
         check(0o700, Readers::Owner, State::Ok);
         check(0o755, Readers::Owner, State::Warning);
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn a_folder_of_the_state_root_that_is_a_link_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
-        let state = || folder(dir.path(), "runs").map(|found| found.state);
+        let state = || folder(dir.path(), "runs").map(|finding| finding.state);
         assert_eq!(state(), None);
         fs::create_dir(dir.path().join("elsewhere")).unwrap();
         symlink("elsewhere", dir.path().join("runs")).unwrap();
@@ -280,8 +280,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cache.key");
         let check = |state| {
-            let found = key(&path);
-            assert_eq!(found.state, state, "{found:?}");
+            let finding = key(&path);
+            assert_eq!(finding.state, state, "{finding:?}");
         };
         check(State::Ok);
         let write = |bytes: &[u8], mode| {
@@ -302,8 +302,8 @@ mod tests {
     #[test]
     fn the_file_system_of_a_directory_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        let found = file_system(dir.path());
-        assert_ne!(found.state, State::Error, "{found:?}");
-        assert_ne!(found.value, "not known");
+        let finding = file_system(dir.path());
+        assert_ne!(finding.state, State::Error, "{finding:?}");
+        assert_ne!(finding.value, "not known");
     }
 }

@@ -38,7 +38,7 @@ fn version() -> Finding {
     Finding::ok(AREA, "version", release.trim())
 }
 
-fn features(found: KernelFeatures) -> [Finding; 2] {
+fn features(features: KernelFeatures) -> [Finding; 2] {
     let feature = |name, is_there, since: &str, without: &str| {
         let value = if is_there { "available" } else { without };
         let finding = Finding::ok(AREA, name, value);
@@ -53,13 +53,13 @@ fn features(found: KernelFeatures) -> [Finding; 2] {
     [
         feature(
             "openat2",
-            found.openat2,
+            features.openat2,
             "5.6",
             "missing: tools open files more slowly",
         ),
         feature(
             "PAGEMAP_SCAN",
-            found.pagemap_scan,
+            features.pagemap_scan,
             "6.7",
             "missing: calls of tools with much memory end more slowly",
         ),
@@ -72,67 +72,67 @@ fn sandbox() -> Finding {
         Ok(_) => Finding::ok(AREA, "sandbox", "starts"),
         Err(error) => {
             let cause = anyhow::Error::new(error);
-            let found = Finding::ok(AREA, "sandbox", format!("does not start: {cause:#}"));
-            found.error("Raise the limits of this process: see `ulimit -a`.")
+            let finding = Finding::ok(AREA, "sandbox", format!("does not start: {cause:#}"));
+            finding.error("Raise the limits of this process: see `ulimit -a`.")
         }
     }
 }
 
 fn addresses(limit: Option<u64>) -> Finding {
-    let found = |value: String| Finding::ok(AREA, "address space", value);
+    let finding = |value: String| Finding::ok(AREA, "address space", value);
     let next = "ulimit -v unlimited";
     match limit {
-        None => found("unlimited".to_owned()),
+        None => finding("unlimited".to_owned()),
         Some(bytes) if bytes < ADDRESS_BYTES => {
             let needed = size(ADDRESS_BYTES);
             let what = format!("{}: commands need {needed} or more", size(bytes));
-            found(what).error(next)
+            finding(what).error(next)
         }
         Some(bytes) => {
             let what = "it limits the calls at the same time";
-            found(format!("{}: {what}", size(bytes))).warning(next)
+            finding(format!("{}: {what}", size(bytes))).warning(next)
         }
     }
 }
 
 fn open_files(limit: Option<u64>) -> Finding {
-    let found = |value: String| Finding::ok(AREA, "open files", value);
+    let finding = |value: String| Finding::ok(AREA, "open files", value);
     match limit {
-        None => found("unlimited".to_owned()),
+        None => finding("unlimited".to_owned()),
         Some(files) if files < FREE_DESCRIPTORS => {
             let what = format!("{files}: commands need {FREE_DESCRIPTORS} or more");
-            found(what).error("ulimit -n 4096")
+            finding(what).error("ulimit -n 4096")
         }
         Some(files) if files < FILES_MANY => {
             let what = format!("{files}: it limits the calls at the same time");
-            found(what).warning("ulimit -n 4096")
+            finding(what).warning("ulimit -n 4096")
         }
-        Some(files) => found(files.to_string()),
+        Some(files) => finding(files.to_string()),
     }
 }
 
 fn file_bytes(limit: Option<u64>) -> Finding {
-    let found = |value: String| Finding::ok(AREA, "file size", value);
+    let finding = |value: String| Finding::ok(AREA, "file size", value);
     match limit {
-        None => found("unlimited".to_owned()),
+        None => finding("unlimited".to_owned()),
         Some(bytes) if bytes < FILE_BYTES_MIN => {
             let what = "large components and the kits do not fit";
-            found(format!("{}: {what}", size(bytes))).warning("ulimit -f unlimited")
+            finding(format!("{}: {what}", size(bytes))).warning("ulimit -f unlimited")
         }
-        Some(bytes) => found(size(bytes)),
+        Some(bytes) => finding(size(bytes)),
     }
 }
 
 fn memory(limit: Option<u64>) -> Finding {
-    let found = |value: String| Finding::ok(AREA, "memory", value);
+    let finding = |value: String| Finding::ok(AREA, "memory", value);
     match limit {
-        None => found("no limit of a control group".to_owned()),
+        None => finding("no limit of a control group".to_owned()),
         Some(bytes) if bytes < MEMORY_MIN => {
             let what = "limit of the control group: large components cannot be compiled";
-            found(format!("{}, {what}", size(bytes)))
+            finding(format!("{}, {what}", size(bytes)))
                 .warning("Raise the memory of the container, such as `docker run --memory 2g`.")
         }
-        Some(bytes) => found(format!("{}, limit of the control group", size(bytes))),
+        Some(bytes) => finding(format!("{}, limit of the control group", size(bytes))),
     }
 }
 
@@ -140,9 +140,9 @@ fn memory(limit: Option<u64>) -> Finding {
 fn cgroup_memory(root: &Path) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let all = root.join("sys/fs/cgroup");
+    let cgroups = root.join("sys/fs/cgroup");
     let limits = Path::new(group).ancestors().filter_map(|group| {
-        let limit = fs::read_to_string(all.join(group).join("memory.max")).ok()?;
+        let limit = fs::read_to_string(cgroups.join(group).join("memory.max")).ok()?;
         limit.trim().parse::<u64>().ok()
     });
     limits.min()
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_stops_calls_is_an_error_and_one_that_slows_them_is_a_warning() {
-        let check = |found: Finding, state| assert_eq!(found.state, state, "{found:?}");
+        let check = |finding: Finding, state| assert_eq!(finding.state, state, "{finding:?}");
         check(addresses(None), State::Ok);
         check(addresses(Some(64 << 30)), State::Warning);
         check(addresses(Some(2 << 30)), State::Error);

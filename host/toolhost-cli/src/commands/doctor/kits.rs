@@ -16,7 +16,7 @@ pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
     let Some(cache) = settings.dirs.cache.as_deref().map(KitCache::new) else {
         return Vec::new();
     };
-    let mut findings: Vec<_> = refused("directory", cache.dir()).into_iter().collect();
+    let mut findings: Vec<_> = refusal("directory", cache.dir()).into_iter().collect();
     findings.extend(installed_kits(&cache).into_iter().map(finding));
     let outdated = outdated_kits(&cache);
     if !outdated.is_empty() {
@@ -35,11 +35,11 @@ pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
 }
 
 /// The finding about a folder that builds refuse.
-fn refused(name: &'static str, folder: &Path) -> Option<Finding> {
+fn refusal(name: &'static str, folder: &Path) -> Option<Finding> {
     let refusal = KitCache::refusal(folder)?;
-    let found = Finding::ok(AREA, name, refusal);
+    let finding = Finding::ok(AREA, name, refusal);
     let next = format!("rm -r {}", shell_word(&folder.to_string_lossy()));
-    Some(found.error(next))
+    Some(finding.error(next))
 }
 
 fn finding(kit: InstalledKit) -> Finding {
@@ -49,21 +49,21 @@ fn finding(kit: InstalledKit) -> Finding {
         folder,
         state,
     } = kit;
-    if let Some(refused) = refused(name, &folder) {
-        return refused.needed_for(needed_for);
+    if let Some(refusal) = refusal(name, &folder) {
+        return refusal.needed_for(needed_for);
     }
     let display = folder.display();
-    let found = |value| Finding::ok(AREA, name, value).needed_for(needed_for);
+    let finding = |value| Finding::ok(AREA, name, value).needed_for(needed_for);
     match state {
-        KitState::Embedded => found("in this program".to_owned()),
-        KitState::Missing => found("not installed: the first build downloads it".to_owned()),
+        KitState::Embedded => finding("in this program".to_owned()),
+        KitState::Missing => finding("not installed: the first build downloads it".to_owned()),
         KitState::Installed => {
             let size = size(folder_bytes(&folder));
-            found(format!("installed and up to date, {size}, {display}"))
+            finding(format!("installed and up to date, {size}, {display}"))
         }
         KitState::Broken => {
             let next = format!("rm -r {}", shell_word(&folder.to_string_lossy()));
-            found(format!("its Python was removed or replaced, {display}")).error(next)
+            finding(format!("its Python was removed or replaced, {display}")).error(next)
         }
     }
 }

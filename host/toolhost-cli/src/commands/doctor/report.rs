@@ -15,7 +15,7 @@ pub(super) fn text(findings: &[Finding], style: Style) -> String {
             area = finding.area;
             let _ = writeln!(out, "{area}");
         }
-        // Of the same width without colours.
+        // They have the same width without colours.
         let state = match finding.state {
             State::Ok => style.green("ok     "),
             State::Warning => style.yellow("warning"),

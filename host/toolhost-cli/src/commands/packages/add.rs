@@ -14,21 +14,21 @@ use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn add(args: &AddArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let asked = reference(&args.reference)?;
+    let name_or_digest = reference(&args.reference)?;
     let manifest = ManifestFile::read(&args.bundle)?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
-    let reference = puller.with_digest(asked).await?;
+    let reference = puller.with_digest(name_or_digest).await?;
     let pulled = puller.pull(&reference, None).await?;
     let resource = tool_of(&pulled)?;
-    let own = resource
+    let default_name = resource
         .pointer("/metadata/name")
         .and_then(Value::as_str)
         .unwrap_or_default();
     let name = args
         .name
         .as_ref()
-        .map_or(own, ResourceName::as_str)
+        .map_or(default_name, ResourceName::as_str)
         .to_owned();
     let tool = tool_document(&resource, &reference, args.name.as_ref());
     let tool = tool.map_err(|error| Failure::of(error).hint("Nothing was changed."))?;

@@ -63,8 +63,8 @@ impl ManifestFile {
         } else {
             self.path()
         };
-        let opened = Bundle::open_with(&bundle, view);
-        opened.map_err(|error| {
+        let bundle = Bundle::open_with(&bundle, view);
+        bundle.map_err(|error| {
             Failure::of_bundle(error, None).hint("The manifest was not changed.")
         })?;
         if Self::read(&self.path())?.text != self.text {

@@ -27,11 +27,11 @@ pub(crate) async fn sign(args: &SignArgs, settings: &Settings) -> Result<Exit, F
     if let Some(path) = &args.new_key {
         return new_key(path, args.json);
     }
-    let asked = reference(args.reference.as_deref().unwrap_or_default())?;
+    let package = reference(args.reference.as_deref().unwrap_or_default())?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
     // Before the key: a reference that does not exist is the more likely mistake.
-    let package = puller.with_digest(asked).await?;
+    let package = puller.with_digest(package).await?;
     let digest = package.digest().unwrap_or_default();
     let registry = puller.source.registry();
     match (&args.key, &args.bundle) {
@@ -85,8 +85,8 @@ pub(super) async fn sign_with(
     package: &PackageReference,
 ) -> Result<(), Failure> {
     let digest = package.digest().unwrap_or_default();
-    let known = source.signatures(package, None).await.unwrap_or_default();
-    if key.has_signed(digest, &known) {
+    let signatures = source.signatures(package, None).await.unwrap_or_default();
+    if key.has_signed(digest, &signatures) {
         return Ok(());
     }
     let bundle = key.sign(digest).map_err(Failure::of)?;

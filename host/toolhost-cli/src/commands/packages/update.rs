@@ -46,17 +46,17 @@ struct Edit {
 
 pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exit, Failure> {
     let manifest = ManifestFile::read(&args.bundle)?;
-    let opened = open(&args.bundle).await?;
-    check_name(&opened, args.tool.as_ref())?;
+    let bundle = open(&args.bundle).await?;
+    check_name(&bundle, args.tool.as_ref())?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
     let text = manifest.text.clone().unwrap_or_default();
     let (mut edits, mut updated) = (Vec::new(), Vec::new());
-    for tool in opened.bundle().tools() {
+    for tool in bundle.bundle().tools() {
         let name = &tool.metadata.name;
         let before = PackageReference::parse(&tool.spec.entry).ok();
         let before = before.filter(|it| it.tag().is_some() && it.digest().is_some());
-        let is_asked = args.tool.as_ref().is_none_or(|asked| asked == name);
+        let is_asked = args.tool.as_ref().is_none_or(|tool| tool == name);
         let Some(before) = before.filter(|_| is_asked && is_package(&tool.spec.entry)) else {
             continue;
         };
@@ -64,9 +64,9 @@ pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exi
         if after == before {
             continue;
         }
-        let at = entry_in(&text, &opened, tool)?;
+        let at = entry_in(&text, &bundle, tool)?;
         let new = puller.pull(&after, None).await?;
-        let old = puller.pull(&before, Some(opened.dir())).await.ok();
+        let old = puller.pull(&before, Some(bundle.dir())).await.ok();
         let (edit, descriptions) = edit(&text, at, tool, old.as_ref(), &new);
         edits.push(edit);
         updated.push(json!({
@@ -87,28 +87,28 @@ pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exi
     Ok(Exit::Done)
 }
 
-fn check_name(opened: &OpenBundle, asked: Option<&ResourceName>) -> Result<(), Failure> {
-    let names = opened.bundle().tools().iter();
+fn check_name(bundle: &OpenBundle, tool: Option<&ResourceName>) -> Result<(), Failure> {
+    let names = bundle.bundle().tools().iter();
     let names: Vec<&str> = names.map(|tool| tool.metadata.name.as_str()).collect();
-    match asked.filter(|asked| !names.contains(&asked.as_str())) {
+    match tool.filter(|tool| !names.contains(&tool.as_str())) {
         None => Ok(()),
-        Some(asked) => {
-            let error = anyhow!("the bundle has no Tool '{asked}'");
+        Some(tool) => {
+            let error = anyhow!("the bundle has no Tool '{tool}'");
             Err(Failure::from(error).hint(format!("It has {}.", names.join(", "))))
         }
     }
 }
 
 /// Returns where the entry of a Tool is in the text of the bundle's own manifest.
-fn entry_in(text: &str, opened: &OpenBundle, tool: &ToolResource) -> Result<Range<usize>, Failure> {
+fn entry_in(text: &str, bundle: &OpenBundle, tool: &ToolResource) -> Result<Range<usize>, Failure> {
     let name = &tool.metadata.name;
-    let Place { file, position, .. } = opened.entry_place(tool);
+    let Place { file, position, .. } = bundle.entry_place(tool);
     let range = position.map(|at| at.span.offset..at.span.offset.saturating_add(at.span.length));
     let is_there = |range: &Range<usize>| {
         let entry = text.get(range.clone());
         entry.is_some_and(|entry| entry.contains(&tool.spec.entry))
     };
-    if file != opened.name() {
+    if file != bundle.name() {
         let error = anyhow!("the Tool {name} is in a manifest that this one includes: {file}");
         return Err(Failure::from(error).hint("Update that bundle. Nothing was changed."));
     }
@@ -141,10 +141,12 @@ fn edit(
         return (entry_alone(), Descriptions::Same);
     }
     // The document as `toolhost add` has written it, around the entry.
-    let written = old.and_then(document).and_then(|own| {
-        let own = own.trim_end();
-        let mut found = text.match_indices(own).map(|(at, _)| at..at + own.len());
-        found.find(|range| range.contains(&entry.start))
+    let written = old.and_then(document).and_then(|document| {
+        let document = document.trim_end();
+        let mut ranges = text
+            .match_indices(document)
+            .map(|(at, _)| at..at + document.len());
+        ranges.find(|range| range.contains(&entry.start))
     });
     match (written, document(new)) {
         (Some(range), Some(next)) => {

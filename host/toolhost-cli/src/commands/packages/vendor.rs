@@ -12,26 +12,26 @@ use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let opened = open(&args.bundle).await?;
+    let bundle = open(&args.bundle).await?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
-    let store = PackageStore::new(opened.dir().join(VENDOR));
-    let tools = opened.bundle().tools().iter();
+    let store = PackageStore::new(bundle.dir().join(VENDOR));
+    let tools = bundle.bundle().tools().iter();
     let entries = tools
         .map(|tool| &tool.spec.entry)
         .filter(|entry| is_package(entry));
     let references = entries.filter_map(|entry| PackageReference::parse(entry).ok());
     let mut count = 0_usize;
     for reference in references {
-        let mut pulled = puller.pull(&reference, Some(opened.dir())).await?;
+        let mut pulled = puller.pull(&reference, Some(bundle.dir())).await?;
         let signatures = puller
             .source
-            .signatures(&reference, Some(opened.dir()))
+            .signatures(&reference, Some(bundle.dir()))
             .await;
         match signatures {
             // Loads verify the first line first: the signature that the policy accepts.
-            Ok(all) => {
-                for one in all {
+            Ok(signatures) => {
+                for one in signatures {
                     if !pulled.signatures.contains(&one) {
                         pulled.signatures.push(one);
                     }

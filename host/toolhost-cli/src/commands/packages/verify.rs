@@ -113,8 +113,8 @@ fn print(
                 Err(reason) => json!({"package": package, "accepted": false, "reason": reason}),
             }
         };
-        let all: Vec<Value> = verified.iter().map(one).collect();
-        return stdout::json(&json!({ "packages": all }));
+        let packages: Vec<Value> = verified.iter().map(one).collect();
+        return stdout::json(&json!({ "packages": packages }));
     }
     if verified.is_empty() {
         return stdout::write("no entry is a package of a registry");

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::endpoint::Endpoint;
-use crate::args::{Client, ServeArgs};
+use crate::args::{McpClient, ServeArgs};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::stdout;
@@ -21,7 +21,11 @@ const TOKEN: &str = "TOOLHOST_TOKEN";
 const TOKEN_INPUT: &str = "toolhost-token";
 
 /// Prints the snippet of a client, and notes where it belongs.
-pub(super) fn print(args: &ServeArgs, client: Client, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn print(
+    args: &ServeArgs,
+    client: McpClient,
+    settings: &Settings,
+) -> Result<(), Failure> {
     let server = match Endpoint::of(args)? {
         Some(endpoint) => Server::Http(endpoint),
         None => Server::Stdio(command(args, settings)?),
@@ -30,10 +34,10 @@ pub(super) fn print(args: &ServeArgs, client: Client, settings: &Settings) -> Re
         settings.note(&note);
     }
     Ok(match client {
-        Client::ClaudeCode => stdout::write(&claude_code(&server)),
-        Client::Inspector => stdout::write(&inspector(&server)),
-        Client::Cursor => stdout::json(&cursor(&server)),
-        Client::Vscode => stdout::json(&vscode(&server)),
+        McpClient::ClaudeCode => stdout::write(&claude_code(&server)),
+        McpClient::Inspector => stdout::write(&inspector(&server)),
+        McpClient::Cursor => stdout::json(&cursor(&server)),
+        McpClient::Vscode => stdout::json(&vscode(&server)),
     }?)
 }
 
@@ -120,16 +124,16 @@ fn of_url(endpoint: &Endpoint, token: &str) -> Value {
 }
 
 /// What a person must do besides, in sentences for stderr.
-fn notes(args: &ServeArgs, client: Client, server: &Server) -> Vec<String> {
+fn notes(args: &ServeArgs, client: McpClient, server: &Server) -> Vec<String> {
     let mut notes = Vec::new();
     match client {
-        Client::Cursor => notes.push(
+        McpClient::Cursor => notes.push(
             "this belongs into .cursor/mcp.json of the project, or ~/.cursor/mcp.json".to_owned(),
         ),
-        Client::Vscode => {
+        McpClient::Vscode => {
             notes.push("this belongs into .vscode/mcp.json of the project".to_owned())
         }
-        Client::ClaudeCode | Client::Inspector => {}
+        McpClient::ClaudeCode | McpClient::Inspector => {}
     }
     let Server::Http(endpoint) = server else {
         return notes;
@@ -157,8 +161,8 @@ fn notes(args: &ServeArgs, client: Client, server: &Server) -> Vec<String> {
             "the token that the server prints, another one at each start: --tokens FILE keeps them".to_owned()
         });
         notes.push(match client {
-            Client::Vscode => format!("VS Code asks for the token: {token}"),
-            Client::ClaudeCode | Client::Cursor | Client::Inspector => {
+            McpClient::Vscode => format!("VS Code asks for the token: {token}"),
+            McpClient::ClaudeCode | McpClient::Cursor | McpClient::Inspector => {
                 format!("set the environment variable {TOKEN} to {token}")
             }
         });

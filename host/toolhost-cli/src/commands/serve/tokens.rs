@@ -36,8 +36,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<BearerToken>, Failure> {
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     let tokens = lines.map(|line| token(line).map_err(|error| error.context(cannot())));
     let tokens: Vec<BearerToken> = tokens.collect::<anyhow::Result<_>>()?;
-    let mut known = HashSet::new();
-    if !tokens.iter().all(|token| known.insert(token.as_str())) {
+    let mut texts = HashSet::new();
+    if !tokens.iter().all(|token| texts.insert(token.as_str())) {
         return Err(anyhow!("the tokens {file} have a token twice").into());
     }
     if tokens.is_empty() {

@@ -61,8 +61,8 @@ fn of_case(report: &CaseReport, bundle: &Path) -> Annotation {
 fn in_workspace(file: &Path) -> String {
     let workspace = environment::value("GITHUB_WORKSPACE").map(PathBuf::from);
     let workspace = workspace.and_then(|workspace| workspace.canonicalize().ok());
-    let found = file.canonicalize().ok();
-    let inside = found.zip(workspace);
+    let real_path = file.canonicalize().ok();
+    let inside = real_path.zip(workspace);
     let inside = inside.and_then(|(file, workspace)| {
         let inside = file.strip_prefix(workspace).ok()?;
         Some(inside.to_string_lossy().into_owned())

@@ -244,7 +244,7 @@ fn verdicts<'r>(cases: impl Iterator<Item = &'r CaseReport> + Clone) -> String {
         let is_shown = verdict == Verdict::Passed || count > 0;
         is_shown.then(|| format!("{count} {}", verdict.as_str()))
     };
-    let all = [Verdict::Passed, Verdict::Failed, Verdict::Updated];
-    let counts: Vec<String> = all.into_iter().filter_map(count).collect();
+    let verdicts = [Verdict::Passed, Verdict::Failed, Verdict::Updated];
+    let counts: Vec<String> = verdicts.into_iter().filter_map(count).collect();
     counts.join(", ")
 }

@@ -135,15 +135,15 @@ impl Watched {
     /// Finds the sources. If the manifest cannot be read, those found before stay.
     async fn look_for_sources(&mut self, bundle: &Path, which: Sources) -> Result<(), Failure> {
         let bundle = bundle.to_owned();
-        let found = files::spawn_blocking(move || {
+        let reading = files::spawn_blocking(move || {
             let open = Bundle::open(&bundle).ok();
-            let found = open.map(|open| {
+            let pair = open.map(|open| {
                 let built = open.source_entries().map(|source| source.component);
                 (sources(&open, which), built.collect())
             });
-            Ok(found)
+            Ok(pair)
         });
-        if let Some((sources, built)) = found.await? {
+        if let Some((sources, built)) = reading.await? {
             (self.sources, self.built) = (sources, built);
         }
         Ok(())
@@ -169,15 +169,15 @@ async fn case_files(bundle: &Path) -> Vec<PathBuf> {
 }
 
 /// Waits until there are case files that are not known.
-async fn new_case_files(bundle: &Path, known: &[PathBuf]) -> Vec<PathBuf> {
+async fn new_case_files(bundle: &Path, before: &[PathBuf]) -> Vec<PathBuf> {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let mut found = case_files(bundle).await;
-        found.retain(|path| !known.contains(path));
-        if !found.is_empty() {
+        let mut files = case_files(bundle).await;
+        files.retain(|path| !before.contains(path));
+        if !files.is_empty() {
             // An editor may still be writing.
             tokio::time::sleep(INTERVAL).await;
-            return found;
+            return files;
         }
     }
 }

@@ -86,15 +86,15 @@ impl Messages {
 
     /// Whether the target's standard library is missing.
     pub(super) fn lack_std(&self) -> bool {
-        let mut all = self.compiler.iter();
-        all.any(|message| lacks_std(&message.message))
+        let mut messages = self.compiler.iter();
+        messages.any(|message| lacks_std(&message.message))
     }
 
     /// Whether a linker was not found.
     pub(super) fn lack_linker(&self, name: &str) -> bool {
         let not_found = format!("linker `{name}` not found");
-        let mut all = self.compiler.iter();
-        all.any(|message| message.message.contains(&not_found))
+        let mut messages = self.compiler.iter();
+        messages.any(|message| message.message.contains(&not_found))
     }
 
     pub(super) fn errors(&self) -> Vec<Fault> {
@@ -119,11 +119,12 @@ impl Messages {
     /// Returns the component of the package with this manifest.
     pub(super) fn component(&self, manifest: &Path) -> Option<PathBuf> {
         let is_wasm = |path: &&PathBuf| path.extension().is_some_and(|it| it == "wasm");
-        let own = self.artifacts.iter().filter(|artifact| {
+        let artifacts = self.artifacts.iter().filter(|artifact| {
             let mut types = artifact.target.crate_types.iter();
             artifact.manifest_path == manifest && types.any(|it| it == "cdylib")
         });
-        let mut components = own.filter_map(|artifact| artifact.filenames.iter().find(is_wasm));
+        let mut components =
+            artifacts.filter_map(|artifact| artifact.filenames.iter().find(is_wasm));
         components.next().cloned()
     }
 

@@ -28,7 +28,7 @@ fn names(source: &str) -> Option<Vec<String>> {
 /// Returns the arguments of each call of the macro.
 fn calls(tokens: TokenStream) -> Vec<TokenStream> {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let found = tokens.windows(3).filter_map(|three| match three {
+    let bodies = tokens.windows(3).filter_map(|three| match three {
         [
             TokenTree::Ident(name),
             TokenTree::Punct(mark),
@@ -36,15 +36,15 @@ fn calls(tokens: TokenStream) -> Vec<TokenStream> {
         ] if name == MACRO && mark.as_char() == '!' => Some(group.stream()),
         _ => None,
     });
-    let mut found: Vec<TokenStream> = found.collect();
+    let mut bodies: Vec<TokenStream> = bodies.collect();
     for token in &tokens {
         if let TokenTree::Group(group) = token
             && group.delimiter() == Delimiter::Brace
         {
-            found.extend(calls(group.stream()));
+            bodies.extend(calls(group.stream()));
         }
     }
-    found
+    bodies
 }
 
 /// Parses `"name" => function { … }, …`, up to a `;`.
@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn finds_the_names_that_the_macro_lists() {
         let check = |source: &str, expected: Option<&[&str]>| {
-            let found = names(source);
-            let found: Option<Vec<&str>> = found
+            let names = names(source);
+            let names: Option<Vec<&str>> = names
                 .as_ref()
                 .map(|it| it.iter().map(String::as_str).collect());
-            assert_eq!(found.as_deref(), expected, "{source}");
+            assert_eq!(names.as_deref(), expected, "{source}");
         };
         check(
             "// handlers! { \"no\" => no }\nhandlers! {\n    \"count\" => count { description: \"a, b\" },\n}",

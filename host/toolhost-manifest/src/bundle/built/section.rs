@@ -23,16 +23,16 @@ pub(super) fn append(component: &mut Vec<u8>, payload: &[u8]) {
 /// Returns the payload of the last such section; `None` if there is none, or the binary is invalid.
 pub(super) fn find(component: &[u8]) -> Option<&[u8]> {
     let mut rest = component.get(PREAMBLE..)?;
-    let mut found = None;
+    let mut last = None;
     while let Some((id, after)) = rest.split_first() {
         let (length, after) = read_length(after)?;
         let (section, after) = after.split_at_checked(length)?;
         if *id == CUSTOM {
-            found = payload(section).or(found);
+            last = payload(section).or(last);
         }
         rest = after;
     }
-    found
+    last
 }
 
 fn payload(section: &[u8]) -> Option<&[u8]> {

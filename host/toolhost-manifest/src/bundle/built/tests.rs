@@ -79,9 +79,9 @@ fn sources_are_read_up_to_the_budget() {
     budget.take(SOURCE_BYTES_MAX - 1_024);
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("index.ts"), "x").unwrap();
-    let opened = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
-    let opened = BundleFolder::new(Arc::new(opened), BundleView::default());
-    let refused = stamp("./index.ts").check(&opened, &budget);
+    let folder = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
+    let folder = BundleFolder::new(Arc::new(folder), BundleView::default());
+    let refused = stamp("./index.ts").check(&folder, &budget);
     assert!(matches!(refused, Err(Stale::TooMuch)), "{refused:?}");
 
     // Nor are more files and folders looked for, be they empty.
@@ -89,7 +89,7 @@ fn sources_are_read_up_to_the_budget() {
         let mut stamp = stamp("./index.ts");
         let sources = (0..many).map(|n| Source::new(path(n), b""));
         stamp.sources = sources.collect();
-        let refused = stamp.check(&opened, &Budget::default());
+        let refused = stamp.check(&folder, &Budget::default());
         assert!(matches!(refused, Err(Stale::TooMuch)), "{refused:?}");
     };
     check(|n| format!("{n}.ts"), 40_000);
@@ -104,8 +104,8 @@ fn a_file_where_the_build_found_none_makes_a_component_out_of_date() {
     std::fs::create_dir(dir.path().join("contents")).unwrap();
     std::fs::write(dir.path().join("contents/1"), "{}").unwrap();
     let check = |stamp: &Stamp, view: BundleView| {
-        let opened = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
-        let folder = BundleFolder::new(Arc::new(opened), view);
+        let dir_handle = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
+        let folder = BundleFolder::new(Arc::new(dir_handle), view);
         stamp.check(&folder, &Budget::default())
     };
     let view = |content: Option<&str>| {

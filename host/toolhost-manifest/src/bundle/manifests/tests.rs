@@ -56,7 +56,7 @@ fn the_tools_of_included_bundles_belong_to_the_bundle_and_their_entries_lie_besi
     let open = open(&dir).unwrap();
     let tools = open.bundle().tools().iter();
     let read = |tool| open.read_entry(tool, 9).unwrap().component;
-    let found: Vec<_> = tools
+    let entries: Vec<_> = tools
         .map(|tool| (tool.metadata.name.as_str(), read(tool)))
         .collect();
     let expected = [
@@ -64,7 +64,7 @@ fn the_tools_of_included_bundles_belong_to_the_bundle_and_their_entries_lie_besi
         ("csv", b"2".into()),
         ("deep", b"3".into()),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(entries, expected);
     let below = |path: PathBuf| path.strip_prefix(dir.path()).unwrap().to_owned();
     let paths: Vec<_> = open.paths().into_iter().map(below).collect();
     let manifests = [
@@ -116,10 +116,10 @@ fn the_manifests_of_included_bundles_are_protected_against_guests() {
     let protected = open(&dir).unwrap().guarded(Vec::new()).now().unwrap();
     for name in ["goondan.yaml", "text/goondan.yaml", "text/text.wasm"] {
         use std::os::unix::fs::MetadataExt as _;
-        let found = fs::metadata(dir.path().join(name)).unwrap();
+        let metadata = fs::metadata(dir.path().join(name)).unwrap();
         let mut ids = protected.ids();
         assert!(
-            ids.any(|id| (id.device, id.inode) == (found.dev(), found.ino())),
+            ids.any(|id| (id.device, id.inode) == (metadata.dev(), metadata.ino())),
             "{name}"
         );
     }
@@ -135,9 +135,9 @@ fn an_included_bundle_that_cannot_be_read_is_a_finding_at_its_path() {
     let manifest = dir.path().join("goondan.yaml");
     let refused = |path: &str| {
         fs::write(&manifest, format!("include:\n- {path}\n- text\n")).unwrap();
-        let mut found = findings(&dir);
-        assert_eq!(found.len(), 1, "{found:?}");
-        found.remove(0)
+        let mut list = findings(&dir);
+        assert_eq!(list.len(), 1, "{list:?}");
+        list.remove(0)
     };
     let prefix =
         "goondan.yaml:2:3: error[E_CONFIG_INCLUDE] documents[0].include[0]: the included bundle ";

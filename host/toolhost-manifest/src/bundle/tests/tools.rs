@@ -34,7 +34,9 @@ fn the_error_message_limit_is_a_positive_integer_up_to_the_limit_that_is_applied
             "'errorMessageLimit' must be between 1 and 65536",
         );
     }
-    let kind = |found: &str| format!("expected a positive integer, such as 1000, but got {found}");
+    let kind = |kind_of_value: &str| {
+        format!("expected a positive integer, such as 1000, but got {kind_of_value}")
+    };
     refused("1.5", 64, &kind("a decimal number"));
     refused("1e9", 64, &kind("a decimal number"));
     refused("\"10\"", 64, &kind("a string"));
@@ -322,14 +324,14 @@ fn probable_mistakes_in_a_schema_are_warnings_at_their_place() {
         required: [n]",
     );
     let bundle = parse(&text).unwrap();
-    let found: Vec<_> = bundle
+    let remarks: Vec<_> = bundle
         .diagnostics()
         .iter()
         .map(ToString::to_string)
         .collect();
     let code = "warning[E_CONFIG_SCHEMA_INVALID] documents[0].spec.exports[0]";
     assert_eq!(
-        found,
+        remarks,
         [
             format!(
                 "b.yaml:10:43: {code}.parameters: parameters.properties.path.minLenght: an unknown keyword has no effect"

@@ -78,10 +78,10 @@ fn an_invalid_rule_is_a_finding_with_its_place_and_help() {
         ("{privateNetworks: [10.0.0.1/8]}", "write 10.0.0.0/8"),
         ("{privateNetworks: [localhost]}", "such as 10.0.0.0/8"),
     ] {
-        let found = http(bad);
+        let messages = http(bad);
         assert!(
-            matches!(&found[..], [only] if only.contains(says)),
-            "{bad}: {found:?}"
+            matches!(&messages[..], [only] if only.contains(says)),
+            "{bad}: {messages:?}"
         );
     }
 }
@@ -137,11 +137,11 @@ fn a_credential_is_a_secret_bound_to_an_origin() {
             "is one of",
         ),
     ] {
-        let found = found(&of(bad));
+        let messages = found(&of(bad));
         assert!(
-            matches!(&found[..], [only] if only.contains(says)),
-            "{bad}: {found:?}"
+            matches!(&messages[..], [only] if only.contains(says)),
+            "{bad}: {messages:?}"
         );
-        assert!(!found[0].contains("sk-12"), "{found:?}");
+        assert!(!messages[0].contains("sk-12"), "{messages:?}");
     }
 }

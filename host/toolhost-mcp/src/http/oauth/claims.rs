@@ -32,8 +32,8 @@ impl Header {
     /// Many authorization servers use `JWT` where RFC 9068 asks for `at+jwt`.
     fn is_understood(&self) -> bool {
         let is_known = |typ: &String| {
-            let known = ["JWT", "at+jwt", "application/at+jwt"];
-            known.iter().any(|known| known.eq_ignore_ascii_case(typ))
+            let types = ["JWT", "at+jwt", "application/at+jwt"];
+            types.iter().any(|name| name.eq_ignore_ascii_case(typ))
         };
         self.crit.is_none() && self.typ.as_ref().is_none_or(is_known)
     }

@@ -92,7 +92,7 @@ impl Key {
     /// Returns whether a token of this header may be signed with the key.
     pub(super) fn fits(&self, header: &Header) -> bool {
         let is_named = match (&header.kid, &self.id) {
-            (Some(named), Some(own)) => named == own,
+            (Some(named), Some(key_id)) => named == key_id,
             // Without a name on both sides, each key is tried.
             (None, _) | (_, None) => true,
         };

@@ -127,14 +127,14 @@ impl KeySource {
             Self::Fetched(fetched) => fetched,
         };
         let cached = fetched.cached().clone();
-        let found = fitting(&cached.keys);
-        let is_usable = cached.are_younger_than(KEYS_STALE_MAX) && !found.is_empty();
+        let keys = fitting(&cached.keys);
+        let is_usable = cached.are_younger_than(KEYS_STALE_MAX) && !keys.is_empty();
         if is_usable {
             if !cached.are_younger_than(KEYS_AGE_MAX) {
                 // No request waits for it.
                 let _running = fetched.begin_fetch();
             }
-            return Ok(found);
+            return Ok(keys);
         }
         // The issuer may have a new key.
         if let Some(mut running) = fetched.begin_fetch() {
@@ -170,10 +170,10 @@ impl FetchedKeys {
         cached.attempted = Some(Instant::now());
         cached.running = Some(running.clone());
         drop(cached);
-        let own = Arc::clone(self);
+        let source = Arc::clone(self);
         tokio::spawn(async move {
-            let fetched = own.fetch().await;
-            own.end_fetch(fetched);
+            let fetched = source.fetch().await;
+            source.end_fetch(fetched);
             drop(ended);
         });
         Some(running)

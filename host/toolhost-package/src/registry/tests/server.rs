@@ -169,17 +169,17 @@ impl Stored {
     }
 
     fn referrers(&self, digest: &str) -> Answer {
-        let mut found = Vec::new();
+        let mut descriptors = Vec::new();
         for (name, bytes) in &self.manifests {
             let manifest: serde_json::Value = serde_json::from_slice(bytes).unwrap();
             if manifest["subject"]["digest"] == digest && name.starts_with("sha256:") {
-                found.push(json!({
+                descriptors.push(json!({
                     "mediaType": manifest["mediaType"], "digest": name, "size": bytes.len(),
                     "artifactType": manifest["artifactType"],
                 }));
             }
         }
-        let index = json!({"schemaVersion": 2, "manifests": found});
+        let index = json!({"schemaVersion": 2, "manifests": descriptors});
         answer(200, "", index.to_string())
     }
 }

@@ -58,8 +58,8 @@ fn refuse_contradictions(fields: &mut Fields<'_, '_>, expect: &Expect) {
 }
 
 fn status(at: &Cursor<'_>, findings: &mut Findings) -> Option<ToolStatus> {
-    let mut all = [ToolStatus::Ok, ToolStatus::Error, ToolStatus::Pending].into_iter();
-    let parse = |name: &str| all.find(|status| status.as_str() == name);
+    let mut statuses = [ToolStatus::Ok, ToolStatus::Error, ToolStatus::Pending].into_iter();
+    let parse = |name: &str| statuses.find(|status| status.as_str() == name);
     parsed(at, findings, parse, "a status: ok, error or pending")
 }
 
@@ -209,11 +209,11 @@ fn denials(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
     list(at, findings, |item, findings| {
         let words = item.text(findings)?;
         if Denial::parse(words).is_none() {
-            let known: Vec<String> = Denial::fixed_texts().collect();
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let help = match closest(words, &known) {
+            let texts: Vec<String> = Denial::fixed_texts().collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let help = match closest(words, &texts) {
                 Some(close) => format!("did you mean '{close}'?"),
-                None => format!("known are {}", known.join(", ")),
+                None => format!("known are {}", texts.join(", ")),
             };
             let words = short(words);
             findings.invalid(item, format!("no denial is called '{words}'; {help}"));

@@ -37,7 +37,7 @@ fn response(at: &Cursor<'_>, findings: &mut Findings) -> Option<StubResponse> {
                 }
                 at.node.to_json().to_string().into_bytes()
             }
-            (Some(_), Some(at)) => return at.refused("give either body or json", fields.findings),
+            (Some(_), Some(at)) => return at.refuse("give either body or json", fields.findings),
         };
         let (authority, path) = url?;
         Some(StubResponse {

@@ -26,14 +26,14 @@ pub(super) fn map<T>(
     check_key: fn(&str, &Cursor<'_>, &mut Findings),
     read: fn(&Cursor<'_>, &mut Findings) -> Option<T>,
 ) -> Option<Vec<(String, T)>> {
-    let mut all = Vec::new();
+    let mut pairs = Vec::new();
     for (key, at_key, value) in at.entries(findings)? {
         check_key(key, &at_key, findings);
         if let Some(read) = read(&value, findings) {
-            all.push((key.to_owned(), read));
+            pairs.push((key.to_owned(), read));
         }
     }
-    Some(all)
+    Some(pairs)
 }
 
 /// Reads an integer of a range.
