@@ -18,7 +18,7 @@ use crate::workspace::BundleKey;
 
 /// What the policy grants to one tool of one agent, and its limits.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Permit {
+pub(crate) struct ToolPermit {
     pub(crate) grants: Grants,
     pub(crate) limits: Limits,
     /// Whether the tool may use other agents.
@@ -31,7 +31,7 @@ pub(crate) struct Permit {
     pub(crate) changes: WorkdirChanges,
 }
 
-impl Permit {
+impl ToolPermit {
     pub(crate) fn of(policy: &Policy, agent: &str, tool: &ResourceName) -> Self {
         let (grants, limits) = policy.resolve(agent, tool);
         Self {
@@ -77,7 +77,7 @@ pub(crate) struct AgentInner {
     pub(crate) required: Vec<ToolName>,
     /// What extensions add.
     pub(crate) overlay: Arc<CurrentOverlay>,
-    pub(crate) permits: HashMap<ResourceName, Arc<Permit>>,
+    pub(crate) permits: HashMap<ResourceName, Arc<ToolPermit>>,
     pub(crate) host: Arc<HostInner>,
 }
 
@@ -91,10 +91,10 @@ impl std::fmt::Debug for AgentInner {
 
 impl AgentInner {
     /// Returns the permit of a tool. A tool that an extension added is resolved now.
-    pub(crate) fn permit(&self, tool: &ResourceName) -> Arc<Permit> {
+    pub(crate) fn permit(&self, tool: &ResourceName) -> Arc<ToolPermit> {
         match self.permits.get(tool) {
             Some(permit) => Arc::clone(permit),
-            None => Arc::new(Permit::of(&self.host.policy, &self.name, tool)),
+            None => Arc::new(ToolPermit::of(&self.host.policy, &self.name, tool)),
         }
     }
 

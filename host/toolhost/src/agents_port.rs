@@ -70,15 +70,15 @@ impl TurnAgentsPort {
 fn to_error(error: AgentsError) -> HandlerError {
     let code = error.code().as_str().to_owned();
     match error.handler_error() {
-        Some(own) => {
-            let own_code = own
+        Some(tool_error) => {
+            let own_code = tool_error
                 .code
                 .clone()
                 .filter(|code| HandlerCode::parse(code).is_some());
             HandlerError {
                 message: error.to_string(),
                 code: own_code.or(Some(code)),
-                ..own.clone()
+                ..tool_error.clone()
             }
         }
         None => HandlerError::new(error.to_string()).with_code(code),

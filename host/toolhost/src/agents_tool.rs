@@ -73,18 +73,36 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
     let name = "agents__request";
     let description = "Sends a request to another agent and waits for its response";
     let required = ["target", "input"];
-    register(Operation::Request, name, description, request, &required)?;
+    register(
+        AgentsOperation::Request,
+        name,
+        description,
+        request,
+        &required,
+    )?;
     let name = "agents__send";
     let description = "Sends a message to another agent without waiting for a response";
-    register(Operation::Send, name, description, message, &required)?;
+    register(AgentsOperation::Send, name, description, message, &required)?;
     let name = "agents__spawn";
     let description = "Starts an instance of another agent if it is not running";
-    register(Operation::Spawn, name, description, spawn, &["target"])?;
+    register(
+        AgentsOperation::Spawn,
+        name,
+        description,
+        spawn,
+        &["target"],
+    )?;
     let description = "Lists the running instances";
-    register(Operation::List, "agents__list", description, json!({}), &[])?;
+    register(
+        AgentsOperation::List,
+        "agents__list",
+        description,
+        json!({}),
+        &[],
+    )?;
     let description = "Lists the available agents";
     register(
-        Operation::Catalog,
+        AgentsOperation::Catalog,
         "agents__catalog",
         description,
         json!({}),
@@ -140,7 +158,7 @@ impl RequestArgs {
 
 /// The operation of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
+enum AgentsOperation {
     Request,
     Send,
     Spawn,
@@ -148,7 +166,7 @@ enum Operation {
     Catalog,
 }
 
-impl Operation {
+impl AgentsOperation {
     async fn run(self, agents: &AgentsClient, input: JsonObject) -> Result<Value, HandlerFailure> {
         Ok(match self {
             Self::Request => {
@@ -173,7 +191,7 @@ impl Operation {
     }
 }
 
-impl ToolHandler for Operation {
+impl ToolHandler for AgentsOperation {
     fn call(
         &self,
         context: HandlerContext,
@@ -207,9 +225,9 @@ fn with_count<T: Serialize>(agents: &[T]) -> Value {
 /// Returns the other agent's own error if its turn failed, and an error with the host's code otherwise.
 fn to_failure(error: AgentsError) -> HandlerFailure {
     match error.handler_error() {
-        Some(own) => HandlerFailure::from(HandlerError {
+        Some(tool_error) => HandlerFailure::from(HandlerError {
             message: error.to_string(),
-            ..own.clone()
+            ..tool_error.clone()
         }),
         None => HandlerFailure::host(error.code(), format!("{error}.")),
     }

@@ -78,8 +78,8 @@ impl ToolCatalog {
     /// Returns the name in the catalog that was probably meant: at most two edits away, or with a part that is.
     #[must_use]
     pub fn closest(&self, name: &str) -> Option<&str> {
-        let known: Vec<&str> = self.items().iter().map(|item| item.name.as_str()).collect();
-        closest(name, &known)
+        let names: Vec<&str> = self.items().iter().map(|item| item.name.as_str()).collect();
+        closest(name, &names)
     }
 
     /// Returns the item for the name of a call.

@@ -180,29 +180,29 @@ impl ExtensionApi {
 
     fn change<T>(
         &self,
-        check: impl FnOnce(&Overlay) -> Result<(), Refused>,
+        check: impl FnOnce(&Overlay) -> Result<(), Refusal>,
         change: impl FnOnce(&mut Additions) -> T,
     ) -> Result<T, ExtensionError> {
         let overlay = self.overlay.upgrade();
-        let overlay = overlay.ok_or(Refused::Gone);
+        let overlay = overlay.ok_or(Refusal::Gone);
         let changed = overlay.and_then(|overlay| overlay.change(&self.name, check, change));
         changed.map_err(|refused| refused.into_error(&self.name))
     }
 }
 
 /// Why a change of an extension was refused.
-enum Refused {
+enum Refusal {
     Gone,
     NameTaken { tool: String, owner: String },
 }
 
-impl From<Removed> for Refused {
+impl From<Removed> for Refusal {
     fn from(Removed: Removed) -> Self {
         Self::Gone
     }
 }
 
-impl Refused {
+impl Refusal {
     fn taken(tool: &str, owner: &str) -> Self {
         Self::NameTaken {
             tool: tool.to_owned(),
@@ -321,8 +321,8 @@ impl ToolsApi<'_> {
         let name = tool.item.name.to_string();
         self.0.change(
             |overlay| match overlay.owner(&name) {
-                Some(other) if other != *owner => Err(Refused::taken(&name, &other)),
-                _ if overlay.is_declared(&name) => Err(Refused::taken(&name, "the bundle")),
+                Some(other) if other != *owner => Err(Refusal::taken(&name, &other)),
+                _ if overlay.is_declared(&name) => Err(Refusal::taken(&name, "the bundle")),
                 _ => Ok(()),
             },
             |additions| additions.register(tool),
@@ -355,8 +355,8 @@ fn parameters(item: &ToolCatalogItem) -> Cow<'_, JsonSchemaObject> {
 }
 
 /// Returns the source of a tool: the extension, or the MCP server that the item names.
-fn source(given: Option<ToolSource>, extension: &str) -> ToolSource {
-    match given {
+fn source(declared: Option<ToolSource>, extension: &str) -> ToolSource {
+    match declared {
         Some(ToolSource {
             source_type: SourceType::Mcp,
             name,

@@ -386,8 +386,8 @@ impl Host {
     pub fn with_policy(&self, policy: Policy) -> Self {
         policy.add_secrets_to(&self.0.redactor);
         let staging = self.0.staging.clone().or_else(|| {
-            let opened = open_staging(self.0.state_root.as_deref(), &policy);
-            opened.unwrap_or_else(|error| {
+            let root = open_staging(self.0.state_root.as_deref(), &policy);
+            root.unwrap_or_else(|error| {
                 tracing::error!(%error, "calls that are transactions will fail");
                 None
             })

@@ -47,10 +47,10 @@ pub fn name_of(policy: &Policy, bundle: &Path) -> String {
 /// # Errors
 /// Those of the system. Without any instance the list is empty.
 pub fn list(state_root: &Path) -> io::Result<Vec<StoredInstance>> {
-    let mut found = Vec::new();
+    let mut instances = Vec::new();
     for bundle in entries(&state_root.join(WORKSPACES))? {
         for path in entries(&bundle.join(INSTANCES))? {
-            found.push(StoredInstance {
+            instances.push(StoredInstance {
                 bundle: name(&bundle),
                 key: key_of(&path),
                 directory: name(&path),
@@ -60,8 +60,8 @@ pub fn list(state_root: &Path) -> io::Result<Vec<StoredInstance>> {
             });
         }
     }
-    found.sort_by_key(|instance| Reverse(instance.last_used));
-    Ok(found)
+    instances.sort_by_key(|instance| Reverse(instance.last_used));
+    Ok(instances)
 }
 
 /// Removes an instance with its workspace, its events and its recordings. It disappears at once; a removal that was
@@ -88,15 +88,15 @@ fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read?,
     };
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in read {
         let entry = entry?;
         let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
         if !is_hidden && entry.file_type()?.is_dir() {
-            found.push(entry.path());
+            paths.push(entry.path());
         }
     }
-    Ok(found)
+    Ok(paths)
 }
 
 fn name(path: &Path) -> String {
@@ -129,8 +129,8 @@ fn bytes_of(dir: &Path) -> io::Result<u64> {
         for entry in read {
             let entry = entry?;
             match entry.metadata() {
-                Ok(found) if found.is_dir() => folders.push(entry.path()),
-                Ok(found) => bytes += found.len(),
+                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
+                Ok(metadata) => bytes += metadata.len(),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -142,8 +142,12 @@ fn bytes_of(dir: &Path) -> io::Result<u64> {
 fn last_used(dir: &Path) -> io::Result<SystemTime> {
     let mut last = fs::symlink_metadata(dir)?.modified()?;
     for entry in fs::read_dir(dir)? {
-        let found = entry?.metadata();
-        last = last.max(found.and_then(|found| found.modified()).unwrap_or(last));
+        let metadata = entry?.metadata();
+        last = last.max(
+            metadata
+                .and_then(|metadata| metadata.modified())
+                .unwrap_or(last),
+        );
     }
     Ok(last)
 }
@@ -182,8 +186,8 @@ mod tests {
                 .join(INSTANCES)
                 .join("link"),
         );
-        let found = list(root).unwrap();
-        let mut shown: Vec<_> = found
+        let instances = list(root).unwrap();
+        let mut shown: Vec<_> = instances
             .iter()
             .map(|it| (it.bundle.clone(), it.key.clone().unwrap()))
             .collect();
@@ -199,11 +203,11 @@ mod tests {
         assert_eq!(shown, expected);
         assert_eq!(name_of(&policy, &bundle), "shop");
         assert!(
-            found.iter().all(|it| (1000..1200).contains(&it.bytes)),
-            "{found:?}"
+            instances.iter().all(|it| (1000..1200).contains(&it.bytes)),
+            "{instances:?}"
         );
         let is_ann = |it: &&StoredInstance| it.bundle == "shop" && it.key.as_deref() == Some("ann");
-        let ann = found.iter().find(is_ann).unwrap();
+        let ann = instances.iter().find(is_ann).unwrap();
         remove(root, ann).unwrap();
         let left = list(root).unwrap();
         assert_eq!(left.len(), 2);

@@ -28,10 +28,10 @@ use crate::oauth::granted;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::{RegisteredTool, ToolRegistry};
 use crate::workspace::{BundleKey, WORKSPACES};
-use agents::Shared;
-use component::{Component, Components, Needed, Prepared, prepare_all};
+use agents::BundleParts;
+use component::{Component, Components, Needed, PreparedComponent, prepare_all};
 use names::{overlays_of, taken_names};
-use register::{Found, register};
+use register::{LoadedParts, register};
 use ungranted::not_granted;
 
 impl Host {
@@ -50,10 +50,9 @@ impl Host {
     /// makes one call and ends. Names that no Tool has are ignored. The catalogs have the tools of what was prepared
     /// alone; [`LoadedBundle::reload`] prepares all.
     ///
-    /// Of the whole bundle are still checked: the manifest, the policy and its names, that each entry can be read and
-    /// is not older than its sources, and the signatures of packages; all its files are write-protected. Of the
-    /// components of other Tools nothing is known but their bytes: whether they compile, which handlers they serve,
-    /// what they import, and whether they differ from `toolhost.lock`. So [`LoadedBundle::lock`],
+    /// The manifest, the policy and its names, the age of each entry, and the signatures of packages are checked for
+    /// the whole bundle; all its files are write-protected. Components of other Tools are read, and not compiled: their
+    /// handlers, imports and differences from `toolhost.lock` are not known. So [`LoadedBundle::lock`],
     /// [`LoadedBundle::components`] and [`LoadedBundle::diagnostics`] leave them out.
     ///
     /// # Errors
@@ -161,39 +160,39 @@ fn assemble(
 ) -> Result<LoadedBundle, LoadError> {
     let previous = previous.map(|bundle| &*bundle.0);
     let Components { of_tools, files } = components;
-    let mut found = found(&host.policy, open, of_tools);
-    let items = found.tools.iter().map(|tool| tool.item.clone()).collect();
+    let mut parts = register_tools(&host.policy, open, of_tools);
+    let items = parts.tools.iter().map(|tool| tool.item.clone()).collect();
     let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
-    let registry = std::mem::take(&mut found.tools).into_iter().map(named);
+    let registry = std::mem::take(&mut parts.tools).into_iter().map(named);
     let registry: Arc<ToolRegistry> = Arc::new(registry.collect());
     let overlays = previous.map_or_else(Arc::default, |bundle| Arc::clone(&bundle.overlays));
     let of_agents = overlays_of(open, &overlays);
     let taken = taken_names(open, &registry, &of_agents);
-    found.diagnostics.extend(taken);
-    let mut mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
-    let oauth_apps = granted::granted(&host.policy, open.bundle(), &mut found.diagnostics);
-    let lock = lock::now(&host.policy, open, &found, &mcp_servers);
+    parts.diagnostics.extend(taken);
+    let mut mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut parts.diagnostics);
+    let oauth_apps = granted::granted(&host.policy, open.bundle(), &mut parts.diagnostics);
+    let lock = lock::now(&host.policy, open, &parts, &mcp_servers);
     if !host.ignores_lock {
         match lock::read(&host.policy, open) {
             Ok(None) => {}
             Ok(Some(reviewed)) => {
                 let differences = lock::check(&host.policy, open, &reviewed, &lock);
-                found.diagnostics.extend(differences);
+                parts.diagnostics.extend(differences);
                 for server in &mut mcp_servers {
                     let name = &server.resource.metadata.name;
                     server.lock = Some(lock::of_server(&host.policy, &reviewed, name));
                 }
             }
-            Err(finding) => found.diagnostics.add(*finding),
+            Err(finding) => parts.diagnostics.add(*finding),
         }
     }
-    let guard = match guard(open, &found, files) {
+    let guard = match guard(open, &parts, files) {
         Ok(guard) => host.protection.guard(guard),
         Err(finding) => {
-            found.diagnostics.extend(finding.map(|finding| *finding));
+            parts.diagnostics.extend(finding.map(|finding| *finding));
             return Err(LoadError::Invalid {
                 sources: open.sources(),
-                diagnostics: found.diagnostics.into_vec(open.name()),
+                diagnostics: parts.diagnostics.into_vec(open.name()),
             });
         }
     };
@@ -201,7 +200,7 @@ fn assemble(
     let key = BundleKey::new(host.policy.workspace(), path);
     take_over(host, &key)?;
     let tools = Arc::new(LoadedTools::new(registry, guard));
-    let shared = Shared {
+    let shared = BundleParts {
         host,
         bundle: open.bundle(),
         key: &key,
@@ -219,22 +218,26 @@ fn assemble(
         agents,
         tools,
         declares,
-        components: found.components,
+        components: parts.components,
         lock,
         mcp_servers,
         oauth_apps,
-        diagnostics: found.diagnostics.into_vec(open.name()),
+        diagnostics: parts.diagnostics.into_vec(open.name()),
         key,
         overlays,
     })))
 }
 
 /// Registers the tools of a bundle, whose components are in the order of its Tools.
-fn found(policy: &Policy, open: &OpenBundle, components: Vec<Prepared>) -> Found {
-    let mut found = Found::default();
-    let known = open.bundle().diagnostics().iter().cloned();
-    found.diagnostics.extend(known);
-    found
+fn register_tools(
+    policy: &Policy,
+    open: &OpenBundle,
+    components: Vec<PreparedComponent>,
+) -> LoadedParts {
+    let mut parts = LoadedParts::default();
+    let remarks = open.bundle().diagnostics().iter().cloned();
+    parts.diagnostics.extend(remarks);
+    parts
         .diagnostics
         .extend(policy.unknown_names(open.bundle()));
     for (tool, component) in open.bundle().tools().iter().zip(components) {
@@ -242,17 +245,17 @@ fn found(policy: &Policy, open: &OpenBundle, components: Vec<Prepared>) -> Found
             Ok(None) => {}
             Ok(Some(component)) => {
                 let Component { prepared, package } = component;
-                register(open, tool, &prepared, &mut found);
+                register(open, tool, &prepared, &mut parts);
                 if let Some(package) = package {
-                    found.packages.push((tool.metadata.name.clone(), package));
+                    parts.packages.push((tool.metadata.name.clone(), package));
                 }
                 let ungranted = not_granted(policy, open, tool, &prepared);
-                found.diagnostics.extend(ungranted);
+                parts.diagnostics.extend(ungranted);
             }
-            Err(finding) => found.diagnostics.add(*finding),
+            Err(finding) => parts.diagnostics.add(*finding),
         }
     }
-    found
+    parts
 }
 
 /// Protects the files of a bundle without errors. `files` are those that its entries were built of.
@@ -261,10 +264,10 @@ fn found(policy: &Policy, open: &OpenBundle, components: Vec<Prepared>) -> Found
 /// None if the bundle has errors; the finding if its files cannot be protected.
 fn guard(
     open: &OpenBundle,
-    found: &Found,
+    parts: &LoadedParts,
     files: Vec<PathBuf>,
 ) -> Result<WriteGuard, Option<Box<Diagnostic>>> {
-    if found.diagnostics.holds_errors() {
+    if parts.diagnostics.holds_errors() {
         return Err(None);
     }
     let guard = open.guarded(files);

@@ -43,9 +43,9 @@ pub enum AgentError {
 }
 
 /// Returns the agent that was probably meant, as part of an error: ` (did you mean 'coder'?)`.
-fn similar(name: &str, known: &[String]) -> String {
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let closest = closest(name, &known);
+fn similar(name: &str, names: &[String]) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let closest = closest(name, &names);
     closest.map_or_else(String::new, |agent| format!(" (did you mean '{agent}'?)"))
 }
 

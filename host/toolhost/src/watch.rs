@@ -76,8 +76,8 @@ impl BundleWatch {
             self.known.remove(file);
         }
         for file in &self.also {
-            let known = self.known.entry(file.clone());
-            known.or_insert_with_key(|file| FileState::of(file));
+            let entry = self.known.entry(file.clone());
+            entry.or_insert_with_key(|file| FileState::of(file));
         }
     }
 
@@ -90,12 +90,12 @@ impl BundleWatch {
     pub async fn changed(&mut self, sandbox: &Sandbox) -> Vec<PathBuf> {
         loop {
             pause(sandbox, INTERVAL).await;
-            let Some(found) = self.look(sandbox).await else {
+            let Some(now) = self.look(sandbox).await else {
                 continue;
             };
-            if found != self.known {
-                let found = self.settle(sandbox, found).await;
-                let changed = found
+            if now != self.known {
+                let now = self.settle(sandbox, now).await;
+                let changed = now
                     .iter()
                     .filter(|(file, state)| self.known.get(*file) != Some(state));
                 let changed = changed.map(|(file, _)| file.clone()).collect();
@@ -106,16 +106,16 @@ impl BundleWatch {
     }
 
     /// Waits until the files stay as they are, and returns their states.
-    async fn settle(&self, sandbox: &Sandbox, mut found: Files) -> Files {
+    async fn settle(&self, sandbox: &Sandbox, mut now: Files) -> Files {
         let started = Instant::now();
         while started.elapsed() < SETTLING_MAX {
             pause(sandbox, SETTLED).await;
             match self.look(sandbox).await {
-                Some(next) if next != found => found = next,
+                Some(next) if next != now => now = next,
                 Some(_) | None => break,
             }
         }
-        found
+        now
     }
 
     /// Returns the states of the known files. None if the system has no thread.
@@ -129,15 +129,15 @@ impl BundleWatch {
     async fn name_files(&mut self, sandbox: &Sandbox) {
         let (bundle, also) = (self.bundle.clone(), self.also.clone());
         let before: Vec<_> = self.known.keys().cloned().collect();
-        let found = on_thread(sandbox, move || {
+        let files = on_thread(sandbox, move || {
             let named = match Bundle::open(&bundle) {
                 Ok(open) => named(&open),
                 Err(_) => before,
             };
             states(named.into_iter().chain(given(&bundle)).chain(also))
         });
-        if let Some(found) = found.await {
-            self.known = found;
+        if let Some(files) = files.await {
+            self.known = files;
         }
     }
 }

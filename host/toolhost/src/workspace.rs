@@ -77,7 +77,7 @@ impl BundleKey {
     }
 
     /// Moves what is kept under the path of the manifest to the name, if nothing is kept under the name yet. Returns
-    /// whether it was moved. Of several processes that begin at once, one moves it; nothing is ever merged.
+    /// whether it was moved. One of several processes that begin at once moves it; nothing is merged.
     pub(crate) fn take_over(&self, state_root: &Path) -> io::Result<bool> {
         if self.name.is_none() {
             return Ok(false);

@@ -119,7 +119,7 @@ impl PendingCalls {
         let State::Waiting { guest_handle } = &record.state else {
             return Ok(self.status_of(&record));
         };
-        let Some(own) = instance_of(instance, &record.call).await else {
+        let Some(owner) = instance_of(instance, &record.call).await else {
             let name = &record.call.tool_name;
             let message = format!(
                 "Tool '{name}' cannot be polled: the working directory of its call is not there."
@@ -129,7 +129,7 @@ impl PendingCalls {
                 has_ended: false,
             });
         };
-        let turn = TurnScope::resumed(&own, &record.call);
+        let turn = TurnScope::resumed(&owner, &record.call);
         let polled = guest_poll::poll(&turn, &record.call, guest_handle.clone());
         let (result, outcome) = polled.await;
         match outcome {
@@ -243,9 +243,9 @@ impl PendingCalls {
 
     async fn find(&self, instance: &InstanceScope, handle: &Handle) -> Result<Record, ToolError> {
         let (records, owner) = (self.records().await?, instance.owner());
-        let found = records.find(handle, &owner, SystemTime::now()).await;
-        let found = found.map_err(|error| self.store_error(&error))?;
-        found.ok_or_else(|| self.unknown(handle.as_str()))
+        let record = records.find(handle, &owner, SystemTime::now()).await;
+        let record = record.map_err(|error| self.store_error(&error))?;
+        record.ok_or_else(|| self.unknown(handle.as_str()))
     }
 
     fn status_of(&self, record: &Record) -> PollReply {

@@ -17,8 +17,11 @@ pub(super) async fn instance_of(
     let Some(workdir) = call.workdir.clone() else {
         return Some(Arc::clone(instance));
     };
-    let own = CallWorkdir::of(&instance.workdir);
-    if own.as_ref().is_some_and(|own| own.path == workdir.path) {
+    let current = CallWorkdir::of(&instance.workdir);
+    if current
+        .as_ref()
+        .is_some_and(|current| current.path == workdir.path)
+    {
         return Some(Arc::clone(instance));
     }
     let (scope, inode) = (Arc::clone(instance), workdir.inode);
@@ -27,8 +30,8 @@ pub(super) async fn instance_of(
     match sandbox.threads().compute(open).await.ok()? {
         Some(workdir) => Some(instance.in_workdir(workdir)),
         // Its path has changed since.
-        None => own
-            .is_some_and(|own| own.inode == inode)
+        None => current
+            .is_some_and(|current| current.inode == inode)
             .then(|| Arc::clone(instance)),
     }
 }
@@ -37,24 +40,26 @@ pub(super) async fn instance_of(
 fn reopen(instance: &InstanceScope, workdir: &CallWorkdir) -> Option<Workdir> {
     let (agent, path) = (&instance.agent.0, workdir.path.as_path());
     let host = &agent.host;
-    let opened = if is_own_workspace(instance, path) {
+    let directory = if is_own_workspace(instance, path) {
         host.sandbox.open_own_workdir(path)
     } else {
         host.sandbox.open_workdir(path, &host.protection.rules)
     };
-    let opened = opened.ok()?;
-    let found = CallWorkdir::of(&opened)?;
-    (found == *workdir).then_some(opened)
+    let directory = directory.ok()?;
+    let identity = CallWorkdir::of(&directory)?;
+    (identity == *workdir).then_some(directory)
 }
 
 /// Returns whether a path is that of the instance's workspace, which lies within the state root.
 fn is_own_workspace(instance: &InstanceScope, path: &Path) -> bool {
     let agent = &instance.agent.0;
     let is_own = |root: &Path| {
-        let own = agent.bundle.workspace(root, &instance.key);
+        let workspace = agent.bundle.workspace(root, &instance.key);
         // A link in its place leads to a directory of someone else.
-        PrivateDir::open_beneath(root, &own).is_ok()
-            && own.canonicalize().is_ok_and(|own| own == path)
+        PrivateDir::open_beneath(root, &workspace).is_ok()
+            && workspace
+                .canonicalize()
+                .is_ok_and(|workspace| workspace == path)
     };
     agent.host.state_root.as_deref().is_some_and(is_own)
 }

@@ -116,7 +116,7 @@ async fn run(
 ) {
     let (turn, handle) = (&scope.turn, background.handle.clone());
     let stopped = Arc::clone(&background.stopped);
-    let ended = async {
+    let end = async {
         let identity = scope.identity(&call);
         let executed = pin!(executor::execute(&scope, call, &identity, message));
         let result = executed.instrument(span).await;
@@ -146,7 +146,7 @@ async fn run(
     let result = tokio::select! {
         biased;
         () = stopped.notified() => None,
-        result = ended => result,
+        result = end => result,
     };
     match result {
         Some(result) => background.settle(result).await,

@@ -9,8 +9,8 @@ use crate::middleware::CallIdentity;
 use crate::registry::RegisteredTool;
 
 /// Ends the run of a handler. If it answered `pending`, stores its handle first, and returns the host's handle
-/// for it: a call whose handle cannot be stored has failed, and its changes are not committed. Of a call that
-/// failed after it answered, the component's work is cancelled: the model would make the call again.
+/// for it: a call whose handle cannot be stored has failed, and its changes are not committed. If the call
+/// fails after it answered, the component's work is cancelled: the model would make the call again.
 ///
 /// Spec: tool-spec-v2 §10.2.
 pub(super) async fn finish(

@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn every_description_is_escaped_and_truncated() {
-        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
+        let escaped: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
         for text in [
-            all.as_str(),
+            escaped.as_str(),
             &"가".repeat(1 << 15),
             &"\u{e0041}".repeat(1 << 15),
         ] {

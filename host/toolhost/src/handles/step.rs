@@ -138,8 +138,8 @@ impl Turn {
             extensions = Some(values.clone());
             let items = catalog.items().to_vec();
             let context = StepContext::new(items, values, &step_id, &turn.origin);
-            let opened = turn.open_layers(&overlay.added.step, context, span.span());
-            match opened.await {
+            let layers = turn.open_layers(&overlay.added.step, context, span.span());
+            match layers.await {
                 Ok((context, pipeline)) => (context.tool_catalog.into_iter().collect(), pipeline),
                 Err(error) => {
                     span.end(Some(&error));

@@ -77,7 +77,7 @@ impl TurnStart {
         // A clone of this start keeps the values that it has.
         let earlier = self.options.extensions.take();
         let extensions =
-            earlier.map_or_else(Extensions::default, |given| Extensions::within(&given));
+            earlier.map_or_else(Extensions::default, |outer| Extensions::within(&outer));
         extensions.insert(value);
         self.options.extensions = Some(extensions);
         self

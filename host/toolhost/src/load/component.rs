@@ -23,7 +23,7 @@ use crate::loaded_bundle::LoadedInner;
 use crate::registry::Runs;
 
 /// The component of a Tool, or why there is none. None where the load does not need it.
-pub(super) type Prepared = Result<Option<Component>, Box<Diagnostic>>;
+pub(super) type PreparedComponent = Result<Option<Component>, Box<Diagnostic>>;
 
 /// Which components a load prepares.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ pub(super) struct Component {
 #[derive(Default)]
 pub(super) struct Components {
     /// In the order of the Tools.
-    pub(super) of_tools: Vec<Prepared>,
+    pub(super) of_tools: Vec<PreparedComponent>,
     /// The files that entries were built of.
     pub(super) files: Vec<PathBuf>,
 }
@@ -109,13 +109,13 @@ pub(super) async fn prepare_all(
 async fn while_running<T>(
     reading: impl Future<Output = T>,
     running: &mut FuturesUnordered<impl Future<Output = Vec<OfTool>>>,
-    all: &mut Vec<OfTool>,
+    parts: &mut Vec<OfTool>,
 ) -> T {
     let mut reading = pin!(reading);
     loop {
         match future::select(reading.as_mut(), running.next()).await {
             Either::Left((entry, _)) => return entry,
-            Either::Right((Some(prepared), _)) => all.extend(prepared),
+            Either::Right((Some(prepared), _)) => parts.extend(prepared),
             Either::Right((None, _)) => return reading.await,
         }
     }
@@ -156,7 +156,7 @@ struct Preparation<'a> {
 type ReadEntry = Result<Entry, Box<Diagnostic>>;
 
 /// The index of a Tool, its component, and the files that it was built of.
-type OfTool = (usize, Prepared, Vec<PathBuf>);
+type OfTool = (usize, PreparedComponent, Vec<PathBuf>);
 
 impl Preparation<'_> {
     fn tool(&self, index: usize) -> Option<&ToolResource> {

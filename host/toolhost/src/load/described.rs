@@ -102,9 +102,9 @@ mod tests {
                 "Correct the JSON Schema",
             ),
         ] {
-            let found = faults(&[handler("run", Some(parameters))]);
-            let [fault] = &*found else {
-                panic!("{parameters}: {found:?}");
+            let list = faults(&[handler("run", Some(parameters))]);
+            let [fault] = &*list else {
+                panic!("{parameters}: {list:?}");
             };
             assert!(
                 fault

@@ -24,9 +24,9 @@ const ENTRY_SHOWN: usize = 200;
 /// Most handlers of a component in a finding. A component may serve hundreds.
 const HANDLERS_SHOWN: usize = 20;
 
-/// What loading has found so far.
+/// The parts of a load so far.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct LoadedParts {
     pub(super) tools: Vec<RegisteredTool>,
     pub(super) components: Vec<(String, ComponentFacts)>,
     /// The packages that components were in.
@@ -44,21 +44,21 @@ pub(super) fn register(
     open: &OpenBundle,
     tool: &ToolResource,
     component: &PreparedTool,
-    found: &mut Found,
+    parts: &mut LoadedParts,
 ) {
     let name = &tool.metadata.name;
     let facts = component.facts().clone();
-    found.components.push((name.to_string(), facts));
+    parts.components.push((name.to_string(), facts));
     let at = open.bundle().places(name);
     for (index, export) in tool.spec.exports.iter().enumerate() {
         let place = at.and_then(|p| p.exports.get(index)).cloned();
         let place = place.unwrap_or_else(|| Place::file(open.name()));
         let handler = component.handlers().iter().find(|h| h.name == export.name);
         let registered = match handler {
-            Some(handler) => registered(tool, export, handler, component, &mut found.patterns),
+            Some(handler) => registered(tool, export, handler, component, &mut parts.patterns),
             None => {
                 let message = not_served(tool, export, component);
-                Err(Refused::new(ToolErrorCode::ComponentHandler, message))
+                Err(ExportRefusal::new(ToolErrorCode::ComponentHandler, message))
             }
         };
         match registered {
@@ -66,18 +66,18 @@ pub(super) fn register(
                 let item = &registered.item;
                 let words = Words::of_item(item);
                 let named = (name.to_string(), item.name.to_string(), words);
-                found.words.push(named);
+                parts.words.push(named);
                 if descriptions::bound(&mut registered.item) {
-                    found.diagnostics.add(bounded(tool, export, place));
+                    parts.diagnostics.add(bounded(tool, export, place));
                 }
-                found.tools.push(registered);
+                parts.tools.push(registered);
             }
             Err(refused) => {
                 let finding = Diagnostic::error(refused.code, place, refused.message);
                 // Finding the nearest name takes longest, and a full list keeps no more findings.
-                let is_misspelt = handler.is_none() && !found.diagnostics.is_full();
+                let is_misspelt = handler.is_none() && !parts.diagnostics.is_full();
                 let instead = is_misspelt.then(|| served_instead(export, component));
-                found
+                parts
                     .diagnostics
                     .add(match refused.help.or(instead.flatten()) {
                         Some(help) => finding.with_help(help),
@@ -98,7 +98,7 @@ pub(super) fn register(
         let (code, place) = (ToolErrorCode::ComponentExtraHandler, open.entry_place(tool));
         let note = Diagnostic::note(code, place, message);
         let help = format!("Add `- name: {first}` to spec.exports to show it to the model.");
-        found.diagnostics.add(note.with_help(help));
+        parts.diagnostics.add(note.with_help(help));
     }
 }
 
@@ -136,14 +136,14 @@ pub(super) fn entry_shown(tool: &ToolResource) -> String {
 }
 
 /// Why an export is not registered.
-struct Refused {
+struct ExportRefusal {
     code: ToolErrorCode,
     message: String,
     /// What to do, if that is not the suggestion of the code.
     help: Option<String>,
 }
 
-impl Refused {
+impl ExportRefusal {
     fn new(code: ToolErrorCode, message: String) -> Self {
         let help = None;
         Self {
@@ -154,7 +154,7 @@ impl Refused {
     }
 }
 
-impl From<DescribeFault> for Refused {
+impl From<DescribeFault> for ExportRefusal {
     fn from(fault: DescribeFault) -> Self {
         Self {
             code: ToolErrorCode::ComponentDescribe,
@@ -172,10 +172,10 @@ fn registered(
     handler: &HandlerSpec,
     component: &PreparedTool,
     patterns: &mut PatternBudget,
-) -> Result<RegisteredTool, Refused> {
+) -> Result<RegisteredTool, ExportRefusal> {
     let of_manifest = |what: &str, reason: String| {
         let message = format!("the {what} of '{}' cannot be used: {reason}", handler.name);
-        Refused::new(ToolErrorCode::ConfigSchema, message)
+        ExportRefusal::new(ToolErrorCode::ConfigSchema, message)
     };
     let (parameters, schema) = match &export.parameters {
         Some(parameters) => {
@@ -191,8 +191,9 @@ fn registered(
     let output_schema =
         output_schema.map_err(|reason| of_manifest("outputSchema", reason.to_string()))?;
     let name = ToolName::new(tool.metadata.name.clone(), export.name.clone());
-    let name =
-        name.map_err(|reason| Refused::new(ToolErrorCode::ComponentDescribe, reason.to_string()))?;
+    let name = name.map_err(|reason| {
+        ExportRefusal::new(ToolErrorCode::ComponentDescribe, reason.to_string())
+    })?;
     Ok(RegisteredTool {
         item: ToolCatalogItem {
             name,

@@ -123,12 +123,12 @@ fn not_granted(policy: &Policy, bundle: &Bundle, tool: &ToolResource) -> Vec<Dia
         rules.any(|rule| rule.app == *app)
     };
     let places = bundle.places(name).map(|places| &places.oauth_apps);
-    let asked = tool
+    let references = tool
         .spec
         .oauth_apps
         .iter()
         .zip(places.into_iter().flatten());
-    let missing = asked.filter(|(app, _)| !is_granted(app));
+    let missing = references.filter(|(app, _)| !is_granted(app));
     let warning = |(app, place): (&ResourceName, &_)| {
         let message =
             format!("tool {name}: it asks for OAuthApp/{app}, which the policy does not grant");

@@ -75,18 +75,18 @@ impl PendingCalls {
     }
 
     async fn opened_records(&self) -> Result<&Records, Option<StoreError>> {
-        let opened = self.records.get_or_try_init(async || {
+        let records = self.records.get_or_try_init(async || {
             let store = self.open_store().await?;
             Ok(Records::new(store, self.locale))
         });
-        opened.await
+        records.await
     }
 
     /// Opens the store on a thread that may wait for another process. The error is none if that thread
     /// panicked.
     async fn open_store(&self) -> Result<Store, Option<StoreError>> {
         let root = self.state_root.clone();
-        let (send, opened) = oneshot::channel();
+        let (send, store) = oneshot::channel();
         self.sandbox.threads().spawn_own(async move {
             let open = move || match root {
                 Some(root) => Store::open(&root, &SCHEMA),
@@ -95,8 +95,8 @@ impl PendingCalls {
             // The receiver may have been dropped.
             let _is_received = send.send(tokio::task::spawn_blocking(open).await).is_ok();
         });
-        match opened.await {
-            Ok(Ok(opened)) => opened.map_err(Some),
+        match store.await {
+            Ok(Ok(store)) => store.map_err(Some),
             Ok(Err(_)) | Err(_) => Err(None),
         }
     }

@@ -68,19 +68,19 @@ impl CallRecording {
     /// Host calls are compared up to the first that differs.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
-        let mut found = Found::default();
+        let mut differences = Differences::default();
         let (left, right) = (&self.recording, &other.recording);
-        found.values("tool", &json!(self.tool), &json!(other.tool));
-        found.members("component", &left.component, &right.component);
-        found.members("engine", &left.engine, &right.engine);
-        found.operations(&left.operation, &right.operation);
-        found.members("context", &context(&left.context), &context(&right.context));
-        found.members("grants", &self.grants, &other.grants);
-        found.members("limits", &left.limits, &right.limits);
+        differences.values("tool", &json!(self.tool), &json!(other.tool));
+        differences.members("component", &left.component, &right.component);
+        differences.members("engine", &left.engine, &right.engine);
+        differences.operations(&left.operation, &right.operation);
+        differences.members("context", &context(&left.context), &context(&right.context));
+        differences.members("grants", &self.grants, &other.grants);
+        differences.members("limits", &left.limits, &right.limits);
         let policies = (json!(left.policy_sha256), json!(right.policy_sha256));
-        found.values("policySha256", &policies.0, &policies.1);
-        found.members("end", &left.end, &right.end);
-        found.members("result", &outcome(&self.result), &outcome(&other.result));
+        differences.values("policySha256", &policies.0, &policies.1);
+        differences.members("end", &left.end, &right.end);
+        differences.members("result", &outcome(&self.result), &outcome(&other.result));
         let are_recorded = self.detail == Detail::Full && other.detail == Detail::Full;
         let (host_call, not_compared) = if are_recorded {
             (first_difference(&left.calls, &right.calls), None)
@@ -89,7 +89,7 @@ impl CallRecording {
             (None, Some(why.to_owned()))
         };
         Comparison {
-            differences: found.0,
+            differences: differences.0,
             host_call,
             not_compared,
         }
@@ -98,9 +98,9 @@ impl CallRecording {
 
 /// The parts that differ.
 #[derive(Default)]
-struct Found(Vec<Difference>);
+struct Differences(Vec<Difference>);
 
-impl Found {
+impl Differences {
     fn values(&mut self, what: &str, left: &Value, right: &Value) {
         if left != right {
             self.0.push(Difference {
@@ -216,7 +216,7 @@ impl Varies {
             ("wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed", _)
             // Which of several is ready first.
             | ("wasi:io/poll", _)
-            // Of the file's number, which each workdir gives anew.
+            // Hashes of the file's number, which each workdir gives anew.
             | ("wasi:filesystem/types", "descriptor.metadata-hash" | "descriptor.metadata-hash-at") => Self::Answer,
             ("wasi:filesystem/types", "descriptor.stat" | "descriptor.stat-at") => Self::Times,
             (_, _) => Self::Nothing,

@@ -32,7 +32,7 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// `at` is the time of the call and begins the name, so that names sort by time.
 pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     let directory = instance.join(DIRECTORY);
-    let opened = PrivateDir::make_beneath(root, &directory)?;
+    let folder = PrivateDir::make_beneath(root, &directory)?;
     let number = NUMBER.fetch_add(1, Relaxed);
     let process = std::process::id();
     // Without colons, which other file systems do not take.
@@ -40,19 +40,19 @@ pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::
     let name = format!("{at}-{process:07}-{number:06}{EXTENSION}");
     let unfinished = format!("{name}{UNFINISHED}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&opened, &unfinished, flags, Mode::RUSR | Mode::WUSR)?;
+    let file = rustix::fs::openat(&folder, &unfinished, flags, Mode::RUSR | Mode::WUSR)?;
     let written = File::from(file).write_all(bytes).and_then(|()| {
         let flags = RenameFlags::NOREPLACE;
         Ok(rustix::fs::renameat_with(
-            &opened,
+            &folder,
             &unfinished,
-            &opened,
+            &folder,
             &name,
             flags,
         )?)
     });
     if let Err(error) = written {
-        let _is_removed = rustix::fs::unlinkat(&opened, &unfinished, rustix::fs::AtFlags::empty());
+        let _is_removed = rustix::fs::unlinkat(&folder, &unfinished, rustix::fs::AtFlags::empty());
         return Err(error);
     }
     remove_oldest(&directory)?;
@@ -61,12 +61,12 @@ pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::
 
 /// Removes the oldest recordings beyond the limits. Another process may do the same at the same time.
 fn remove_oldest(directory: &Path) -> io::Result<()> {
-    let mut kept = recordings(directory)?;
-    kept.sort();
+    let mut names = recordings(directory)?;
+    names.sort();
     let mut bytes = 0_u64;
-    for (at, name) in kept.iter().rev().enumerate() {
+    for (at, name) in names.iter().rev().enumerate() {
         let path = directory.join(name);
-        let size = fs::symlink_metadata(&path).map_or(0, |found| found.len());
+        let size = fs::symlink_metadata(&path).map_or(0, |metadata| metadata.len());
         bytes = bytes.saturating_add(size);
         if at > 0 && (at >= KEPT_MAX || bytes > KEPT_BYTES_MAX) {
             match fs::remove_file(&path) {
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn twenty_five_failed_calls_leave_the_newest_twenty() {
         let (root, instance) = root();
-        let kept: Vec<PathBuf> = (0..25)
+        let paths: Vec<PathBuf> = (0..25)
             .map(|at| {
                 let time = format!("2026-11-23T23:00:{at:02}.000Z");
                 keep(root.path(), &instance, &time, b"{}").unwrap()
@@ -123,10 +123,10 @@ mod tests {
             .collect();
         let names = names(&instance);
         assert_eq!(names.len(), KEPT_MAX);
-        let newest = kept.iter().rev().take(KEPT_MAX);
+        let newest = paths.iter().rev().take(KEPT_MAX);
         for path in newest {
             let name = path.file_name().unwrap().to_str().unwrap();
-            assert!(names.iter().any(|kept| kept == name), "{name}");
+            assert!(names.iter().any(|it| it == name), "{name}");
             let mode = fs::metadata(path).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }

@@ -138,8 +138,8 @@ impl CallRecording {
                 }
                 Some("end") => break lines.read::<EndLine>(line)?,
                 Some(_) | None => {
-                    let found = text::shorten(&line.to_string(), QUOTED_MAX);
-                    return Err(lines.problem(format!("a line of a recording is not {found}")));
+                    let start = text::shorten(&line.to_string(), QUOTED_MAX);
+                    return Err(lines.problem(format!("a line of a recording is not {start}")));
                 }
             }
         };

@@ -46,8 +46,8 @@ impl Overlay {
     /// The extension that registered a tool, or is about to.
     pub(crate) fn owner(&self, name: &str) -> Option<Arc<str>> {
         let unfinished = self.unfinished.iter().map(|(_, additions)| additions);
-        let mut all = std::iter::once(&self.added).chain(unfinished);
-        all.find_map(|additions| additions.owner(name).cloned())
+        let mut all_additions = std::iter::once(&self.added).chain(unfinished);
+        all_additions.find_map(|additions| additions.owner(name).cloned())
     }
 
     /// Where an extension registers its tools and layers; none if it was removed, or a later one has its
@@ -57,15 +57,15 @@ impl Overlay {
             return Some(&mut self.added);
         }
         let mut unfinished = self.unfinished.iter_mut();
-        let own = unfinished.find(|(known, _)| Arc::ptr_eq(known, extension));
-        own.map(|(_, additions)| additions)
+        let entry = unfinished.find(|(other, _)| Arc::ptr_eq(other, extension));
+        entry.map(|(_, additions)| additions)
     }
 
     /// Begins to add an extension, unless one of its name is there. Returns whether it was added.
     fn begin(&mut self, extension: &Arc<str>) -> bool {
-        let unfinished = self.unfinished.iter().map(|(known, _)| known);
-        let mut known = self.extensions.iter().chain(unfinished);
-        let is_new = known.all(|known| known != extension);
+        let unfinished = self.unfinished.iter().map(|(it, _)| it);
+        let mut others = self.extensions.iter().chain(unfinished);
+        let is_new = others.all(|other| other != extension);
         if is_new {
             let unfinished = (Arc::clone(extension), Additions::default());
             self.unfinished.push(unfinished);
@@ -88,8 +88,8 @@ impl Overlay {
     /// Removes an extension with its tools and layers. Returns whether it was there.
     fn remove(&mut self, extension: &str) -> bool {
         let before = self.extensions.len() + self.unfinished.len();
-        self.unfinished.retain(|(known, _)| &**known != extension);
-        self.extensions.retain(|known| &**known != extension);
+        self.unfinished.retain(|(it, _)| &**it != extension);
+        self.extensions.retain(|it| &**it != extension);
         self.added.remove(extension);
         self.extensions.len() + self.unfinished.len() < before
     }
@@ -97,7 +97,7 @@ impl Overlay {
 
 /// Returns whether this extension is among them, and not another one of its name.
 fn is_in(extensions: &[Arc<str>], extension: &Arc<str>) -> bool {
-    extensions.iter().any(|known| Arc::ptr_eq(known, extension))
+    extensions.iter().any(|it| Arc::ptr_eq(it, extension))
 }
 
 /// The extension was removed, or a later one has its name.
@@ -203,7 +203,7 @@ impl CurrentOverlay {
             if !taken.is_empty() {
                 return Err(taken);
             }
-            overlay.declared.retain(|known| known.strong_count() > 0);
+            overlay.declared.retain(|it| it.strong_count() > 0);
             overlay.declared.push(Arc::downgrade(registry));
             Ok(())
         })

@@ -26,20 +26,20 @@ pub(super) enum FileState {
 
 impl FileState {
     pub(super) fn of(path: &Path) -> Self {
-        let found = match metadata(path) {
-            Ok(found) => found,
+        let metadata = match metadata(path) {
+            Ok(metadata) => metadata,
             Err(error) => return Self::Absent(error.kind()),
         };
-        let (device, inode) = (found.dev(), found.ino());
-        if found.is_dir() {
+        let (device, inode) = (metadata.dev(), metadata.ino());
+        if metadata.is_dir() {
             Self::Directory { device, inode }
         } else {
             Self::File {
                 device,
                 inode,
-                bytes: found.size(),
-                modified: (found.mtime(), found.mtime_nsec()),
-                changed: (found.ctime(), found.ctime_nsec()),
+                bytes: metadata.size(),
+                modified: (metadata.mtime(), metadata.mtime_nsec()),
+                changed: (metadata.ctime(), metadata.ctime_nsec()),
             }
         }
     }
@@ -84,10 +84,10 @@ mod tests {
             before = now;
         };
         changes("written in place, as long, with the old time", &|| {
-            let opened = fs::File::options().write(true).open(&file).unwrap();
-            let modified = opened.metadata().unwrap().modified().unwrap();
+            let open_file = fs::File::options().write(true).open(&file).unwrap();
+            let modified = open_file.metadata().unwrap().modified().unwrap();
             fs::write(&file, "two").unwrap();
-            opened.set_modified(modified).unwrap();
+            open_file.set_modified(modified).unwrap();
         });
         changes("renamed over", &|| {
             fs::write(path("new"), "two").unwrap();
@@ -105,8 +105,8 @@ mod tests {
             fs::write(path("releases/2/f"), "two").unwrap();
         });
         changes("dated back", &|| {
-            let opened = fs::File::options().write(true).open(&file).unwrap();
-            opened.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            let open_file = fs::File::options().write(true).open(&file).unwrap();
+            open_file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         });
         changes("loop of links", &|| {
             fs::remove_file(path("now")).unwrap();

@@ -62,8 +62,8 @@ fn reference_into_rewritten(schema: &Value) -> Option<&str> {
                 let first = place.and_then(|place| place.split('/').next());
                 first.is_some_and(|first| REWRITTEN.contains(&first))
             };
-            let own = reference.filter(is_into);
-            own.or_else(|| keywords.values().find_map(reference_into_rewritten))
+            let here = reference.filter(is_into);
+            here.or_else(|| keywords.values().find_map(reference_into_rewritten))
         }
         Value::Array(schemas) => schemas.iter().find_map(reference_into_rewritten),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
@@ -282,9 +282,9 @@ fn required_by_all(objects: &[Folded]) -> Vec<Value> {
         let names = folded.schema.get("required").and_then(Value::as_array);
         names.cloned().unwrap_or_default()
     };
-    let mut all = objects.iter().map(required);
-    let first = all.next().unwrap_or_default();
-    all.fold(first, |common, names| {
+    let mut lists = objects.iter().map(required);
+    let first = lists.next().unwrap_or_default();
+    lists.fold(first, |common, names| {
         common
             .into_iter()
             .filter(|name| names.contains(name))

@@ -201,8 +201,8 @@ impl Records {
     ) -> Result<bool, StoreError> {
         let handle = handle.clone();
         let result = storable(result, self.locale);
-        let ended = self.store.write(move |tx| row::end(tx, &handle, &result));
-        ended.await
+        let write = self.store.write(move |tx| row::end(tx, &handle, &result));
+        write.await
     }
 
     /// Cancels an open record and returns it as it was before. A record that has ended stays unchanged.
@@ -251,7 +251,7 @@ impl Records {
     /// record is returned once, to one of the processes that call this. Not cancel-safe: records ended
     /// by a dropped future are not returned again.
     pub(crate) async fn interrupt_dead_runs(&self) -> Result<Vec<Record>, StoreError> {
-        let mut ended = Vec::new();
+        let mut interrupted = Vec::new();
         for run_id in self.store.read(running_runs).await? {
             if self.store.is_alive(&run_id) {
                 continue;
@@ -263,18 +263,18 @@ impl Records {
                     .write(move |tx| interrupt_some(tx, &run_id, locale));
                 match some.await {
                     Ok(some) if some.is_empty() => break,
-                    Ok(some) => ended.extend(some),
-                    Err(error) if ended.is_empty() => return Err(error),
+                    Ok(some) => interrupted.extend(some),
+                    Err(error) if interrupted.is_empty() => return Err(error),
                     // The next call ends the rest.
                     Err(error) => {
                         let error = error.with_causes();
                         tracing::warn!(%error, "cannot end all interrupted calls; the rest is tried again later");
-                        return Ok(ended);
+                        return Ok(interrupted);
                     }
                 }
             }
         }
-        Ok(ended)
+        Ok(interrupted)
     }
 
     /// Counts the open records of an owner that have not expired.

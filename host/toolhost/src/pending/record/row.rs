@@ -97,13 +97,13 @@ pub(super) fn running(
 
 /// Ends a record with the JSON of a result and removes its message. Returns false if it was not open.
 pub(super) fn end(tx: &Transaction<'_>, handle: &Handle, result: &str) -> rusqlite::Result<bool> {
-    let ended = tx
+    let rows = tx
         .prepare_cached(
             "UPDATE pending SET state = 'done', result = ?2, message = ''
              WHERE handle = ?1 AND state IN ('running', 'waiting')",
         )?
         .execute((handle, result))?;
-    Ok(ended == 1)
+    Ok(rows == 1)
 }
 
 /// Returns the JSON text of a result for [`end`]. A result that is nested too deep to be parsed is
