@@ -12,7 +12,7 @@ use toolhost_sandbox::Operation;
 use super::exit::exit;
 use super::run::{ComponentRun, RunEnd, result_of};
 use super::scope::TurnScope;
-use crate::agent::Permit;
+use crate::agent::ToolPermit;
 use crate::recording::call_recording::{CallRecording, Detail, RecordedGrants};
 use crate::recording::kept;
 
@@ -95,7 +95,7 @@ fn outcome_of(result: &ToolResult) -> RecordedOutcome {
     }
 }
 
-fn grants_of(permit: &Permit) -> RecordedGrants {
+fn grants_of(permit: &ToolPermit) -> RecordedGrants {
     let grants = &permit.grants;
     let workdir = match grants.workdir {
         WorkdirAccess::ReadWrite => "read-write",

@@ -8,7 +8,7 @@ use toolhost_contract::{AssistantMessage, ToolError, ToolResult, Usage};
 use toolhost_sandbox::{PreparedTool, WriteProtected};
 
 use super::scope::TurnScope;
-use crate::agent::Permit;
+use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
 use crate::registry::RegisteredTool;
 
@@ -20,7 +20,7 @@ pub(crate) struct ComponentRun<'a> {
     pub(crate) tool: &'a RegisteredTool,
     pub(crate) component: &'a PreparedTool,
     /// Has the credentials of the run once it has begun.
-    pub(crate) permit: Arc<Permit>,
+    pub(crate) permit: Arc<ToolPermit>,
     pub(crate) protected: WriteProtected,
 }
 

@@ -19,7 +19,7 @@ use tracing::{Instrument, Span};
 
 use super::exit::exit;
 use super::live_log::LogListener;
-use crate::agent::{Agent, AgentInner, Permit};
+use crate::agent::{Agent, AgentInner, ToolPermit};
 use crate::catalog::ToolCatalog;
 use crate::events::Emitter;
 use crate::live_bundle::LiveBundle;
@@ -436,7 +436,7 @@ impl CallScope {
         CallIdentity::new(&self.turn.origin, &self.step_id, call)
     }
 
-    pub(crate) fn permit(&self, tool: &RegisteredTool) -> Arc<Permit> {
+    pub(crate) fn permit(&self, tool: &RegisteredTool) -> Arc<ToolPermit> {
         self.turn.agent().permit(tool.item.name.resource())
     }
 }

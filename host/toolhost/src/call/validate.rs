@@ -11,7 +11,7 @@ use toolhost_sandbox::Limits;
 use super::failure::failure;
 use super::hints::suggest_raising;
 use super::scope::CallScope;
-use crate::agent::Permit;
+use crate::agent::ToolPermit;
 use crate::middleware::{NAME_SHOWN, display_name};
 use crate::registry::{RegisteredTool, ToolRegistry};
 use toolhost_schema::json;
@@ -19,14 +19,14 @@ use toolhost_schema::json;
 /// A call of a tool that this step may call.
 pub(super) struct AdmittedCall<'a> {
     tool: &'a RegisteredTool,
-    permit: Arc<Permit>,
+    permit: Arc<ToolPermit>,
     call: ToolCall,
 }
 
 /// A call with valid arguments.
 pub(super) struct ValidCall<'a> {
     pub(super) tool: &'a RegisteredTool,
-    pub(super) permit: Arc<Permit>,
+    pub(super) permit: Arc<ToolPermit>,
     pub(super) args: Value,
     /// The arguments as JSON text.
     pub(super) input: String,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolhost_contract::{AgentResource, ResourceName, ToolCatalogItem, ToolName, ToolResource};
 use toolhost_manifest::bundle::{Bundle, IMPLICIT_AGENT};
 
-use crate::agent::{Agent, AgentInner, Permit};
+use crate::agent::{Agent, AgentInner, ToolPermit};
 use crate::catalog::ToolCatalog;
 use crate::host::HostInner;
 use crate::loaded_bundle::Declares;
@@ -15,7 +15,7 @@ use crate::registry::loaded_tools::LoadedTools;
 use crate::workspace::BundleKey;
 
 /// What the agents of a bundle share.
-pub(super) struct Shared<'a> {
+pub(super) struct BundleParts<'a> {
     pub(super) host: &'a Arc<HostInner>,
     pub(super) bundle: &'a Bundle,
     pub(super) key: &'a BundleKey,
@@ -27,7 +27,7 @@ pub(super) struct Shared<'a> {
     pub(super) oauth_apps: &'a [Arc<OAuthApp>],
 }
 
-impl Shared<'_> {
+impl BundleParts<'_> {
     /// Makes the agents that the bundle declares, or the implicit one with all tools.
     pub(super) fn agents(&self) -> (Vec<Agent>, Declares) {
         let declared = |agent: &AgentResource| {
@@ -52,9 +52,9 @@ impl Shared<'_> {
         let permit = |tool: &ToolResource| {
             let tool = &tool.metadata.name;
             let policy = &self.host.policy;
-            let permit = Permit {
+            let permit = ToolPermit {
                 oauth: granted::uses(policy, self.oauth_apps, name, tool),
-                ..Permit::of(policy, name, tool)
+                ..ToolPermit::of(policy, name, tool)
             };
             (tool.clone(), Arc::new(permit))
         };

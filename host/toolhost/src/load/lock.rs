@@ -11,7 +11,7 @@ use toolhost_manifest::lock::{
 };
 use toolhost_manifest::policy::Policy;
 
-use super::register::Found;
+use super::register::LoadedParts;
 use crate::agent::tool_access::ToolAccess;
 use crate::loaded_bundle::GrantedMcpServer;
 
@@ -19,7 +19,7 @@ use crate::loaded_bundle::GrantedMcpServer;
 pub(super) fn now(
     policy: &Policy,
     open: &OpenBundle,
-    found: &Found,
+    parts: &LoadedParts,
     servers: &[GrantedMcpServer],
 ) -> Lock {
     let mut lock = Lock::new();
@@ -39,12 +39,12 @@ pub(super) fn now(
     }
     for tool in open.bundle().tools() {
         let name = tool.metadata.name.as_str();
-        let mut components = found.components.iter();
+        let mut components = parts.components.iter();
         let Some((_, facts)) = components.find(|(component, _)| component == name) else {
             continue;
         };
-        let words = found.words.iter().filter(|(of, ..)| of == name);
-        let mut packages = found.packages.iter();
+        let words = parts.words.iter().filter(|(of, ..)| of == name);
+        let mut packages = parts.packages.iter();
         let package = packages.find(|(of, _)| *of == tool.metadata.name);
         let signers = package.map(|(_, package)| package.signers.clone());
         let signers = signers.unwrap_or_default();
