@@ -11,10 +11,11 @@ use toolhost_sandbox::{
 };
 use toolhost_tests::{eventually, guest, invocation};
 
+use crate::helper::HELPER;
 use crate::sandbox::wat::component;
 
 fn compiler(mode: &str) -> Compiler {
-    Compiler::new(env!("CARGO_BIN_EXE_compiler"), [mode])
+    Compiler::new(HELPER, ["compiler", mode])
 }
 
 fn sandbox(compiler: Option<Compiler>, time: Duration) -> Sandbox {

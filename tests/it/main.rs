@@ -21,6 +21,7 @@ mod execute;
 mod extensions;
 mod files;
 mod front_ends;
+mod helper;
 mod http;
 mod leaks;
 mod load;

@@ -1,10 +1,10 @@
 //! Runs the programs of `cargo xtask soak`, for a short time.
 
-use std::process::Command;
+use crate::helper::helper;
 
 #[test]
 fn a_short_soak_run_gets_the_expected_answers() {
-    let mut soak = Command::new(env!("CARGO_BIN_EXE_soak"));
+    let mut soak = helper("soak");
     let ran = soak.args(["3", "--without-drift"]).output().unwrap();
     let stdout = String::from_utf8_lossy(&ran.stdout);
     assert!(
@@ -20,7 +20,7 @@ fn a_short_soak_run_gets_the_expected_answers() {
 
 #[test]
 fn a_short_soak_run_of_the_mcp_server_leaves_no_session_and_no_call() {
-    let mut soak = Command::new(env!("CARGO_BIN_EXE_mcp_soak"));
+    let mut soak = helper("mcp-soak");
     let ran = soak.args(["100", "--without-drift"]).output().unwrap();
     let stdout = String::from_utf8_lossy(&ran.stdout);
     assert!(

@@ -127,17 +127,24 @@ const SOAK_CLIENTS: u32 = 10_000;
 
 /// Calls tools of every kind for some minutes, then has clients abandon the MCP server.
 pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<()> {
-    let mut soak = Command::new(workspace.built("toolhost-tests", "soak")?);
+    let mut soak = helper(workspace, "soak")?;
     let seconds = u64::from(minutes).saturating_mul(60);
     child::run(soak.arg(seconds.to_string()))?;
-    let mut mcp = Command::new(workspace.built("toolhost-tests", "mcp_soak")?);
+    let mut mcp = helper(workspace, "mcp-soak")?;
     child::run(mcp.arg(SOAK_CLIENTS.to_string()))
 }
 
 /// Measures the base tools.
 pub(crate) fn base_tools(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let mut base_tools = Command::new(workspace.built("toolhost-tests", "base_tools")?);
+    let mut base_tools = helper(workspace, "base-tools")?;
     child::run(base_tools.args(args))
+}
+
+/// Returns a program of the tests.
+fn helper(workspace: &Workspace, program: &str) -> Result<Command> {
+    let mut helper = Command::new(workspace.built("toolhost-tests", "helper")?);
+    helper.arg(program);
+    Ok(helper)
 }
 
 /// Returns a cargo with the folders of the guests in its environment, for the tests.

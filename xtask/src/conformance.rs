@@ -22,11 +22,11 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
         );
         return Ok(());
     };
-    let program = workspace.built("toolhost-tests", "conformance")?;
+    let program = workspace.built("toolhost-tests", "helper")?;
     let mut conformance = sources::in_own_cache(Command::new(program), workspace);
     conformance
+        .arg("conformance")
         .arg(workspace.built("toolhost-cli", "toolhost")?)
-        .arg(workspace.built("toolhost-tests", "conformance_client")?)
         .arg(installed.join("node"))
         .arg(installed.join(SUITE))
         .arg(workspace.root().join(RESULTS));

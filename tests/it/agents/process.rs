@@ -13,7 +13,12 @@ use toolhost::agents::{
     OrchestratorConfig, OrchestratorStats, ProcessSetup, Request, Requested, TurnPort, async_trait,
 };
 
-const CHILD: &str = env!("CARGO_BIN_EXE_agent_child");
+use crate::helper::{HELPER, helper};
+
+/// A child process with an agent.
+fn child() -> ProcessSetup {
+    ProcessSetup::new(HELPER).arg("agent-child")
+}
 
 fn config() -> OrchestratorConfig {
     let mut config = OrchestratorConfig::default();
@@ -28,7 +33,7 @@ async fn orchestrator(agents: &[&str]) -> Orchestrator {
 async fn with_config(config: OrchestratorConfig, agents: &[&str]) -> Orchestrator {
     let orchestrator = Orchestrator::in_memory(config).await.unwrap();
     for name in agents {
-        register(&orchestrator, name, ProcessSetup::new(CHILD)).await;
+        register(&orchestrator, name, child()).await;
     }
     orchestrator
 }
@@ -460,7 +465,7 @@ async fn the_error_of_a_process_keeps_its_code_and_message() {
 #[tokio::test]
 async fn a_delegate_is_delivered_and_answered_by_a_delegate_result() {
     let orchestrator = orchestrator(&["b"]).await;
-    let setup = ProcessSetup::new(CHILD).arg("earlier");
+    let setup = child().arg("earlier");
     register(&orchestrator, "old", setup).await;
     let result = |target: &str, payload: Value| {
         json!({
@@ -493,7 +498,7 @@ async fn a_delegate_is_delivered_and_answered_by_a_delegate_result() {
 #[tokio::test]
 async fn a_shutdown_kills_processes_that_do_not_end_in_the_grace_period() {
     let orchestrator = orchestrator(&["a"]).await;
-    let setup = ProcessSetup::new(CHILD).arg("deaf");
+    let setup = child().arg("deaf");
     register(&orchestrator, "deaf", setup).await;
     let well = pid(&ask(&orchestrator, "a", json!({"do": "pid"})).await);
     let deaf = pid(&ask(&orchestrator, "deaf", Value::Null).await);
@@ -520,7 +525,7 @@ async fn a_running_turn_can_end_in_the_grace_period() {
     let root = tempfile::tempdir().unwrap();
     let path = dir.path().join("note");
     let orchestrator = Orchestrator::open(root.path(), config()).await.unwrap();
-    register(&orchestrator, "a", ProcessSetup::new(CHILD)).await;
+    register(&orchestrator, "a", child()).await;
     let input = json!({"do": "hang-once", "note": path});
     let asking = spawn_ask(&orchestrator, "a", input);
     let hung = note(&path).await;
@@ -535,7 +540,7 @@ async fn a_running_turn_can_end_in_the_grace_period() {
     let mut next = config();
     next.recovery_interval = Duration::from_millis(5);
     let next = Orchestrator::open(root.path(), next).await.unwrap();
-    register(&next, "a", ProcessSetup::new(CHILD)).await;
+    register(&next, "a", child()).await;
     settles(&next).await;
 }
 
@@ -568,7 +573,7 @@ async fn an_idle_process_is_stopped() {
 #[tokio::test]
 async fn a_process_does_not_inherit_the_environment_of_the_host() {
     let orchestrator = Orchestrator::in_memory(config()).await.unwrap();
-    let setup = ProcessSetup::new(CHILD).env("GIVEN", "1");
+    let setup = child().env("GIVEN", "1");
     register(&orchestrator, "a", setup).await;
     let env = ask(&orchestrator, "a", json!({"do": "env"})).await;
     assert_eq!(env, json!([["GIVEN", "1"]]));
@@ -608,7 +613,7 @@ impl AgentRuntime for Recorder {
 #[tokio::test]
 async fn events_accepted_by_a_killed_host_are_delivered_by_the_next_one() {
     let root = tempfile::tempdir().unwrap();
-    let mut host = std::process::Command::new(CHILD)
+    let mut host = helper("agent-child")
         .arg("host")
         .arg(root.path())
         .stdout(std::process::Stdio::piped())

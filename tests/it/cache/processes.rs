@@ -12,6 +12,8 @@ use toolhost_tests::{eventually, guest, invocation, prepare_in};
 
 use super::{artifact_path, config, sandbox, try_sandbox};
 
+use crate::helper::HELPER;
+
 /// The variable with the cache directory of the child processes.
 const TOP: &str = "TOOLHOST_TEST_CACHE";
 
@@ -116,7 +118,7 @@ async fn a_process_compiles_without_end() {
     let own = Sandbox::new({
         let mut own = SandboxConfig::default();
         own.cache = Some(config(Path::new(&top)));
-        own.compiler = Some(Compiler::new(env!("CARGO_BIN_EXE_compiler"), ["sleep"]));
+        own.compiler = Some(Compiler::new(HELPER, ["compiler", "sleep"]));
         own
     });
     let _ = own.unwrap().prepare(guest("echo")).await;

@@ -15,6 +15,8 @@ use toolhost_tests::{Work, eventually, invocation, own_sandbox, prepare_in, sand
 use super::probe::{assert_codes, call, code, output, script};
 use super::snapshot::{file_id, tree};
 
+use crate::helper::HELPER;
+
 /// Exchanges of names while guests use them.
 const FLIPS: u32 = 100_000;
 
@@ -389,9 +391,9 @@ async fn appends_of_concurrent_calls_lose_no_data() {
 #[test]
 fn the_embedder_can_open_files_while_tools_open_all_they_can() {
     // 240 descriptors: guests get half of them, and one tool three quarters of that.
-    let few = "ulimit -n 240; exec \"$0\"";
+    let few = "ulimit -n 240; exec \"$0\" few-descriptors";
     let ran = std::process::Command::new("sh")
-        .args(["-c", few, env!("CARGO_BIN_EXE_few_descriptors")])
+        .args(["-c", few, HELPER])
         .output()
         .unwrap();
     assert!(ran.status.success(), "{ran:?}");

@@ -1,7 +1,7 @@
 //! Handles stay valid after their process ends or is killed.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::json;
 use toolhost::{Host, ToolStatus};
@@ -9,6 +9,8 @@ use toolhost_tests::test_host::{code, open_step, write_bundle, yaml};
 use toolhost_tests::{Work, sandbox};
 
 use super::{ended, submit};
+
+use crate::helper::helper;
 
 const TOOLS: &[toolhost_tests::test_host::TestTool<'_>] = &[
     ("write", "write_bytes", &["run"]),
@@ -31,7 +33,7 @@ async fn killing_the_process_loses_and_repeats_none_of_a_thousand_calls() {
     // tool-spec-v2 §10.2
     const CALLS: usize = 1000;
     let (state, bundle, work) = (tempfile::tempdir().unwrap(), bundle(), Work::new());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_pending_child"))
+    let mut child = helper("pending-child")
         .args([state.path(), bundle.path(), work.dir.path()])
         .arg(CALLS.to_string())
         .stdout(Stdio::piped())

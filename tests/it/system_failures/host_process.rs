@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 use toolhost_tests::test_host::{TestTool, write_bundle, yaml};
 
+use crate::helper::HELPER;
+
 /// The child process, which is killed when this value is dropped.
 pub(crate) struct HostProcess {
     child: Child,
@@ -50,8 +52,8 @@ impl HostProcess {
 
     fn spawn(command: &mut Command, setup: &str) -> Self {
         let mut child = command
-            .arg(format!("{setup} && exec \"$0\""))
-            .arg(env!("CARGO_BIN_EXE_host_process"))
+            .arg(format!("{setup} && exec \"$0\" host-process"))
+            .arg(HELPER)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

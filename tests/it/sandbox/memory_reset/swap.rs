@@ -2,11 +2,13 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use rustix::mm::{Advice, madvise};
 use toolhost_tests::process_usage::status_bytes;
 use toolhost_tests::root;
+
+use crate::helper::helper;
 
 /// Enables the test, which turns on swap for the whole machine while it runs.
 const ENABLED_BY: &str = "TOOLHOST_TEST_SWAP";
@@ -26,7 +28,7 @@ impl Swap {
                 "{ENABLED_BY}=1 enables it; it needs root and turns on swap for a minute"
             ));
         }
-        let mut guard = Command::new(env!("CARGO_BIN_EXE_swap_file"))
+        let mut guard = helper("swap-file")
             .arg(root("target/tmp").join(format!("swap-{}", std::process::id())))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,4 +1,4 @@
-//! Prints the table of base tools: `base_tools [--write]`.
+//! Prints the table of base tools: `helper base-tools [--write]`.
 //!
 //! For each built component: its size, the time to load it without a cache and with one, and the time of
 //! a call. `--write` writes the table to docs/base-tools.md.
@@ -170,7 +170,7 @@ async fn row(tool: &Tool) -> String {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+pub(crate) async fn run(arguments: &[String]) {
     let mut table = String::from(
         "| tool | written in | component | first load | load from the cache | call |\n\
          |---|---|---|---|---|---|\n",
@@ -179,7 +179,7 @@ async fn main() {
         writeln!(table, "{}", row(&tool).await).expect("a text takes it");
     }
     print!("{table}");
-    if std::env::args().any(|word| word == "--write") {
+    if arguments.iter().any(|word| word == "--write") {
         let path = root("docs/base-tools.md");
         let page = std::fs::read_to_string(&path).expect("the page is read");
         let (before, rest) = page.split_once(BEGIN).expect("the page has a table");

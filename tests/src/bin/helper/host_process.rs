@@ -18,7 +18,7 @@ use toolhost_tests::test_host::{open_step, tool_call_of};
 type Outcome = Result<Value, Box<dyn Error>>;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
     let mut process = HostProcess::default();
     for line in std::io::stdin().lock().lines() {
         let command: Value = serde_json::from_str(&line?)?;

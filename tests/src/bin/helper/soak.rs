@@ -439,11 +439,10 @@ fn faults(tally: &Tally, drift: Option<(ProcessUsage, ProcessUsage)>) -> Vec<Str
 }
 
 #[tokio::main]
-async fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let seconds = args.first().and_then(|seconds| seconds.parse().ok());
+pub(crate) async fn run(arguments: &[String]) -> ExitCode {
+    let seconds = arguments.first().and_then(|seconds| seconds.parse().ok());
     let time = Duration::from_secs(seconds.expect("soak SECONDS [--without-drift]"));
-    let drift = !args.iter().any(|word| word == "--without-drift");
+    let drift = !arguments.iter().any(|word| word == "--without-drift");
 
     let top = tempfile::tempdir().expect("a temporary directory");
     let (host, agent) = test_host(top.path()).await;

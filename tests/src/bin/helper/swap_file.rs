@@ -12,10 +12,11 @@ use std::process::{Command, ExitCode};
 /// Bytes of the file.
 const SIZE: usize = 256 << 20;
 
-fn main() -> ExitCode {
-    let path = std::env::args_os().nth(1);
-    let path = path.ok_or_else(|| io::Error::other("usage: swap_file FILE"));
-    match path.and_then(|path| with_swap(Path::new(&path))) {
+pub(crate) fn run(arguments: &[String]) -> ExitCode {
+    let path = arguments
+        .first()
+        .ok_or_else(|| io::Error::other("usage: swap_file FILE"));
+    match path.and_then(|path| with_swap(Path::new(path))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             print(&error.to_string());
@@ -26,12 +27,12 @@ fn main() -> ExitCode {
 
 fn with_swap(path: &Path) -> io::Result<()> {
     let file = File::write(path)?;
-    run("mkswap", &file.0)?;
-    run("swapon", &file.0)?;
+    administer("mkswap", &file.0)?;
+    administer("swapon", &file.0)?;
     print("on");
     // An error means that the parent process has gone, as the end of the input does.
     let _ended = io::stdin().read_to_end(&mut Vec::new());
-    run("swapoff", &file.0)
+    administer("swapoff", &file.0)
 }
 
 /// Prints a line; ignores the error if the parent process has gone.
@@ -67,7 +68,7 @@ impl File {
     }
 }
 
-fn run(program: &str, path: &Path) -> io::Result<()> {
+fn administer(program: &str, path: &Path) -> io::Result<()> {
     // Not every PATH has the directories of the administrator's programs.
     let done = Command::new(program)
         .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")

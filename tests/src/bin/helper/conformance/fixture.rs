@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use toolhost_tests::{guest, root};
 
-use crate::Result;
+use super::Result;
 
 const MANIFEST: &str = "goondan.yaml";
 

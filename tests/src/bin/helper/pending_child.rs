@@ -16,9 +16,8 @@ use toolhost_tests::sandbox;
 use toolhost_tests::test_host::{open_step, tool_call_of};
 
 #[tokio::main]
-async fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let [state, bundle, work, calls] = <[String; 4]>::try_from(args).expect("four arguments");
+pub(crate) async fn run(arguments: Vec<String>) {
+    let [state, bundle, work, calls] = <[String; 4]>::try_from(arguments).expect("four arguments");
     let calls: u32 = calls.parse().expect("a number of calls");
     let host = Host::builder().sandbox(sandbox()).state_root(state).build();
     let host = host.expect("the host starts");

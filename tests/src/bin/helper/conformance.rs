@@ -1,7 +1,7 @@
 //! Runs the conformance suite of MCP against `toolhost serve`, and against the client of
-//! `toolhost-mcp-client`: `conformance TOOLHOST CLIENT NODE SUITE OUT`.
+//! `toolhost-mcp-client`: `helper conformance TOOLHOST NODE SUITE OUT`.
 //!
-//! `TOOLHOST` is the built program, `CLIENT` the built `conformance_client`, `NODE` a Node, `SUITE` the
+//! `TOOLHOST` is the built program, `NODE` a Node, `SUITE` the
 //! `index.js` of the npm package `@modelcontextprotocol/conformance`, and `OUT` a folder that is made anew for
 //! what the run leaves.
 //!
@@ -34,8 +34,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 /// The revisions of the protocol whose requirements the server and the client have to meet.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-fn main() -> ExitCode {
-    match run() {
+pub(crate) fn run(arguments: &[String]) -> ExitCode {
+    match ran_as_expected(arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -46,11 +46,12 @@ fn main() -> ExitCode {
 }
 
 /// Returns whether all results are the expected ones.
-fn run() -> Result<bool> {
-    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let [toolhost, client, node, index, out] = arguments.as_slice() else {
-        return Err("usage: conformance TOOLHOST CLIENT NODE SUITE OUT".into());
+fn ran_as_expected(arguments: &[String]) -> Result<bool> {
+    let arguments: Vec<PathBuf> = arguments.iter().map(PathBuf::from).collect();
+    let [toolhost, node, index, out] = arguments.as_slice() else {
+        return Err("usage: helper conformance TOOLHOST NODE SUITE OUT".into());
     };
+    let client = format!("{} conformance-client", std::env::current_exe()?.display());
     let fixture = Fixture::create(out)?;
     let server = Server::start(toolhost, &fixture)?;
     let proxy = Proxy::start(server.address(), fixture.clone())?;
@@ -58,7 +59,7 @@ fn run() -> Result<bool> {
     let mut all_expected = true;
     for revision in REVISIONS {
         all_expected &= suite.run(revision, &Side::Server(proxy.address()))?;
-        all_expected &= suite.run(revision, &Side::Client(client))?;
+        all_expected &= suite.run(revision, &Side::Client(&client))?;
     }
     Ok(all_expected)
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use toolhost_tests::root;
 
-use crate::Result;
-use crate::expected;
+use super::Result;
+use super::expected;
 
 /// Longest run of one revision.
 const TIMEOUT: Duration = Duration::from_secs(100);
@@ -21,8 +21,8 @@ const SUMMARY: &str = "SUMMARY ===";
 /// What is tested.
 pub(crate) enum Side<'a> {
     Server(SocketAddr),
-    /// The program of a client, which the suite starts for each scenario.
-    Client(&'a Path),
+    /// The command of a client, which the suite starts for each scenario.
+    Client(&'a str),
 }
 
 pub(crate) struct Suite<'a> {
@@ -42,8 +42,8 @@ impl Suite<'_> {
                 suite.args(["server", "--url", &format!("http://{address}/mcp")]);
                 "server"
             }
-            Side::Client(program) => {
-                suite.args(["client", "--command"]).arg(program);
+            Side::Client(command) => {
+                suite.args(["client", "--command", command]);
                 "client"
             }
         };

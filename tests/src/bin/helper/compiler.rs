@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use toolhost_sandbox::Compiler;
 
-fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
+pub(crate) fn run(arguments: &[String]) -> ExitCode {
+    match arguments.first().map(String::as_str) {
         Some("spin") => loop {
             std::hint::spin_loop();
         },

@@ -8,8 +8,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::Result;
-use crate::fixture::Fixture;
+use super::Result;
+use super::fixture::Fixture;
 
 /// Time until the server listens: it compiles the component first.
 const START_TIMEOUT: Duration = Duration::from_secs(60);

@@ -17,7 +17,7 @@ use toolhost_tests::{Work, guest, invocation, prepared};
 /// Files that the embedder opens itself.
 const OWN: usize = 40;
 
-fn main() {
+pub(crate) fn run() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     // One descriptor for every folder of this path would exceed the limit of the process.
     let work = Work::new();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::Result;
+use super::Result;
 
 /// Bytes of the time that ends the name of a scenario's folder: `-2026-11-23T03-35-26-790Z`.
 const TIME_BYTES: usize = 25;

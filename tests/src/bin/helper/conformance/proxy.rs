@@ -20,9 +20,9 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::Result;
-use crate::fixture::Fixture;
-use crate::http_message::{read_body, read_head};
+use super::Result;
+use super::fixture::Fixture;
+use super::http_message::{read_body, read_head};
 
 const PREFIX: &str = "fixture__";
 const SUITE_SCHEME: &str = "test://";

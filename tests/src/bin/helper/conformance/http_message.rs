@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use crate::Result;
+use super::Result;
 
 /// Largest head and body, in bytes.
 const HEAD_BYTES_MAX: u64 = 64 << 10;

@@ -17,11 +17,11 @@ use toolhost::agents::{
     Orchestrator, OrchestratorConfig, ProcessSetup, Request, TurnPort, async_trait, child,
 };
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    match std::env::args().nth(1).as_deref() {
+pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    match arguments.first().map(String::as_str) {
         Some("earlier") => earlier(),
         Some("deaf") => deaf(),
-        Some("host") => tokio::runtime::Runtime::new()?.block_on(host()),
+        Some("host") => tokio::runtime::Runtime::new()?.block_on(host(arguments.get(1))),
         Some(_) | None => {
             let runtime = tokio::runtime::Runtime::new()?;
             let serve = child::serve(Arc::new(Agent), tokio::io::stdin(), tokio::io::stdout());
@@ -235,8 +235,8 @@ fn deaf() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-async fn host() -> Result<(), Box<dyn std::error::Error>> {
-    let root = std::env::args_os().nth(2).unwrap_or_default();
+async fn host(root: Option<&String>) -> Result<(), Box<dyn std::error::Error>> {
+    let root = root.cloned().unwrap_or_default();
     let config = OrchestratorConfig::default();
     let orchestrator = Orchestrator::open(Path::new(&root), config).await?;
     let hangs = AgentSetup::in_process(|_| Arc::new(Agent));
@@ -245,7 +245,7 @@ async fn host() -> Result<(), Box<dyn std::error::Error>> {
         ResourceName::parse("process")?,
     );
     orchestrator.register(&hang, hangs).await?;
-    let setup = ProcessSetup::new(std::env::current_exe()?);
+    let setup = ProcessSetup::new(std::env::current_exe()?).arg("agent-child");
     orchestrator
         .register(&process, AgentSetup::process(setup))
         .await?;

@@ -26,16 +26,16 @@ use toolhost_mcp_client::{
 type Error = Box<dyn std::error::Error>;
 
 #[tokio::main]
-async fn main() -> Result<ExitCode, Error> {
-    let url = std::env::args().next_back().unwrap_or_default();
+pub(crate) async fn run(arguments: &[String]) -> Result<ExitCode, Error> {
+    let url = arguments.last().cloned().unwrap_or_default();
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
-    let is_usable = run(&url, &context).await?;
+    let is_usable = completes(&url, &context).await?;
     Ok(ExitCode::from(u8::from(!is_usable)))
 }
 
 /// Calls the tools that the scenario names, or else all tools. Returns whether the server could be used.
-async fn run(url: &str, context: &Value) -> Result<bool, Error> {
+async fn completes(url: &str, context: &Value) -> Result<bool, Error> {
     let dir = tempfile::tempdir()?;
     let (bundle, workdir) = (dir.path().join("bundle"), dir.path().join("work"));
     std::fs::create_dir(&bundle)?;

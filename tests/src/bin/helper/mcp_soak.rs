@@ -193,11 +193,10 @@ async fn soak(doing: Doing, address: SocketAddr, count: usize, drift: bool) -> V
 }
 
 #[tokio::main]
-async fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let count = args.first().and_then(|count| count.parse().ok());
+pub(crate) async fn run(arguments: &[String]) -> ExitCode {
+    let count = arguments.first().and_then(|count| count.parse().ok());
     let count: usize = count.expect("mcp_soak COUNT [--without-drift]");
-    let drift = !args.iter().any(|word| word == "--without-drift");
+    let drift = !arguments.iter().any(|word| word == "--without-drift");
 
     let policy = "defaults: {limits: {deadlineMs: 60000}}";
     let host = Host::builder()
