@@ -22,21 +22,12 @@ use crate::{
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     // The kits first, so that the last line is the number of the host's tests.
     if args.is_empty() {
+        // Compilers of guests use one core, and servers and downloads wait.
         thread::scope(|scope| {
-            // Downloads wait for the network, the kits for a processor.
-            let installs = scope.spawn(|| install(workspace));
+            let beside = scope.spawn(|| beside_the_kits(workspace));
             timed("the kits", || sources::test(workspace))?;
-            let installed = installs.join();
-            installed.unwrap_or_else(|panic| resume_unwind(panic))
-        })?;
-        timed("other languages", || any_language::test(workspace))?;
-        timed("the clients", || clients::test(workspace))?;
-        timed("MCP clients", || mcp_clients::test(workspace))?;
-        timed("conformance", || conformance::test(workspace))?;
-        timed("packages of a release", || dist::test(workspace))?;
-        timed("instructions", || instructions::run(workspace, &[]))?;
-        timed("public-api", || {
-            child::run(api::cargo(workspace).args(["test", "--quiet"]))
+            timed("other languages", || any_language::test(workspace))?;
+            beside.join().unwrap_or_else(|panic| resume_unwind(panic))
         })?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
@@ -55,6 +46,19 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
             .args(["nextest", "run", "--workspace"])
             .args(args),
     )
+}
+
+/// Tests what needs no compiler of guests.
+fn beside_the_kits(workspace: &Workspace) -> Result<()> {
+    timed("installs", || install(workspace))?;
+    timed("the clients", || clients::test(workspace))?;
+    timed("MCP clients", || mcp_clients::test(workspace))?;
+    timed("conformance", || conformance::test(workspace))?;
+    timed("packages of a release", || dist::test(workspace))?;
+    timed("instructions", || instructions::run(workspace, &[]))?;
+    timed("public-api", || {
+        child::run(api::cargo(workspace).args(["test", "--quiet"]))
+    })
 }
 
 /// Installs what others wrote and the tests use.

@@ -4,7 +4,7 @@ use toolhost_tests::root;
 
 use super::rounds::{Cell, Cells, IN_FLIGHT, Measured};
 use super::rows::OURS;
-use super::spread::{Spread, digits, grouped, micros};
+use super::spread::{Spread, grouped, micros};
 
 /// A work and what was measured of it.
 pub(super) struct Section {
@@ -25,15 +25,14 @@ impl Section {
     pub(super) fn table(&self) -> String {
         let mut table = format!(
             "**{}**\n\n| | one call: p50, p99 | its time / toolhost's | calls/s with 1, 4, 16, 256 in flight \
-             | calls/s with 16 / with 1 | toolhost's calls/s / the row's, with 16 | processor time of a call \
-             | page faults of a call |\n\
-             |---|---|---|---|---|---|---|---|\n",
+             | processor time of a call | page faults of a call |\n\
+             |---|---|---|---|---|---|\n",
             self.title
         );
         for row in &self.rows {
             let cells = match &row.cells {
                 Ok(cells) => self.cells(row.name, cells),
-                Err(reason) => format!("not measured: {} | | | | | | |", without_root(reason)),
+                Err(reason) => format!("not measured: {} | | | | |", without_root(reason)),
             };
             table.push_str(&format!("| {} | {cells}\n", row.name));
         }
@@ -47,19 +46,13 @@ impl Section {
             cell.as_ref().map_or("–".to_owned(), median)
         });
         let per_second: Vec<_> = per_second.collect();
-        let none = || "–".to_owned();
-        let with_16 = self.cell(name, 16);
-        let grows = with_16.map_or_else(none, |many| {
-            digits(Spread::of_ratios(&many.per_second, &one.per_second).median)
-        });
         format!(
-            "{}, {} | {} | {} | {grows} | {} | {} | {} |",
+            "{}, {} | {} | {} | {} | {} |",
             micros(one.percentile(50)),
             micros(one.percentile(99)),
-            self.time_ratio(name, OURS).map_or_else(none, Spread::ratio),
+            self.time_ratio(name, OURS)
+                .map_or_else(|| "–".to_owned(), Spread::ratio),
             per_second.join(", "),
-            self.throughput_ratio(name, 16)
-                .map_or_else(none, Spread::ratio),
             micros(one.cpu()),
             faults(one.faults()),
         )
@@ -69,12 +62,6 @@ impl Section {
     pub(super) fn time_ratio(&self, name: &str, of: &str) -> Option<Spread> {
         let (row, of) = (self.cell(name, 1)?, self.cell(of, 1)?);
         Some(Spread::of_ratios(&row.medians, &of.medians))
-    }
-
-    /// Returns how many times as many calls per second toolhost does.
-    fn throughput_ratio(&self, name: &str, in_flight: usize) -> Option<Spread> {
-        let (row, ours) = (self.cell(name, in_flight)?, self.cell(OURS, in_flight)?);
-        Some(Spread::of_ratios(&ours.per_second, &row.per_second))
     }
 
     /// Returns the calls per second with 16 in flight as a multiple of those with one.

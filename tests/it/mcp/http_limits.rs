@@ -75,7 +75,14 @@ async fn abandoned_sessions_are_freed() {
         for _ in 0..100 {
             served.session("/mcp", &[]).await;
         }
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        let freed = async {
+            let none = "\ntoolhost_sessions 0\n";
+            while !served.get("/metrics").await.body.contains(none) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(10), freed).await;
+        waited.expect("the sessions are freed");
     };
     open().await;
     let before = ProcessUsage::now();

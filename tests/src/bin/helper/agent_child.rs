@@ -1,7 +1,7 @@
 //! An agent in a child process, for tests: each event has the operation that it performs.
 //!
-//! `agent_child` uses the library; `agent_child earlier` implements the earlier protocol itself;
-//! `agent_child deaf` answers and ignores a shutdown; `agent_child host STATE_ROOT` is a host with
+//! `helper agent-child` uses the library; with `earlier`, it implements the earlier protocol itself;
+//! with `deaf`, it answers and ignores a shutdown; with `host STATE_ROOT`, it is a host with
 //! an agent that hangs and one in a child process: it prints the process id of that child when twenty
 //! events are accepted, and waits until it is killed.
 

@@ -1,4 +1,4 @@
-//! The soak test of the MCP server: `mcp_soak COUNT [--without-drift]`.
+//! The soak test of the MCP server: `helper mcp-soak COUNT [--without-drift]`.
 //!
 //! Over HTTP, opens COUNT sessions and abandons them, then drops COUNT connections in the middle of a call.
 //! Prints statistics; fails if a session or a call is left, or if memory, files or threads have grown since
@@ -109,7 +109,7 @@ async fn clients(doing: Doing, address: SocketAddr, numbers: std::ops::Range<usi
 }
 
 /// Waits until no session is open and no call runs; then returns what the process uses and what it counted.
-async fn at_rest(address: SocketAddr) -> (ProcessUsage, String) {
+async fn at_rest(address: SocketAddr, drift: bool) -> (ProcessUsage, String) {
     let started = Instant::now();
     loop {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -120,8 +120,10 @@ async fn at_rest(address: SocketAddr) -> (ProcessUsage, String) {
         let rests = is_none("toolhost_sessions") && is_none("toolhost_calls_in_flight");
         if rests || started.elapsed() > PATIENCE {
             drop(client);
-            // Threads that are idle end after ten seconds.
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            if drift {
+                // Idle threads of a sandbox end after a second.
+                tokio::time::sleep(Duration::from_secs(2)).await;
+            }
             return (ProcessUsage::now(), metrics);
         }
     }
@@ -131,12 +133,12 @@ async fn at_rest(address: SocketAddr) -> (ProcessUsage, String) {
 async fn soak(doing: Doing, address: SocketAddr, count: usize, drift: bool) -> Vec<String> {
     let started = Instant::now();
     clients(doing, address, 0..count / WARM_UP).await;
-    let (before, _) = at_rest(address).await;
+    let (before, _) = at_rest(address, drift).await;
     clients(doing, address, count / WARM_UP..count).await;
     let busy = ProcessUsage::now();
-    let (mut after, mut metrics) = at_rest(address).await;
+    let (mut after, mut metrics) = at_rest(address, drift).await;
     while drift && after.threads > before.threads && started.elapsed() < PATIENCE {
-        (after, metrics) = at_rest(address).await;
+        (after, metrics) = at_rest(address, drift).await;
     }
     let took = started.elapsed().as_secs();
     println!("mcp soak: {count} × {doing:?} in {took} s");

@@ -1,6 +1,6 @@
 //! Submits calls, prints their handles, and waits until it is killed.
 //!
-//! `pending_child STATE_ROOT BUNDLE WORKDIR CALLS`: one line on stdout for each handle, then `ready`.
+//! `helper pending-child STATE_ROOT BUNDLE WORKDIR CALLS`: one line on stdout for each handle, then `ready`.
 //! Every second call appends a byte to its own file; the others sleep endlessly.
 #![expect(
     clippy::expect_used,

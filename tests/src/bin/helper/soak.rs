@@ -1,4 +1,4 @@
-//! The soak test: `soak SECONDS [--without-drift]`.
+//! The soak test: `helper soak SECONDS [--without-drift]`.
 //!
 //! Runs calls of every kind, 256 concurrently, on real components and tools of an extension, while turns
 //! and steps open and close. Prints statistics; fails if a result differs from the expected one, or if

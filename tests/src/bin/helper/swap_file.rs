@@ -1,4 +1,4 @@
-//! Turns on swap in a file: `swap_file FILE`.
+//! Turns on swap in a file: `helper swap-file FILE`.
 //!
 //! Prints `on`, or the error. Disables swap when its standard input closes, so also when the parent
 //! process is killed.
@@ -15,7 +15,7 @@ const SIZE: usize = 256 << 20;
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let path = arguments
         .first()
-        .ok_or_else(|| io::Error::other("usage: swap_file FILE"));
+        .ok_or_else(|| io::Error::other("usage: helper swap-file FILE"));
     match path.and_then(|path| with_swap(Path::new(path))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
