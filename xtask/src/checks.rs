@@ -17,8 +17,7 @@ use crate::{
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
 /// the tests of the kits, of the examples in other languages and of the clients, compares the counts of
-/// instructions, and runs the doctests, which
-/// cargo-nextest does not run.
+/// instructions, and runs the doctests, which cargo-nextest does not run.
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     // The kits first, so that the last line is the number of the host's tests.
     if args.is_empty() {
@@ -41,11 +40,14 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     if args.is_empty() {
         child::run(cargo_with_guests(workspace).args(["test", "--doc", "--workspace", "--quiet"]))?;
     }
-    child::run(
-        cargo_with_guests(workspace)
-            .args(["nextest", "run", "--workspace"])
-            .args(args),
-    )
+    let mut nextest = cargo_with_guests(workspace);
+    nextest.args(["nextest", "run", "--workspace"]);
+    if args.is_empty() {
+        // A quarter of the time, a test waits.
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        nextest.args(["--test-threads", &(cores + cores.div_ceil(2)).to_string()]);
+    }
+    child::run(nextest.args(args))
 }
 
 /// Tests what needs no compiler of guests.

@@ -12,13 +12,13 @@ use super::{TOOLS, server};
 const CLIENTS: usize = 1000;
 
 /// Calls of each client.
-const CALLS: usize = 16;
+const CALLS: usize = 4;
 
 /// A deadline of ten minutes: on a busy machine, a call among a thousand waits long for its turn.
 const POLICY: &str = "defaults: {limits: {deadlineMs: 600000}}";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_clients_with_sixteen_calls_each_get_their_own_answers() {
+async fn a_thousand_clients_with_four_calls_each_get_their_own_answers() {
     let test_host = TestHost::with_tools(TOOLS, POLICY).await;
     // All have the same instance.
     let server = server(&test_host, |config| config.max_instance_calls = CLIENTS);
