@@ -13,8 +13,8 @@ use toolhost_tests::root;
 const ORDER: [(&str, &[&str]); 19] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
-    ("toolhost-files", &[]),
     ("toolhost-runtime", &[]),
+    ("toolhost-files", &["toolhost-contract", "toolhost-runtime"]),
     (
         "toolhost-sandbox",
         &["toolhost-contract", "toolhost-files", "toolhost-runtime"],
@@ -108,7 +108,7 @@ const OWNERS: [(&str, &[&str]); 20] = [
     ("wit-component", &["toolhost-cli"]),
     ("wit-parser", &["toolhost-cli"]),
     ("wasi-preview1-component-adapter", &["toolhost-cli"]),
-    ("cap-fs-ext", &["toolhost-files", "toolhost-sandbox"]),
+    ("cap-fs-ext", &["toolhost-files"]),
     ("rustls", &["toolhost-sandbox"]),
     ("jsonschema", &["toolhost-schema"]),
     ("serde-saphyr", &["toolhost-manifest"]),

@@ -113,6 +113,8 @@ impl<'a> Cross<'a> {
                 "-p",
                 "toolhost-features",
                 "-p",
+                "toolhost-files",
+                "-p",
                 "toolhost-sandbox",
                 "-p",
                 "toolhost-tests",
@@ -205,12 +207,14 @@ impl<'a> Cross<'a> {
                 "-p",
                 "toolhost-features",
                 "-p",
+                "toolhost-files",
+                "-p",
                 "toolhost-sandbox",
                 "-p",
                 "toolhost-tests",
             ])
             .args(["--lib", "--test", "it", "--", "--quiet"])
-            .args(["files::", "filesystem::", "workdir::", "engine::"])
+            .args(["files::", "filesystem::", "workdir::", "call::", "engine::"])
             // It counts descriptors, of which a path takes more where it is opened one name at a time.
             .args([
                 "--skip",

@@ -20,8 +20,8 @@ pub(crate) enum Users {
 /// Crates of the host's workspace.
 pub(crate) const HOST: [Published; 15] = [
     published("toolhost-contract", "host/toolhost-contract"),
-    internal("toolhost-files", "host/toolhost-files"),
     internal("toolhost-runtime", "host/toolhost-runtime"),
+    internal("toolhost-files", "host/toolhost-files"),
     internal("toolhost-store", "host/toolhost-store"),
     internal("toolhost-schema", "host/toolhost-schema"),
     published("toolhost-manifest", "host/toolhost-manifest"),

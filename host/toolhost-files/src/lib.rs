@@ -1,11 +1,28 @@
-//! Files of the host: those that are private to its user, and what differs between systems. It knows no engine and no
-//! network.
+//! Files: those that are private to the host's user, workdirs of guests with transactions on them, and what differs
+//! between systems. It knows no engine and no network.
+//!
+//! A [`Workdir`] is a directory that guests get as their `/`; [`Workdir::transactional`] keeps what they change apart,
+//! and [`Workdir::commit`] makes it. [`CallFiles`] are the files of one call: its verbs check, count and record.
 //!
 //! Internal to toolhost: any release may change this API.
 
+mod accounting;
+mod call;
 pub mod platform;
 mod private;
+mod workdir;
 
+pub use accounting::call_memory::{CallMemory, HeldMemory};
+pub use call::{
+    CHUNK, CallFiles, Descriptor, FileAccess, FileMeter, Listing, OpenFile, OpenRequest, Synced,
+    digest_changes,
+};
 pub use private::{
     NotPrivate, PrivateDir, PrivateFile, is_of_this_user, read_key, read_or_make_key,
+};
+pub use workdir::{
+    CommitError, CommitOptions, CommitTurn, Durability, FileError, FileIo, FileReplacement,
+    FileResult, Recovered, ReplaceFilesError, ReplacedFiles, Shortage, StagingError, StagingRoot,
+    UndoError, UndoLimits, UndoRecord, Undone, Unrecovered, Workdir, WorkdirCommit, WorkdirError,
+    WorkdirHandle, WorkdirRules, WorkdirUsages, WriteProtected, errno_of, file_id, has_openat2,
 };

@@ -1,5 +1,3 @@
-//! What a call has used, and how components share what all of them use.
+//! What a call prints and logs.
 
-pub(crate) mod call_memory;
-pub(crate) mod file_changes;
 pub(crate) mod output;

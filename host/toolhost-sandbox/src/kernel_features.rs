@@ -1,7 +1,8 @@
 //! Which features of the kernel this process can use.
 
+use toolhost_files::has_openat2;
+
 use crate::engine::memory::page_scan;
-use crate::host::filesystem::beneath;
 
 /// Features of the kernel that the sandbox uses. Without them it works, with less speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,7 @@ impl KernelFeatures {
     #[must_use]
     pub fn detect() -> Self {
         Self {
-            openat2: beneath::has_openat2(),
+            openat2: has_openat2(),
             pagemap_scan: page_scan::is_available(),
         }
     }

@@ -23,7 +23,6 @@ mod sandbox;
 mod scheduler;
 mod store;
 mod tool;
-mod workdir;
 
 pub use accounting::output::{LiveLog, LogLevel, LogRecord, LogSink};
 pub use call::invocation::{CallReport, Invocation};
@@ -50,7 +49,7 @@ pub use recording::options::{
 };
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
-pub use workdir::{
+pub use toolhost_files::{
     CommitError, CommitOptions, CommitTurn, Durability, FileIo, FileReplacement, Recovered,
     ReplaceFilesError, ReplacedFiles, Shortage, StagingError, StagingRoot, UndoError, UndoLimits,
     UndoRecord, Undone, Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle,

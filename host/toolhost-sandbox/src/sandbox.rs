@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use toolhost_contract::http::Origin;
+use toolhost_files::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
 use toolhost_runtime::{ComponentId, Quota, Threads};
 use wasmtime::Engine;
 use wasmtime::component::Linker;
@@ -20,7 +21,6 @@ use crate::scheduler::admission::{Admission, AdmissionLimits, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
 use crate::store::data::CallState;
 use crate::store::linker::link;
-use crate::workdir::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
 use crate::{HttpGrant, Limits, SandboxStartError};
 
 /// The engine and everything calls share. One per process; every clone is the same sandbox.

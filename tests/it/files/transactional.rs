@@ -22,8 +22,8 @@ const GROUPS: [&str; 8] = [
     "files::times::",
 ];
 
-/// What differs in a transaction by design, as docs/policy.md says, or in how the test looks at it.
-const DIFFERENT: [&str; 12] = [
+/// What differs in a transaction by design, as docs/policy.md says.
+const DIFFERENT: [&str; 9] = [
     // A file that is changed becomes a file of its own: its other names keep the former bytes.
     "files::contents::open_creates_and_truncates_as_its_flags_say",
     "files::contents::reads_and_writes_reach_the_file",
@@ -34,14 +34,9 @@ const DIFFERENT: [&str; 12] = [
     // Only files and links that the call may copy have times that it can set.
     "files::irregular::irregular_files_can_be_listed_moved_and_removed",
     "files::protection::a_read_only_workdir_can_be_read_and_not_changed",
+    "files::times::times_can_be_set_on_a_handle_and_on_a_name",
     // The path of each directory is read from the kernel, which names 4,096 bytes.
     "files::names::folders_can_nest_deeper_than_the_longest_path",
-    // The comparison before each commit reads the workdir, which sets times of access.
-    "files::names::stat_returns_what_the_host_sees",
-    "files::times::a_time_before_1970_is_not_reported",
-    "files::times::times_can_be_set_on_a_handle_and_on_a_name",
-    // It commits while that comparison reads.
-    "files::budgets::concurrent_calls_stay_within_the_growth_limit",
 ];
 
 #[test]

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use toolhost_contract::FailedOperation;
 use toolhost_contract::http::Origin;
 use toolhost_contract::{Recording, ToolContext, Usage};
+use toolhost_files::{Workdir, WriteProtected};
 
 use crate::accounting::output::{LogRecord, LogSink};
 use crate::host::agents::port::AgentsPort;
 use crate::operation::{Operation, Outcome};
 use crate::recording::options::RecordOptions;
 use crate::store::meters::CallMeters;
-use crate::workdir::{Workdir, WriteProtected};
 use crate::{DiskLimit, Grants, Limits, SandboxError};
-use toolhost_contract::FailedOperation;
 
 /// Everything one call needs.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use toolhost_files::{FileIo, digest_changes};
 
 use crate::SandboxError;
 use crate::call::instantiated::{Instantiated, Request};
@@ -13,14 +14,12 @@ use crate::call::response::{RawResponse, Response};
 use crate::call::task::CallTask;
 use crate::call::trap::classify_trap;
 use crate::host::agents::GrantedAgents;
-use crate::host::filesystem::digest_changes;
 use crate::recording::call_imports::CallImports;
 use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::migrating_call::run_migrating;
 use crate::scheduler::own_thread::OwnThread;
 use crate::store::resource_limiter::MemoryLimiter;
 use crate::store::{RunTime, new_store};
-use crate::workdir::FileIo;
 
 /// What a call returned, how long it waited to start, and how long it ran.
 pub(crate) type Timed = (Result<Response, SandboxError>, Duration, Duration);
@@ -38,7 +37,7 @@ impl CallTask {
         let queued = started - requested;
         let deadline = self.meters.limits.deadline;
         let root = self.workdir.as_ref();
-        let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
+        let file_io = root.map_or(FileIo::Inline, |root| root.file_io());
         let threads = &sandbox.threads;
         let component = self.component;
         if file_io == FileIo::Offload && !sandbox.admission.may_hang(component) {
@@ -52,16 +51,15 @@ impl CallTask {
         let caller = self.agents.is_some().then(caller);
         let call = Box::pin(self.run_in_slot(request, slot, caller));
         let call = threads.clock().drive(call);
-        let response = match file_io {
-            FileIo::Inline => run_migrating(call, threads.run_queue(), component).await,
-            FileIo::Offload => {
-                let thread = OwnThread {
-                    component,
-                    deadline,
-                    slot: weak,
-                };
-                thread.run(call, threads).await
-            }
+        let response = if file_io == FileIo::Offload {
+            let thread = OwnThread {
+                component,
+                deadline,
+                slot: weak,
+            };
+            thread.run(call, threads).await
+        } else {
+            run_migrating(call, threads.run_queue(), component).await
         };
         (response, queued, started.elapsed())
     }
@@ -78,7 +76,7 @@ impl CallTask {
         let workdir = self
             .workdir
             .as_ref()
-            .map(|workdir| Arc::clone(&workdir.dir));
+            .map(|workdir| Arc::clone(workdir.dir()));
         let returned = {
             // Pinned here: a future that is passed by value is copied, and this one has thousands of bytes.
             let call = pin!(self.call_export(request, &slot, caller));

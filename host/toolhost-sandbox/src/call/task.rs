@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use toolhost_files::{CallFiles, Workdir, WriteProtected};
 use toolhost_runtime::ComponentId;
 
 use crate::call::code::ComponentCode;
@@ -15,7 +16,6 @@ use crate::store::RunTime;
 use crate::store::data::CallState;
 use crate::store::meters::CallMeters;
 use crate::store::resource_limiter::MemoryLimiter;
-use crate::workdir::{Workdir, WriteProtected};
 use crate::{Grants, Limits};
 
 /// One call before it runs.
@@ -62,15 +62,16 @@ impl CallTask {
         time: RunTime,
     ) -> CallState {
         let (sandbox, meters, ends) = (&self.sandbox, self.meters, time.ends);
-        let fs = Filesystem::new(
+        let files = CallFiles::new(
             self.workdir,
             self.grants.workdir,
             self.protected,
             Arc::clone(&meters.files),
             &meters.memory,
-            sandbox.threads.blocking().clone(),
             ends,
         );
+        let blocking = sandbox.threads.blocking().clone();
+        let fs = Filesystem { files, blocking };
         let agents = Agents {
             granted: agents,
             attempts: Arc::clone(&meters.attempts),

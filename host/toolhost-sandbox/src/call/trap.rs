@@ -75,7 +75,7 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meters: &CallMeters) -> Sand
 /// Returns the error of a guest that crashed because it was refused memory: it got no other memory afterwards, or it
 /// did nothing more. What it printed does not count.
 fn memory_refused(meters: &CallMeters) -> Option<SandboxError> {
-    let limit = meters.memory.limit;
+    let limit = meters.memory.limit();
     if meters.memory.is_refused() {
         return Some(SandboxError::OutOfMemory { limit });
     }

@@ -35,8 +35,8 @@ pub(crate) mod since_2_0 {
             "wasi:sockets/network": wasmtime_wasi::p2::bindings::sockets::network,
             "wasi:sockets/tcp": wasmtime_wasi::p2::bindings::sockets::tcp,
             "wasi:sockets/udp": wasmtime_wasi::p2::bindings::sockets::udp,
-            "wasi:filesystem/types.descriptor": crate::host::filesystem::Descriptor,
-            "wasi:filesystem/types.directory-entry-stream": crate::host::filesystem::Listing,
+            "wasi:filesystem/types.descriptor": toolhost_files::Descriptor,
+            "wasi:filesystem/types.directory-entry-stream": toolhost_files::Listing,
             "wasi:sockets/ip-name-lookup.resolve-address-stream": std::convert::Infallible,
         },
         trappable_error_type: {

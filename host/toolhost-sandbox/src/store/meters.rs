@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use toolhost_contract::Attempts;
 use toolhost_contract::Usage;
+use toolhost_files::{CallMemory, FileMeter};
 use toolhost_runtime::{ComponentId, Quota};
 
 use crate::Limits;
-use crate::accounting::call_memory::CallMemory;
 use crate::accounting::output::{LogSink, OutputMeter};
-use crate::host::filesystem::FileMeter;
 use crate::host::http::HttpMeter;
-use toolhost_contract::Attempts;
 
 /// Counts what one call uses, against its limits.
 #[derive(Debug)]

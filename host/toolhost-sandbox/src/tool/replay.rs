@@ -4,6 +4,7 @@ use std::env::consts::ARCH;
 use std::sync::{Arc, Mutex};
 
 use toolhost_contract::{RECORDING_VERSION, Recording, RecordingEnd, Redactor};
+use toolhost_files::WriteProtected;
 use toolhost_runtime::lock;
 
 use crate::call::invocation::Invocation;
@@ -11,7 +12,6 @@ use crate::operation::Outcome;
 use crate::recording::options::{ReplayEnd, ReplayError, ReplayReport};
 use crate::recording::outcome::{self, ended_alike, invalid, limits, recorded};
 use crate::recording::player::{Progress, Stop, divergence_at_end};
-use crate::workdir::WriteProtected;
 use crate::{Grants, SandboxError};
 
 /// What a replay begins with.

@@ -3,21 +3,19 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-use cap_primitives::fs::{FileTypeExt, MetadataExt};
-use cap_std::fs::{FileType, Metadata};
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use cap_primitives::fs::MetadataExt;
+use cap_std::fs::Metadata;
+use rustix::fs::{FileType, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use rustix::io::Errno;
 use toolhost_contract::FileId;
 
-use super::listing::ListedType;
 use crate::host::bindings::filesystem::types::{
     Datetime, DescriptorStat, DescriptorType, MetadataHashValue, NewTimestamp,
 };
-use crate::workdir::FileKind;
 
 pub(super) fn stat(metadata: &Metadata, links: u64) -> DescriptorStat {
     DescriptorStat {
-        type_: descriptor_type(metadata.file_type()),
+        type_: descriptor_type(FileType::from_raw_mode(metadata.mode())),
         link_count: links,
         size: metadata.len(),
         data_access_timestamp: datetime(metadata.atime(), metadata.atime_nsec()),
@@ -26,33 +24,16 @@ pub(super) fn stat(metadata: &Metadata, links: u64) -> DescriptorStat {
     }
 }
 
-fn descriptor_type(file_type: FileType) -> DescriptorType {
-    if file_type.is_file() {
-        DescriptorType::RegularFile
-    } else if file_type.is_dir() {
-        DescriptorType::Directory
-    } else if file_type.is_symlink() {
-        DescriptorType::SymbolicLink
-    } else if file_type.is_fifo() {
-        DescriptorType::Fifo
-    } else if file_type.is_socket() {
-        DescriptorType::Socket
-    } else if file_type.is_char_device() {
-        DescriptorType::CharacterDevice
-    } else if file_type.is_block_device() {
-        DescriptorType::BlockDevice
-    } else {
-        DescriptorType::Unknown
-    }
-}
-
-pub(super) fn listed_type(listed: ListedType) -> DescriptorType {
-    match listed {
-        ListedType::Own(file_type) => descriptor_type(file_type),
-        ListedType::Merged(FileKind::File) => DescriptorType::RegularFile,
-        ListedType::Merged(FileKind::Dir) => DescriptorType::Directory,
-        ListedType::Merged(FileKind::Link) => DescriptorType::SymbolicLink,
-        ListedType::Merged(FileKind::Other) => DescriptorType::Unknown,
+pub(super) fn descriptor_type(file_type: FileType) -> DescriptorType {
+    match file_type {
+        FileType::RegularFile => DescriptorType::RegularFile,
+        FileType::Directory => DescriptorType::Directory,
+        FileType::Symlink => DescriptorType::SymbolicLink,
+        FileType::Fifo => DescriptorType::Fifo,
+        FileType::Socket => DescriptorType::Socket,
+        FileType::CharacterDevice => DescriptorType::CharacterDevice,
+        FileType::BlockDevice => DescriptorType::BlockDevice,
+        FileType::Unknown => DescriptorType::Unknown,
     }
 }
 
@@ -111,7 +92,7 @@ fn timespec(time: NewTimestamp) -> Result<Timespec, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workdir::file_id;
+    use toolhost_files::file_id;
 
     #[test]
     fn a_metadata_hash_depends_on_the_key() {

@@ -4,10 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolhost_files::{CHUNK, OpenFile};
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
-
-use super::file::{CHUNK, OpenFile};
 
 fn failed(error: io::Error) -> StreamError {
     StreamError::LastOperationFailed(error.into())
@@ -25,7 +24,7 @@ impl InputStream for FileReader {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        self.file.budget.meter.attempts.count_step();
+        self.file.meter().attempts.count_step();
         let bytes = self.file.read_at(size, self.position).map_err(failed)?;
         if bytes.is_empty() {
             return Err(StreamError::Closed);
@@ -57,7 +56,7 @@ pub(super) struct FileWriter {
 #[async_trait]
 impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.file.budget.meter.attempts.count_step();
+        self.file.meter().attempts.count_step();
         match &mut self.from {
             WriteFrom::End => self.file.append(&bytes).map_err(failed),
             WriteFrom::Offset(at) => {

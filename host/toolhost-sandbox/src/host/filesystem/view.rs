@@ -1,21 +1,25 @@
 //! Serves `wasi:filesystem` from the store of a call: the root directory, listings and errors.
 
 use std::io;
-use std::sync::Arc;
 
 use rustix::io::Errno;
-use toolhost_contract::Denial;
+use toolhost_contract::{Denial, FailedOperation};
+use toolhost_files::{CallFiles, Descriptor, FileError, Listing, errno_of};
+use toolhost_runtime::BlockingPool;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::IoError;
 
-use super::attributes::listed_type;
-use super::context::Filesystem;
-use super::descriptor::Descriptor;
-use super::error::{FsError, FsResult, errno_of};
-use super::listing::Listing;
+use super::attributes::descriptor_type;
+use super::error::{FsError, FsResult};
 use crate::host::bindings::filesystem::preopens;
 use crate::host::bindings::filesystem::types::{self, DirectoryEntry, ErrorCode};
-use toolhost_contract::FailedOperation;
+
+/// The filesystem of one call.
+pub(crate) struct Filesystem {
+    pub(crate) files: CallFiles,
+    /// Syncs wait on its threads.
+    pub(crate) blocking: BlockingPool,
+}
 
 /// The filesystem and the handles of a store, borrowed for one host call.
 pub(crate) struct FilesystemView<'a> {
@@ -32,11 +36,10 @@ impl HasData for HasFilesystem {
 
 impl preopens::Host for FilesystemView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let Some(root) = &self.fs.root else {
+        let Some(root) = self.fs.files.root() else {
             return Ok(Vec::new());
         };
-        let dir = Arc::clone(&root.dir);
-        let handle = self.table.push(Descriptor::Dir { dir, _slot: None })?;
+        let handle = self.table.push(root)?;
         Ok(vec![(handle, "/".to_owned())])
     }
 }
@@ -46,15 +49,15 @@ impl types::HostDirectoryEntryStream for FilesystemView<'_> {
         &mut self,
         stream: Resource<Listing>,
     ) -> FsResult<Option<DirectoryEntry>> {
-        let entry = self.table.get_mut(&stream)?.next()?;
+        let entry = self.table.get_mut(&stream)?.next_entry()?;
         Ok(entry.map(|(listed, name)| DirectoryEntry {
-            type_: listed_type(listed),
+            type_: descriptor_type(listed),
             name,
         }))
     }
 
     fn drop(&mut self, stream: Resource<Listing>) -> wasmtime::Result<()> {
-        self.fs.budget.meter.attempts.uncount_step();
+        self.fs.files.meter().attempts.uncount_step();
         self.table.delete(stream)?;
         Ok(())
     }
@@ -62,25 +65,21 @@ impl types::HostDirectoryEntryStream for FilesystemView<'_> {
 
 impl types::Host for FilesystemView<'_> {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
-        match error {
-            FsError::Errno(errno) => {
-                self.fs.budget.failed(errno);
-                Ok(error_code(errno))
-            }
-            FsError::Outside => {
-                self.fs.budget.meter.attempts.deny(Denial::OutsideWorkdir);
-                Ok(ErrorCode::NotPermitted)
-            }
-            FsError::OfPath(error, path) => {
-                if let Some(errno) = error.errno() {
-                    let kind = io::Error::from(errno).kind();
-                    let failed = FailedOperation::file(&path, kind);
-                    self.fs.budget.meter.attempts.fail(failed);
-                }
-                self.convert_error_code(*error)
-            }
-            FsError::Trap(error) => Err(error),
+        let (error, path) = match error {
+            FsError::Failed { error, path } => (error, path),
+            FsError::Trap(error) => return Err(error),
+        };
+        let (files, errno) = (&self.fs.files, error.errno());
+        let attempts = &files.meter().attempts;
+        if let Some(path) = path {
+            let kind = io::Error::from(errno).kind();
+            attempts.fail(FailedOperation::file(&path, kind));
         }
+        match error {
+            FileError::Errno(errno) => files.failed(errno),
+            FileError::Outside => attempts.deny(Denial::OutsideWorkdir),
+        }
+        Ok(error_code(errno))
     }
 
     fn filesystem_error_code(

@@ -1,0 +1,6 @@
+//! Calls whose files are changed directly and in transactions.
+
+mod alike;
+mod limits;
+mod sessions;
+mod side;

@@ -1,0 +1,570 @@
+//! Checks a list of renames against the workdir before the first of them: each is looked up as the ones before
+//! it will have left the workdir.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use cap_std::fs::Dir;
+use rustix::fs::fstat;
+use rustix::io::Errno;
+use toolhost_contract::{FileId, NameChange};
+
+use super::change_set::{ChangeSet, RenameOp};
+use super::clock::CommitClock;
+use super::contents::open_dir;
+use super::error::{CommitError, LISTED_MAX};
+use super::plan::{JournalOp, is_tree_path};
+use super::renames::{Mounts, Place, Renames, is_gone, place};
+use super::stamp::{FileKind, Stamp, of_stat};
+use super::tree::{LeftStamp, read_tree};
+use crate::platform::device;
+use crate::workdir::WriteProtected;
+use crate::workdir::protected::ProtectedSet;
+use crate::workdir::tree_path::TreePath;
+
+/// A list of renames that nothing conflicts with.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) ops: Vec<JournalOp>,
+    /// What will have a new name in the workdir, or new content.
+    pub(super) placed: Vec<Placed>,
+    /// The names in the staging directory of what will be there after the last rename.
+    pub(super) staged: Vec<String>,
+}
+
+/// A file, directory or link that the renames give a name.
+#[derive(Debug)]
+pub(super) struct Placed {
+    /// Its path after the last rename.
+    pub(super) path: TreePath,
+    pub(super) stamp: LeftStamp,
+    /// Its name in the staging directory if the transaction made it and it is a directory.
+    pub(super) new_dir: Option<String>,
+}
+
+/// Checks the stamps and the free names of a change set.
+///
+/// # Errors
+/// [`CommitError::Conflict`] with all conflicts, [`CommitError::WriteProtected`] with all that is protected,
+/// [`CommitError::Failed`] and, with a clock, [`CommitError::Late`].
+pub(super) fn check(
+    renames: &Renames<'_>,
+    set: &ChangeSet,
+    protected: &WriteProtected,
+    clock: Option<&CommitClock>,
+) -> Result<Checked, CommitError> {
+    let in_time = || clock.map_or(Ok(()), CommitClock::check);
+    let top = fstat(renames.workdir).map_err(|errno| failed(&".", errno))?;
+    let mut namespace = Namespace {
+        renames: *renames,
+        device: device(&top),
+        protected: protected.current(),
+        nodes: vec![Node::default()],
+        entries: HashMap::new(),
+        staged: HashMap::new(),
+        last_dir: None,
+        merged_paths: HashMap::new(),
+        placed: Vec::new(),
+        conflicts: BTreeSet::new(),
+        forbidden: BTreeSet::new(),
+    };
+    for (path, seen) in &set.read {
+        in_time()?;
+        let now = renames.at_path(path).map_err(|errno| failed(path, errno))?;
+        if !now.is_some_and(|now| seen.is_unchanged(&now)) {
+            note(&mut namespace.conflicts, path);
+        }
+    }
+    let mut ops = Vec::with_capacity(set.ops.len());
+    for op in &set.ops {
+        in_time()?;
+        match namespace.apply(op) {
+            Ok(checked) => ops.extend(checked),
+            // What a conflict leaves may not fit together.
+            Err(_) if !namespace.conflicts.is_empty() => break,
+            Err(errno) => return Err(failed(path_of(op), errno)),
+        }
+    }
+    namespace.finish(ops, &in_time)
+}
+
+/// Notes a path for an error.
+fn note(paths: &mut BTreeSet<String>, path: &TreePath) {
+    if paths.len() < LISTED_MAX {
+        paths.insert(path.to_string());
+    }
+}
+
+fn failed(path: &impl fmt::Display, errno: Errno) -> CommitError {
+    let step = match errno {
+        Errno::XDEV => format!("renaming `{path}`, where another file system is mounted,"),
+        _ => format!("looking up `{path}`"),
+    };
+    CommitError::failed(step, errno)
+}
+
+fn path_of(op: &RenameOp) -> &TreePath {
+    match op {
+        RenameOp::Put { path, .. }
+        | RenameOp::Take { path, .. }
+        | RenameOp::Exchange { path, .. } => path,
+    }
+}
+
+/// The workdir as the renames so far will have left it.
+struct Namespace<'a> {
+    renames: Renames<'a>,
+    device: u64,
+    protected: ProtectedSet,
+    /// What has been looked up. The first is the workdir.
+    nodes: Vec<Node>,
+    /// The names in directories that were looked up. None where the renames have freed the name.
+    entries: HashMap<(usize, Arc<str>), Option<usize>>,
+    /// What the renames have put into the staging directory.
+    staged: HashMap<String, usize>,
+    /// The directory of the last path. A rename moves no directory above its own path, so that it stays where it is.
+    last_dir: Option<(Arc<str>, usize)>,
+    /// The paths of directories after the last rename.
+    merged_paths: HashMap<usize, Option<Arc<str>>>,
+    placed: Vec<usize>,
+    conflicts: BTreeSet<String>,
+    forbidden: BTreeSet<String>,
+}
+
+/// A file, directory or link.
+#[derive(Debug, Default, Clone)]
+struct Node {
+    origin: Origin,
+    /// The path of a directory before the first rename, once something in it was looked up.
+    path: Option<Arc<str>>,
+    /// The directory and the name that it has by now. None in the staging directory.
+    at: Option<(usize, Arc<str>)>,
+    /// Once it was looked up.
+    inode: u64,
+    kind: Option<FileKind>,
+}
+
+/// Where something is before the first rename.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// At a path of the workdir, without a name for the workdir itself.
+    Workdir(TreePath),
+    /// At a path of the staging directory.
+    Staging(TreePath),
+}
+
+impl Default for Origin {
+    fn default() -> Self {
+        Self::Workdir(TreePath::from(""))
+    }
+}
+
+/// A name in a directory.
+struct Slot {
+    dir: usize,
+    name: Arc<str>,
+}
+
+impl Namespace<'_> {
+    fn node(&self, index: usize) -> Result<&Node, Errno> {
+        self.nodes.get(index).ok_or(Errno::INVAL)
+    }
+
+    fn node_mut(&mut self, index: usize) -> Result<&mut Node, Errno> {
+        self.nodes.get_mut(index).ok_or(Errno::INVAL)
+    }
+
+    fn add(&mut self, node: Node) -> usize {
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    /// Returns what a name stands for by now. None if the renames have freed it. What was not looked up
+    /// before need not exist.
+    fn child(&mut self, dir: usize, name: &Arc<str>) -> Result<Option<usize>, Errno> {
+        let key = (dir, Arc::clone(name));
+        if let Some(known) = self.entries.get(&key) {
+            return Ok(*known);
+        }
+        let origin = self.origin_in(dir, name)?;
+        let at = Some(key.clone());
+        let found = self.add(Node {
+            origin,
+            at,
+            ..Node::default()
+        });
+        self.entries.insert(key, Some(found));
+        Ok(Some(found))
+    }
+
+    /// Returns where a name in a directory is before the first rename, if the directory is what it was.
+    fn origin_in(&mut self, dir: usize, name: &Arc<str>) -> Result<Origin, Errno> {
+        let node = self.node_mut(dir)?;
+        let (Origin::Workdir(at) | Origin::Staging(at)) = &node.origin;
+        let above = node.path.get_or_insert_with(|| at.to_string().into());
+        let path = TreePath::new(Arc::clone(above), Arc::clone(name));
+        Ok(match node.origin {
+            Origin::Workdir(_) => Origin::Workdir(path),
+            Origin::Staging(_) => Origin::Staging(path),
+        })
+    }
+
+    /// Returns the directory and the name of a path. None if a directory on it is gone.
+    fn slot(&mut self, path: &TreePath) -> Result<Option<Slot>, Errno> {
+        let name = Arc::clone(path.shared_name());
+        if let Some((above, dir)) = &self.last_dir
+            && above == path.above()
+        {
+            let dir = *dir;
+            return Ok(Some(Slot { dir, name }));
+        }
+        if !is_tree_path(path) {
+            return Err(Errno::INVAL);
+        }
+        let mut dir = 0;
+        for name in path.above().split('/').filter(|name| !name.is_empty()) {
+            match self.child(dir, &name.into())? {
+                Some(found) => dir = found,
+                None => return Ok(None),
+            }
+        }
+        self.last_dir = Some((Arc::clone(path.above()), dir));
+        Ok(Some(Slot { dir, name }))
+    }
+
+    /// Opens the directory in which something is before the first rename.
+    fn place<'p>(&self, origin: &'p Origin) -> Result<Place<'p>, Errno> {
+        match origin {
+            Origin::Workdir(path) => self.renames.place(path),
+            Origin::Staging(path) => place(self.renames.staging, path, Mounts::Refused),
+        }
+    }
+
+    fn stamp(&self, origin: &Origin) -> Result<Option<Stamp>, Errno> {
+        match self.place(origin) {
+            Ok(place) => place.stamp(),
+            Err(errno) if is_gone(errno) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Applies one rename. None if there is a conflict.
+    fn apply(&mut self, op: &RenameOp) -> Result<Option<JournalOp>, Errno> {
+        let path = path_of(op).to_owned();
+        let Some(slot) = self.slot(&path)? else {
+            note(&mut self.conflicts, &path);
+            return Ok(None);
+        };
+        match op {
+            RenameOp::Put { staged, .. } => {
+                let placed = self.unstage(staged)?;
+                self.check_name(&slot, &path, self.change(placed)?)?;
+                self.check_new_dir(&slot, &path, placed)?;
+                if !self.is_free(&slot)? {
+                    note(&mut self.conflicts, &path);
+                    return Ok(None);
+                }
+                let inode = self.put(placed, slot)?;
+                let staged = staged.clone();
+                Ok(Some(JournalOp::Put {
+                    staged,
+                    path,
+                    inode,
+                }))
+            }
+            RenameOp::Take {
+                staged, expected, ..
+            } => {
+                self.check_name(&slot, &path, NameChange::Remove)?;
+                let Some(taken) = self.expect(&slot, &path, expected)? else {
+                    // Goes on, to find all conflicts.
+                    let missing = self.add(Node::default());
+                    self.stage(staged, missing)?;
+                    return Ok(None);
+                };
+                self.entries.insert((slot.dir, slot.name), None);
+                self.stage(staged, taken)?;
+                let (staged, inode) = (staged.clone(), expected.id.inode);
+                Ok(Some(JournalOp::Take {
+                    path,
+                    staged,
+                    inode,
+                }))
+            }
+            RenameOp::Exchange {
+                staged, expected, ..
+            } => {
+                let placed = self.unstage(staged)?;
+                self.check_name(&slot, &path, self.change(placed)?)?;
+                let Some(replaced) = self.expect(&slot, &path, expected)? else {
+                    return Ok(None);
+                };
+                let inode = self.put(placed, slot)?;
+                self.stage(staged, replaced)?;
+                let (staged, replaced) = (staged.clone(), expected.id.inode);
+                Ok(Some(JournalOp::Exchange {
+                    staged,
+                    path,
+                    inode,
+                    replaced,
+                }))
+            }
+        }
+    }
+
+    /// Returns what is at a name, if it is as it was seen.
+    fn expect(
+        &mut self,
+        slot: &Slot,
+        path: &TreePath,
+        expected: &Stamp,
+    ) -> Result<Option<usize>, Errno> {
+        let found = self.child(slot.dir, &slot.name)?;
+        let now = match found {
+            Some(found) => self.stamp(&self.node(found)?.origin.clone())?,
+            None => None,
+        };
+        let (Some(found), Some(now)) = (found, now) else {
+            note(&mut self.conflicts, path);
+            return Ok(None);
+        };
+        if now.id.device != self.device {
+            return Err(Errno::XDEV);
+        }
+        if !expected.is_unchanged(&now) {
+            note(&mut self.conflicts, path);
+            return Ok(None);
+        }
+        if self.protected.contains(now.id) {
+            note(&mut self.forbidden, path);
+        }
+        let node = self.node_mut(found)?;
+        (node.inode, node.kind) = (now.id.inode, Some(now.kind));
+        Ok(Some(found))
+    }
+
+    fn is_free(&mut self, slot: &Slot) -> Result<bool, Errno> {
+        let key = (slot.dir, slot.name.clone());
+        match self.entries.get(&key) {
+            Some(None) => return Ok(true),
+            // Looked up before: it was taken, or it exists.
+            Some(Some(known)) if self.node(*known)?.kind.is_some() => return Ok(false),
+            Some(Some(_)) | None => {}
+        }
+        let origin = self.origin_in(slot.dir, &slot.name)?;
+        match self.place(&origin) {
+            Ok(place) => Ok(place.stamp()?.is_none()),
+            // Its directory is gone.
+            Err(errno) if is_gone(errno) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Takes something out of the staging directory.
+    fn unstage(&mut self, staged: &str) -> Result<usize, Errno> {
+        if let Some(taken) = self.staged.remove(staged) {
+            return Ok(taken);
+        }
+        let found = self.renames.staged(staged)?.ok_or(Errno::NOENT)?;
+        Ok(self.add(Node {
+            origin: Origin::Staging(staged.into()),
+            path: None,
+            at: None,
+            inode: found.id.inode,
+            kind: Some(found.kind),
+        }))
+    }
+
+    fn stage(&mut self, staged: &str, taken: usize) -> Result<(), Errno> {
+        self.node_mut(taken)?.at = None;
+        match self.staged.insert(staged.to_owned(), taken) {
+            None => Ok(()),
+            Some(_) => Err(Errno::EXIST),
+        }
+    }
+
+    /// Gives something a name, and returns its inode.
+    fn put(&mut self, placed: usize, slot: Slot) -> Result<u64, Errno> {
+        let at = (slot.dir, slot.name);
+        self.entries.insert(at.clone(), Some(placed));
+        self.placed.push(placed);
+        let node = self.node_mut(placed)?;
+        node.at = Some(at);
+        Ok(node.inode)
+    }
+
+    /// Returns what it means that something gets a name.
+    fn change(&self, placed: usize) -> Result<NameChange, Errno> {
+        let node = self.node(placed)?;
+        let is_new = matches!(node.origin, Origin::Staging(_));
+        Ok(match node.kind {
+            // What is in it is checked by itself.
+            Some(FileKind::Dir) if is_new => NameChange::NewFolder,
+            Some(FileKind::Dir | FileKind::Link) => NameChange::FolderOrLink,
+            Some(FileKind::File | FileKind::Other) | None => NameChange::File,
+        })
+    }
+
+    /// Notes that a directory that the transaction made brings something whose name is write-protected, if so.
+    fn check_new_dir(&mut self, slot: &Slot, path: &TreePath, placed: usize) -> Result<(), Errno> {
+        let node = self.node(placed)?;
+        let is_new_dir =
+            node.kind == Some(FileKind::Dir) && matches!(node.origin, Origin::Staging(_));
+        if !is_new_dir || self.protects_nothing() {
+            return Ok(());
+        }
+        let made = {
+            let place = self.place(&node.origin)?;
+            open_dir(&place.parent, place.name)?
+        };
+        let Some(parent) = self.parent_id(slot)? else {
+            return Ok(());
+        };
+        let tree = read_tree(made, &HashSet::new())
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        let mut names = vec![slot.name.to_string()];
+        for entry in &tree {
+            names.truncate(entry.depth());
+            let change = match entry.kind() {
+                FileKind::Dir => NameChange::NewFolder,
+                FileKind::Link => NameChange::FolderOrLink,
+                FileKind::File | FileKind::Other => NameChange::File,
+            };
+            if (self.protected).forbids_beneath(parent, &names, entry.name(), change) {
+                let beneath = names.get(1..).unwrap_or_default().join("/");
+                let path = path.to_string();
+                let beneath = [&*path, &beneath, entry.name()].into_iter();
+                let parts: Vec<_> = beneath.filter(|part| !part.is_empty()).collect();
+                if self.forbidden.len() < LISTED_MAX {
+                    self.forbidden.insert(parts.join("/"));
+                }
+            }
+            names.push(entry.name().to_owned());
+        }
+        Ok(())
+    }
+
+    fn protects_nothing(&self) -> bool {
+        matches!(&self.protected, ProtectedSet::Listed(listed) if listed.is_empty())
+    }
+
+    /// Returns the identity of the directory that holds a name. None if it is not there: a conflict, which is
+    /// found next.
+    fn parent_id(&mut self, slot: &Slot) -> Result<Option<FileId>, Errno> {
+        let origin = self.origin_in(slot.dir, &slot.name)?;
+        match self.place(&origin) {
+            Ok(place) => Ok(Some(of_stat(&fstat(&place.parent)?).id)),
+            Err(errno) if is_gone(errno) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Notes that a name is write-protected, if so.
+    fn check_name(
+        &mut self,
+        slot: &Slot,
+        path: &TreePath,
+        change: NameChange,
+    ) -> Result<(), Errno> {
+        if self.protects_nothing() {
+            return Ok(());
+        }
+        let parent = self.parent_id(slot)?;
+        if parent.is_some_and(|parent| self.protected.forbids(parent, &slot.name, change)) {
+            note(&mut self.forbidden, path);
+        }
+        Ok(())
+    }
+
+    /// Returns the path that a directory has after the last rename. None if it is in the staging directory.
+    fn dir_path(&mut self, dir: usize) -> Result<Option<Arc<str>>, Errno> {
+        if let Some(path) = self.merged_paths.get(&dir) {
+            return Ok(path.clone());
+        }
+        let (mut names, mut here) = (Vec::new(), dir);
+        while here != 0 {
+            let Some((above, name)) = &self.node(here)?.at else {
+                names.clear();
+                break;
+            };
+            names.push(&**name);
+            here = *above;
+        }
+        names.reverse();
+        let path = (here == 0).then(|| Arc::from(names.join("/")));
+        self.merged_paths.insert(dir, path.clone());
+        Ok(path)
+    }
+
+    /// Returns the path that something has after the last rename. None if it is in the staging directory.
+    fn path(&mut self, index: usize) -> Result<Option<TreePath>, Errno> {
+        let Some((dir, name)) = self.node(index)?.at.clone() else {
+            return Ok(None);
+        };
+        let above = self.dir_path(dir)?;
+        Ok(above.map(|above| TreePath::new(above, name)))
+    }
+
+    fn finish(
+        mut self,
+        ops: Vec<JournalOp>,
+        in_time: &dyn Fn() -> Result<(), CommitError>,
+    ) -> Result<Checked, CommitError> {
+        let all = |found: BTreeSet<String>| found.into_iter().collect();
+        if !self.forbidden.is_empty() {
+            let files = all(self.forbidden);
+            return Err(CommitError::WriteProtected { files });
+        }
+        if !self.conflicts.is_empty() {
+            let files = all(self.conflicts);
+            return Err(CommitError::Conflict { files });
+        }
+        let mut placed = Vec::new();
+        let mut known = HashSet::new();
+        for index in std::mem::take(&mut self.placed) {
+            in_time()?;
+            if known.insert(index) {
+                placed.extend(self.placed(index)?);
+            }
+        }
+        let staged = self.staged.into_keys().collect();
+        Ok(Checked {
+            ops,
+            placed,
+            staged,
+        })
+    }
+
+    fn placed(&mut self, index: usize) -> Result<Option<Placed>, CommitError> {
+        let refused = |errno| failed(&"a renamed file", errno);
+        let Some(path) = self.path(index).map_err(refused)? else {
+            return Ok(None);
+        };
+        let node = self.node(index).map_err(refused)?;
+        let new_dir = match (&node.origin, node.kind) {
+            (Origin::Staging(at), Some(FileKind::Dir)) => Some(at.name().to_owned()),
+            _ => None,
+        };
+        let found = match self.place(&node.origin).and_then(|place| place.stat()) {
+            Err(errno) if is_gone(errno) => None,
+            found => found.map_err(refused)?,
+        };
+        let stamp = found.as_ref().map(LeftStamp::of);
+        // Another program removed or replaced it after it was checked.
+        let Some(stamp) = stamp.filter(|stamp| stamp.inode() == node.inode) else {
+            let files = vec![path.to_string()];
+            return Err(CommitError::Conflict { files });
+        };
+        Ok(Some(Placed {
+            path,
+            stamp,
+            new_dir,
+        }))
+    }
+}
+
+/// Returns the staged directory of this name.
+pub(super) fn staged_dir(staging: &Dir, name: &str) -> Result<Dir, Errno> {
+    open_dir(staging, name)
+}
