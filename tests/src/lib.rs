@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use toolhost_contract::{AssistantMessage, ExportName, ToolCall, ToolContext};
 use toolhost_sandbox::{
     CacheConfig, CallReport, Grants, Invocation, Limits, Operation, Outcome, PreparedTool, Sandbox,
-    SandboxConfig, StagingRoot, Workdir, WorkdirRules, WriteProtected,
+    SandboxConfig, Workdir, WorkdirRules, WriteProtected,
 };
 
 /// Returns a path in the workspace, such as `target/guests`.
@@ -81,26 +81,6 @@ pub async fn prepared(name: &str) -> PreparedTool {
 pub async fn prepare_in(sandbox: &Sandbox, name: &str) -> PreparedTool {
     let prepared = sandbox.prepare(guest(name)).await;
     prepared.expect("the guest loads").0
-}
-
-/// The variable that makes the tests of files run each call as a transaction, which is then committed.
-pub const TRANSACTIONAL: &str = "TOOLHOST_TEST_TRANSACTIONAL";
-
-/// Returns where the calls of tests keep their changes apart, if they run as transactions.
-pub fn transactional_staging() -> Option<&'static StagingRoot> {
-    static STAGING: OnceLock<Option<(tempfile::TempDir, StagingRoot)>> = OnceLock::new();
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test starts this program again with the variable"
-    )]
-    let open = || {
-        std::env::var_os(TRANSACTIONAL)?;
-        let root = tempfile::tempdir().expect("a temporary directory");
-        let staging = StagingRoot::open(root.path()).expect("it is private");
-        Some((root, staging))
-    };
-    let staging = STAGING.get_or_init(open).as_ref();
-    staging.map(|(_, staging)| staging)
 }
 
 /// A temporary workdir, opened for guests.

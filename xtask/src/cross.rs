@@ -33,11 +33,10 @@ const EMULATED: [&str; 2] = ["execute::", "files::"];
 
 /// Tests that start this program again or another one, which the machine itself cannot run, and one whose deadline the
 /// emulator does not meet.
-const OF_THE_MACHINE: [&str; 4] = [
+const OF_THE_MACHINE: [&str; 3] = [
     "a_call_stopped_at_its_deadline_leaves_complete_writes_and_correct_usage",
     "killed",
     "the_embedder_can_open_files_while_tools_open_all_they_can",
-    "every_case_of_the_tests_of_files_holds_in_a_transactional_workdir",
 ];
 
 /// Installs the compilers and the emulator in `target`, and runs everything. The guests must be built.
@@ -48,7 +47,11 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let cross = Cross::install(workspace)?;
     println!("cross: {AARCH64}: building the tests");
     let tests = cross.build_tests()?;
-    for (name, filters) in [("toolhost_sandbox", &[][..]), ("it", &EMULATED)] {
+    for (name, filters) in [
+        ("toolhost_files", &[][..]),
+        ("toolhost_sandbox", &[]),
+        ("it", &EMULATED),
+    ] {
         println!("cross: {AARCH64}: {name}, emulated");
         cross.emulate(&tests, name, filters)?;
     }

@@ -1,18 +1,13 @@
 //! Scripts of raw `wasi:filesystem` calls, run by the guest `fs_probe`.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolhost_sandbox::{CallReport, CommitOptions, Invocation, Workdir};
+use toolhost_sandbox::{CallReport, Invocation, Workdir};
 pub(crate) use toolhost_tests::output;
-use toolhost_tests::{Work, invocation, prepared, transactional_staging};
-
-use super::snapshot::{Tree, tree};
+use toolhost_tests::{Work, invocation, prepared};
 
 /// The results of a script.
 pub(crate) struct Ran {
@@ -48,53 +43,9 @@ pub(crate) async fn call(
     change: impl FnOnce(&mut Invocation),
 ) -> CallReport {
     let mut request = invocation(handler, &input, None);
-    let transaction = Transaction::begin(workdir);
-    let used = transaction.as_ref().map(|begun| begun.workdir.clone());
-    request.workdir = Some(used.unwrap_or_else(|| workdir.clone()));
+    request.workdir = Some(workdir.clone());
     change(&mut request);
-    let report = prepared(guest).await.call(request).await;
-    if let Some(transaction) = transaction {
-        transaction.end(&report);
-    }
-    report
-}
-
-/// How many transactions were committed in each workdir: no call changes one otherwise.
-static COMMITS: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
-
-/// A transaction of one call, if the tests run with transactional workdirs.
-struct Transaction {
-    workdir: Workdir,
-    path: PathBuf,
-    before: Tree,
-    commits: u64,
-}
-
-impl Transaction {
-    fn begin(workdir: &Workdir) -> Option<Self> {
-        let staging = transactional_staging()?;
-        let path = workdir.real_path().unwrap();
-        let commits = COMMITS.lock().unwrap();
-        Some(Self {
-            workdir: workdir.transactional(staging).unwrap(),
-            before: tree(&path, None),
-            commits: commits.get(&path).copied().unwrap_or_default(),
-            path,
-        })
-    }
-
-    /// Commits what a call has changed, if it succeeded. Until then the workdir is untouched.
-    fn end(self, report: &CallReport) {
-        let mut commits = COMMITS.lock().unwrap();
-        let commits = commits.entry(self.path.clone()).or_default();
-        if *commits == self.commits {
-            assert_eq!(tree(&self.path, None), self.before, "before the commit");
-        }
-        if report.outcome.is_ok() {
-            self.workdir.commit(&CommitOptions::default()).unwrap();
-            *commits += 1;
-        }
-    }
+    prepared(guest).await.call(request).await
 }
 
 /// Runs a script; `change` modifies the invocation.

@@ -1,14 +1,10 @@
 //! Snapshots of a directory on the host, to compare before and after a call.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
+use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, Mode, OFlags};
 use toolhost_sandbox::FileId;
 
 /// The metadata and contents of one name.
@@ -37,13 +33,9 @@ pub(crate) fn tree(top: &Path, except: Option<&Path>) -> Tree {
     let mut folders = vec![top.to_owned()];
     found.insert(PathBuf::new(), entry(top));
     while let Some(folder) = folders.pop() {
-        for name in Dir::new(open(&folder)).unwrap() {
-            let name = name.unwrap();
-            let name = OsStr::from_bytes(name.file_name().to_bytes());
-            let path = folder.join(name);
-            if [".", ".."].contains(&name.to_string_lossy().as_ref())
-                || Some(path.as_path()) == except
-            {
+        for name in fs::read_dir(&folder).unwrap() {
+            let path = name.unwrap().path();
+            if Some(path.as_path()) == except {
                 continue;
             }
             let entry = entry(&path);
@@ -65,12 +57,6 @@ pub(crate) fn file_id(path: &Path) -> FileId {
     }
 }
 
-/// Opens a file or folder to read it without a change of its time of access.
-fn open(path: &Path) -> File {
-    let flags = OFlags::RDONLY | OFlags::NOATIME | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).unwrap().into()
-}
-
 fn entry(path: &Path) -> Entry {
     let metadata = fs::symlink_metadata(path).unwrap();
     let kind = metadata.file_type();
@@ -81,9 +67,7 @@ fn entry(path: &Path) -> Entry {
     } else if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
         Contents::Special
     } else {
-        let mut bytes = Vec::new();
-        open(path).read_to_end(&mut bytes).unwrap();
-        Contents::File(bytes)
+        Contents::File(fs::read(path).unwrap())
     };
     Entry {
         inode: metadata.ino(),

@@ -1,7 +1,9 @@
 //! A call gets in a transaction what it gets directly: the same results, errors, denials and limits. What is refused
 //! changes nothing.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -318,4 +320,57 @@ fn what_is_created_and_written_has_the_same_limits() {
         assert_eq!(results, [nothing(), nothing(), full(), full()]);
         assert_eq!(limit, Some(reached));
     }
+}
+
+#[test]
+fn what_is_removed_cut_and_replaced_gives_its_space_back() {
+    let create = OFlags::CREATE | OFlags::EXCL;
+    // A name counts as a block, and each file has a hundred bytes at most.
+    let granted = |_: &Path| Granted {
+        limits: Limits {
+            workdir_bytes: 2 * 4_096 + 100,
+            ..Limits::default()
+        },
+        ..Granted::default()
+    };
+    let ops = [
+        Op::Write("one", create, false, 96),
+        Op::Write("other", create, false, 0),
+        Op::Unlink("one"),
+        Op::Write("other", OFlags::empty(), false, 96),
+        Op::Write("one", create, false, 0),
+        Op::Cut("other", 10),
+        Op::Write("one", OFlags::empty(), false, 86),
+        Op::Write("one", OFlags::empty(), false, 87),
+        Op::Rename("other", "one"),
+        Op::Write("other", create, false, 86),
+        Op::Hold(0, "other", true),
+        Op::Unlink("other"),
+        Op::Write("more", create, false, 0),
+        Op::WriteHeld(0, 0),
+        Op::ReadHeld(0),
+    ];
+    let (results, ..) = both(&furnish, &granted, &ops);
+    let failed: Vec<usize> = (0..ops.len()).filter(|at| results[*at].is_err()).collect();
+    assert_eq!(failed, [1, 4, 7, 12], "{results:?}");
+}
+
+#[test]
+fn times_are_set_of_files_and_links_and_names_that_are_not_utf_8_are_listed() {
+    let furnish = |dir: &Path| {
+        furnish(dir);
+        symlink("a", dir.join("way")).unwrap();
+        fs::write(dir.join(OsStr::from_bytes(b"odd\xff")), "").unwrap();
+    };
+    let ops = [
+        Op::List("."),
+        Op::Times("way", false),
+        Op::Times("way", true),
+        Op::Stat("a", true),
+        Op::List("."),
+    ];
+    let (results, ..) = both(&furnish, &|_| Granted::default(), &ops);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    let listed = results[0].as_ref().unwrap();
+    assert!(listed.contains("odd\u{fffd} file"), "{listed}");
 }

@@ -281,6 +281,8 @@ pub(super) fn tree(top: &Path) -> BTreeMap<PathBuf, String> {
                 kind if kind.is_fifo() => "pipe".to_owned(),
                 _ => format!("{:?} of {}", fs::read(&path).unwrap(), metadata.nlink()),
             };
+            let is_set = metadata.mtime() == 1;
+            let contents = format!("{contents}{}", if is_set { ", times set" } else { "" });
             found.insert(path.strip_prefix(top).unwrap().to_owned(), contents);
         }
     }
