@@ -10,14 +10,23 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 19] = [
+const ORDER: [(&str, &[&str]); 20] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     ("toolhost-runtime", &[]),
     ("toolhost-files", &["toolhost-contract", "toolhost-runtime"]),
     (
+        "toolhost-egress",
+        &["toolhost-contract", "toolhost-runtime"],
+    ),
+    (
         "toolhost-sandbox",
-        &["toolhost-contract", "toolhost-files", "toolhost-runtime"],
+        &[
+            "toolhost-contract",
+            "toolhost-egress",
+            "toolhost-files",
+            "toolhost-runtime",
+        ],
     ),
     ("toolhost-store", &["toolhost-files"]),
     ("toolhost-schema", &["toolhost-contract"]),
@@ -33,20 +42,21 @@ const ORDER: [(&str, &[&str]); 19] = [
         "toolhost-oauth",
         &[
             "toolhost-contract",
+            "toolhost-egress",
             "toolhost-files",
-            "toolhost-sandbox",
             "toolhost-store",
         ],
     ),
     (
         "toolhost-package",
-        &["toolhost-contract", "toolhost-manifest", "toolhost-sandbox"],
+        &["toolhost-contract", "toolhost-egress", "toolhost-manifest"],
     ),
     (
         "toolhost",
         &[
             "toolhost-agents",
             "toolhost-contract",
+            "toolhost-egress",
             "toolhost-files",
             "toolhost-manifest",
             "toolhost-oauth",
@@ -101,7 +111,7 @@ const ORDER: [(&str, &[&str]); 19] = [
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 20] = [
+const OWNERS: [(&str, &[&str]); 26] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
     ("wasm-encoder", &["toolhost-sandbox"]),
@@ -109,7 +119,13 @@ const OWNERS: [(&str, &[&str]); 20] = [
     ("wit-parser", &["toolhost-cli"]),
     ("wasi-preview1-component-adapter", &["toolhost-cli"]),
     ("cap-fs-ext", &["toolhost-files"]),
-    ("rustls", &["toolhost-sandbox"]),
+    (
+        "hyper",
+        &["toolhost-egress", "toolhost-mcp", "toolhost-testing"],
+    ),
+    ("rustls", &["toolhost-egress"]),
+    ("tokio-rustls", &["toolhost-egress"]),
+    ("webpki-roots", &["toolhost-egress"]),
     ("jsonschema", &["toolhost-schema"]),
     ("serde-saphyr", &["toolhost-manifest"]),
     ("rusqlite", &["toolhost-store"]),
@@ -318,12 +334,16 @@ fn only_the_lease_of_the_store_learns_from_a_file_lock_whether_a_process_is_aliv
 }
 
 /// Crates beneath the engine, or beside it: whoever uses them links no compiler.
-const WITHOUT_ENGINE: [&str; 6] = [
+const WITHOUT_ENGINE: [&str; 10] = [
     "toolhost-agents",
     "toolhost-contract",
+    "toolhost-egress",
     "toolhost-files",
     "toolhost-manifest",
+    "toolhost-oauth",
+    "toolhost-package",
     "toolhost-runtime",
+    "toolhost-schema",
     "toolhost-store",
 ];
 

@@ -18,10 +18,11 @@ pub(crate) enum Users {
 }
 
 /// Crates of the host's workspace.
-pub(crate) const HOST: [Published; 15] = [
+pub(crate) const HOST: [Published; 16] = [
     published("toolhost-contract", "host/toolhost-contract"),
     internal("toolhost-runtime", "host/toolhost-runtime"),
     internal("toolhost-files", "host/toolhost-files"),
+    published("toolhost-egress", "host/toolhost-egress"),
     internal("toolhost-store", "host/toolhost-store"),
     internal("toolhost-schema", "host/toolhost-schema"),
     published("toolhost-manifest", "host/toolhost-manifest"),

@@ -48,7 +48,7 @@ fn open_at(sandbox: &Sandbox, policy: &Policy, root: &Path) -> Result<OAuth, Fai
     let hint = "Pass --state-root DIR with a directory that only you can write.";
     let unusable = |error| Failure::of(error).hint(hint);
     let store = OAuthStore::open(root).map_err(unusable)?;
-    let mut egress = OAuthEgress::new(sandbox.clone());
+    let mut egress = OAuthEgress::new(sandbox.egress().clone());
     egress.private_networks = policy.oauth_networks();
     let key = Arc::new(OAuthKeyFile::new(root.join(KEY_FILE)));
     OAuth::open(OAuthConfig::new(store, key, egress)).map_err(unusable)

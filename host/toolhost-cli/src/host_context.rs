@@ -278,7 +278,7 @@ pub(crate) fn packages(
     settings: &Settings,
     policy: &Policy,
 ) -> Result<PackageSource, Failure> {
-    let mut config = RegistryConfig::new(sandbox.clone());
+    let mut config = RegistryConfig::new(sandbox.egress().clone());
     if let Some(path) = &settings.dirs.docker_config {
         config.credentials = Arc::new(DockerConfig::new(path));
     }
@@ -288,7 +288,7 @@ pub(crate) fn packages(
     if let Some(rules) = rules {
         config.private_networks.clone_from(&rules.private_networks);
     }
-    let source = PackageSource::new(Registry::new(config), sandbox.clone(), cache);
+    let source = PackageSource::new(Registry::new(config), cache);
     let Some(rules) = rules else {
         return Ok(source);
     };

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost::{
-    Sandbox,
-    http::{HttpClient, HttpCredential, HttpGrant, HttpOrigin},
+    http::{Egress, HttpClient, HttpCredential, HttpGrant, HttpOrigin},
     sandbox::Limits,
 };
 
 /// Returns a client that reaches what the grant allows, and adds the token to requests to the URL's origin and
 /// to no other.
 pub(crate) fn client(
-    sandbox: &Sandbox,
+    egress: &Egress,
     url: &str,
     grant: &Arc<HttpGrant>,
     token: Option<&str>,
@@ -29,7 +28,7 @@ pub(crate) fn client(
             Arc::new(grant)
         }
     };
-    sandbox.http_client(url, grant, limits())
+    egress.client(url, grant, limits())
 }
 
 /// Limits of one request. A stream of events stays open, so that neither its bytes nor its silence end

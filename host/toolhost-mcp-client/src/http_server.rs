@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolhost::{
     ResourceName, Sandbox,
-    http::{HttpClient, HttpGrant, HttpRule, HttpRuleError},
+    http::{Egress, HttpClient, HttpGrant, HttpRule, HttpRuleError},
     mcp::McpOAuth,
 };
 
@@ -19,7 +19,7 @@ use crate::unauthorized::Unauthorized;
 #[derive(Clone)]
 pub struct HttpServer {
     pub(crate) url: Arc<str>,
-    sandbox: Sandbox,
+    egress: Egress,
     grant: Arc<HttpGrant>,
     pub(crate) client: HttpClient,
     oauth: Option<(McpOAuth, McpAuthorization)>,
@@ -64,9 +64,9 @@ impl HttpServer {
             ..grant
         });
         Ok(Self {
-            client: client(sandbox, &url, &grant, None),
+            client: client(sandbox.egress(), &url, &grant, None),
             url: url.into(),
-            sandbox: sandbox.clone(),
+            egress: sandbox.egress().clone(),
             grant,
             oauth: None,
         })
@@ -114,7 +114,7 @@ impl HttpServer {
         Some(OAuth::new(OAuthSettings {
             server: name.clone(),
             url: Arc::clone(&self.url),
-            sandbox: self.sandbox.clone(),
+            egress: self.egress.clone(),
             grant: Arc::clone(&self.grant),
             config,
             access,

@@ -13,7 +13,7 @@ use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toolhost_contract::{AddressBlock, JsonLimits};
-use toolhost_sandbox::Sandbox;
+use toolhost_egress::Egress;
 
 use crate::endpoint::Endpoint;
 
@@ -30,7 +30,7 @@ const OWNER: &str = "oauth";
 #[derive(Clone)]
 pub struct OAuthEgress {
     /// Sends the requests.
-    pub sandbox: Sandbox,
+    pub network: Egress,
     /// Non-public addresses at which endpoints may be. Default: none, not even loopback.
     pub private_networks: Vec<AddressBlock>,
     /// Time for one request and its answer. Default: 30 s.
@@ -59,11 +59,11 @@ pub(crate) struct Seen {
 }
 
 impl OAuthEgress {
-    /// Reaches public addresses over this sandbox's network.
+    /// Reaches public addresses.
     #[must_use]
-    pub fn new(sandbox: Sandbox) -> Self {
+    pub fn new(network: Egress) -> Self {
         Self {
-            sandbox,
+            network,
             private_networks: Vec::new(),
             request_time: Duration::from_secs(30),
         }
@@ -87,7 +87,7 @@ impl OAuthEgress {
         // The library sends revocations to `https` alone. Ours are also sent to `http` on loopback.
         *request.uri_mut() = Uri::try_from(endpoint.url.as_str()).map_err(|e| failed(&e))?;
         let origin = endpoint.origin().map_err(|e| failed(&e))?;
-        let client = self.sandbox.client_to(OWNER, origin);
+        let client = self.network.to(OWNER, origin);
         let client = client
             .networks(&self.private_networks)
             .time(self.request_time);

@@ -45,7 +45,7 @@ impl Drop for ServerLease {
     fn drop(&mut self) {
         let (tables, key) = (self.shared.tables.clone(), self.key.clone());
         let lease = std::mem::take(&mut self.lease);
-        self.shared.egress.sandbox.threads().spawn_own(async move {
+        self.shared.egress.network.threads().spawn_own(async move {
             // A lease that is not released ends by itself.
             let _released = tables.release_server(key, lease).await;
         });

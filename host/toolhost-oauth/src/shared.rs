@@ -67,7 +67,7 @@ impl OAuthContext {
         E: From<OAuthError> + Send + 'static,
     {
         let (reply, replied) = oneshot::channel();
-        self.egress.sandbox.threads().spawn_own(async move {
+        self.egress.network.threads().spawn_own(async move {
             // The caller may have been dropped meanwhile.
             let _ = reply.send(work.await);
         });
@@ -93,11 +93,11 @@ impl OAuthContext {
         unbegun.insert(key.clone(), (until_ms, error.clone()));
     }
 
-    /// Waits, by the sandbox's clock.
+    /// Waits, by the clock of the network's threads.
     pub(crate) async fn sleep(&self, time: Duration) {
         let _ = self
             .egress
-            .sandbox
+            .network
             .threads()
             .within(time, pending::<()>())
             .await;

@@ -18,7 +18,8 @@ use std::time::{Duration, SystemTime};
 use oauth2::url::Url;
 use tempfile::TempDir;
 use toolhost_contract::AddressBlock;
-use toolhost_sandbox::{Sandbox, SandboxConfig};
+use toolhost_egress::{Egress, HttpConfig};
+use toolhost_runtime::{Quota, Threads};
 
 use self::server::{Answer, Server, json};
 use crate::app::tests::app;
@@ -50,9 +51,12 @@ struct World {
     root: TempDir,
 }
 
-fn sandbox() -> Sandbox {
-    static SHARED: OnceLock<Sandbox> = OnceLock::new();
-    let start = || Sandbox::new(SandboxConfig::default()).unwrap();
+fn network() -> Egress {
+    static SHARED: OnceLock<Egress> = OnceLock::new();
+    let start = || {
+        let (files, threads) = (Quota::open_files(3), Threads::start(1).unwrap());
+        Egress::new(&HttpConfig::default(), Arc::new(files), 3, threads).unwrap()
+    };
     SHARED.get_or_init(start).clone()
 }
 
@@ -60,7 +64,7 @@ fn sandbox() -> Sandbox {
 fn open(root: &Path, clock: &Arc<TestClock>, request_time: Duration) -> OAuth {
     let store = OAuthStore::open(root).unwrap();
     let key = Arc::new(OAuthKeyFile::new(root.join("oauth.key")));
-    let mut egress = OAuthEgress::new(sandbox());
+    let mut egress = OAuthEgress::new(network());
     egress.private_networks = vec![AddressBlock::parse("127.0.0.0/8").unwrap()];
     egress.request_time = request_time;
     let mut config = OAuthConfig::new(store, key, egress);

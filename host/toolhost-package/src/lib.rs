@@ -1,7 +1,7 @@
 //! Packages of tools: a component and its manifest in an OCI registry, pulled by digest and kept in a cache,
 //! and the signatures that a policy requires of them.
 //!
-//! [`Registry`] speaks the OCI distribution protocol. It is written here, over the sandbox's HTTP client, because the
+//! [`Registry`] speaks the OCI distribution protocol. It is written here, over the HTTP client of toolhost-egress, because the
 //! clients that exist read manifests, tokens and errors of any size, follow redirects by themselves and take proxies
 //! from the environment: everything that a registry sends is limited here, and no credential leaves its origin.
 

@@ -8,7 +8,6 @@ use toolhost_manifest::bundle::package::{PackageOrigin, PackageReference, is_pac
 use toolhost_manifest::bundle::{Entry, OpenBundle};
 use toolhost_manifest::component_source::{ComponentSource, EntryFuture};
 use toolhost_manifest::policy::PackageRules;
-use toolhost_sandbox::Sandbox;
 
 use crate::contents::{ContentsError, PackageContents};
 use crate::registry::{Descriptor, MANIFEST_MAX, Registry, RegistryError};
@@ -23,7 +22,6 @@ pub const VENDOR: &str = "vendor";
 #[derive(Clone)]
 pub struct PackageSource {
     registry: Registry,
-    sandbox: Sandbox,
     cache: Option<PackageStore>,
     signers: Option<Signers>,
 }
@@ -83,7 +81,7 @@ pub enum PullError {
     /// The reference has no digest.
     #[error("the reference has no digest")]
     NoDigest,
-    /// The sandbox had no thread.
+    /// The host had no thread.
     #[error("the files of packages cannot be read: {0}")]
     Host(String),
 }
@@ -116,10 +114,9 @@ impl PullError {
 impl PackageSource {
     /// Pulls from registries, and keeps packages in `cache`.
     #[must_use]
-    pub fn new(registry: Registry, sandbox: Sandbox, cache: Option<PackageStore>) -> Self {
+    pub fn new(registry: Registry, cache: Option<PackageStore>) -> Self {
         Self {
             registry,
-            sandbox,
             cache,
             signers: None,
         }
@@ -218,7 +215,7 @@ impl PackageSource {
             let digest = digest.clone();
             let verify = move || signers.verify(&reference, &digest, &bundles);
             async {
-                let verified = self.sandbox.threads().compute(verify).await;
+                let verified = self.registry.egress().threads().compute(verify).await;
                 verified.map_err(|error| PullError::Host(error.to_string()))
             }
         };
@@ -284,7 +281,7 @@ impl PackageSource {
         for store in stores {
             let (store, digest, reference) = (store.clone(), digest.clone(), reference.clone());
             let read = move || read_from(&store, &digest, reference, max_bytes);
-            let read = self.sandbox.threads().compute(read).await;
+            let read = self.registry.egress().threads().compute(read).await;
             match read.map_err(|error| PullError::Host(error.to_string()))? {
                 Ok(None) => {}
                 Ok(Some(package)) => return Ok(package),
@@ -309,7 +306,7 @@ impl PackageSource {
         if let Some(cache) = self.cache.clone() {
             let copy = package.clone();
             let keep = move || copy.keep(&cache);
-            let copy = self.sandbox.threads().compute(keep).await;
+            let copy = self.registry.egress().threads().compute(keep).await;
             if let Err(error) = copy.map_err(|error| PullError::Host(error.to_string()))? {
                 tracing::warn!(%error, "a package is not kept in the cache");
             }

@@ -5,6 +5,14 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ComponentId(pub u64);
 
+impl ComponentId {
+    /// Returns the id of what has these bytes, such as the name of an owner in the host.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        blake3::hash(bytes).into()
+    }
+}
+
 impl From<blake3::Hash> for ComponentId {
     fn from(digest: blake3::Hash) -> Self {
         let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();

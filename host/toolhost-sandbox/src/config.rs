@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::component::cache::CacheConfig;
 use crate::component::compiler::Compiler;
 use crate::component::limits::CompileLimits;
-use crate::host::http::HttpConfig;
+use toolhost_egress::HttpConfig;
 
 /// How a [`Sandbox`](crate::Sandbox) is set up.
 #[derive(Debug, Clone)]

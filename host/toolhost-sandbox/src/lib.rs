@@ -37,10 +37,6 @@ pub use host::agents::port::{
     AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
     AgentsFuture, AgentsPort,
 };
-pub use host::http::{
-    HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture, HttpResolver,
-    OriginClient, SystemResolver,
-};
 pub use kernel_features::KernelFeatures;
 pub use operation::{Operation, Outcome};
 pub use prepare::PrepareStage;
@@ -55,6 +51,8 @@ pub use toolhost_files::{
     UndoRecord, Undone, Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle,
     WorkdirRules, WriteProtected,
 };
+
+pub use toolhost_egress::{Egress, HttpConfig};
 
 pub use toolhost_contract::{
     AddressBlock, AddressBlockError, DiskLimit, FailedOperation, FileId, Grants, HandlerSpec,

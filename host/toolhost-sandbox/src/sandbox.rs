@@ -4,24 +4,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use toolhost_contract::http::Origin;
+use toolhost_egress::Egress;
 use toolhost_files::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
-use toolhost_runtime::{ComponentId, Quota, Threads};
+use toolhost_runtime::{Quota, Threads};
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
+use crate::SandboxStartError;
 use crate::component::cache::ComponentCache;
 use crate::component::code_origin::{PreparedCount, PreparedCounters};
 use crate::component::limits::CompileLimits;
 use crate::config::SandboxConfig;
 use crate::engine;
 use crate::engine::memory::IdleMemory;
-use crate::host::http::{HttpClient, Network, OriginClient};
 use crate::scheduler::admission::{Admission, AdmissionLimits, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
 use crate::store::data::CallState;
 use crate::store::linker::link;
-use crate::{HttpGrant, Limits, SandboxStartError};
 
 /// The engine and everything calls share. One per process; every clone is the same sandbox.
 ///
@@ -57,7 +56,7 @@ pub(crate) struct SandboxInner {
     pub(crate) compile_slots: usize,
     pub(crate) cache: Option<ComponentCache>,
     pub(crate) prepared: PreparedCounters,
-    pub(crate) network: Arc<Network>,
+    pub(crate) egress: Egress,
     workdir_usages: WorkdirUsages,
 }
 
@@ -77,9 +76,12 @@ impl Sandbox {
         let cache = config.cache.as_ref();
         let cache = cache.map(|config| ComponentCache::open(config, &engine));
         let cache = cache.transpose()?;
-        let network = Arc::new(Network::new(&config.http, share)?);
         let memory = Arc::new(Quota::new(config.memory_bytes, share));
+        let open_files = Arc::new(Quota::open_files(share));
         let threads = Threads::start(slots).map_err(SandboxStartError::Thread)?;
+        let files = Arc::clone(&open_files);
+        let egress = Egress::new(&config.http, files, share, threads.clone())
+            .map_err(|error| SandboxStartError::Certificate(error.reason))?;
         let clock = threads.clock().clone();
         let limits = AdmissionLimits {
             live_calls: config.live_calls,
@@ -98,12 +100,12 @@ impl Sandbox {
             admission: Arc::new(admission),
             threads,
             memory,
-            open_files: Arc::new(Quota::open_files(share)),
+            open_files,
             compiling: Arc::new(Semaphore::new(compile_slots)),
             compile_slots,
             cache,
             prepared: PreparedCounters::default(),
-            network,
+            egress,
             workdir_usages: WorkdirUsages::default(),
             config,
         })))
@@ -132,26 +134,10 @@ impl Sandbox {
         Workdir::open_own(path, &self.0.workdir_usages)
     }
 
-    /// Returns a client for requests of the host itself, over the network of guests: with its resolver and
-    /// its roots. `owner` names who sends them; its open connections count as those of one component.
-    /// Of the limits, those of HTTP apply, to each request alone.
+    /// What sends the requests of guests, for requests of the host.
     #[must_use]
-    pub fn http_client(&self, owner: &str, grant: Arc<HttpGrant>, limits: Limits) -> HttpClient {
-        let (network, files) = (Arc::clone(&self.0.network), Arc::clone(&self.0.open_files));
-        HttpClient::new(owner_of(owner), grant, limits, network, files)
-    }
-
-    /// Returns a client for requests of the host itself to one server. `owner` as in
-    /// [`http_client`](Self::http_client).
-    pub fn client_to(&self, owner: &str, origin: Origin) -> OriginClient {
-        let (network, files) = (Arc::clone(&self.0.network), Arc::clone(&self.0.open_files));
-        OriginClient::new(
-            network,
-            files,
-            self.0.threads.clone(),
-            owner_of(owner),
-            origin,
-        )
+    pub fn egress(&self) -> &Egress {
+        &self.0.egress
     }
 
     /// The threads that run guests, for work of the host.
@@ -217,11 +203,6 @@ impl Sandbox {
     pub fn memory_in_use(&self) -> u64 {
         self.0.memory.held()
     }
-}
-
-/// Returns the id under which open connections of the host's own requests count.
-fn owner_of(name: &str) -> ComponentId {
-    ComponentId::from(blake3::hash(name.as_bytes()))
 }
 
 fn start_failed(error: wasmtime::Error) -> SandboxStartError {

@@ -9,7 +9,7 @@ pub mod credentials {
     };
 }
 
-/// HTTP for tools: what a policy allows, how the sandbox reaches servers, and a client under the same
+/// HTTP for tools: what a policy allows, how servers are reached, and a client under the same
 /// rules for the host's own requests.
 pub mod http {
     pub use toolhost_contract::http::{
@@ -19,9 +19,9 @@ pub mod http {
     pub use toolhost_contract::{
         AddressBlock, HttpCredential, HttpCredentialError, HttpGrant, HttpRule, HttpRuleError,
     };
-    pub use toolhost_sandbox::{
-        HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture, HttpResolver,
-        OriginClient,
+    pub use toolhost_egress::{
+        Egress, HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture,
+        HttpResolver, OriginClient, RequestError,
     };
 }
 

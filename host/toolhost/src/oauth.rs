@@ -9,7 +9,7 @@
 //! let (root, policy) = ("/var/lib/agent", std::fs::read_to_string("/etc/agent/policy.yaml")?);
 //! let policy = Policy::parse(&policy, "policy.yaml")?;
 //! let sandbox = Sandbox::new(SandboxConfig::default())?;
-//! let mut egress = OAuthEgress::new(sandbox.clone());
+//! let mut egress = OAuthEgress::new(sandbox.egress().clone());
 //! egress.private_networks = policy.oauth_networks();
 //! let key = Arc::new(OAuthKeyFile::new("/var/lib/agent/oauth.key"));
 //! let oauth = OAuth::open(OAuthConfig::new(OAuthStore::open(root.as_ref())?, key, egress))?;

@@ -8,7 +8,7 @@ use http::{HeaderValue, Request, Response, header};
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest,
 };
-use toolhost::Sandbox;
+use toolhost::http::Egress;
 
 use super::check::UrlCheck;
 use super::settings::OAuthSettings;
@@ -18,7 +18,7 @@ const REQUESTS_MAX: u32 = 40;
 
 /// Sends the requests of one authorization, or of one refresh.
 pub(super) struct FlowEgress {
-    sandbox: Sandbox,
+    egress: Egress,
     urls: UrlCheck,
     /// Time for one request and its answer.
     time: Duration,
@@ -28,7 +28,7 @@ pub(super) struct FlowEgress {
 impl FlowEgress {
     pub(super) fn new(settings: &OAuthSettings) -> Self {
         Self {
-            sandbox: settings.sandbox.clone(),
+            egress: settings.egress.clone(),
             urls: settings.check(),
             time: settings.request_time,
             requests: AtomicU32::new(0),
@@ -47,7 +47,7 @@ impl FlowEgress {
         let headers = request.headers_mut();
         let accept = HeaderValue::from_static("application/json");
         headers.entry(header::ACCEPT).or_insert(accept);
-        let client = self.sandbox.client_to(&origin.to_string(), origin.clone());
+        let client = self.egress.to(&origin.to_string(), origin.clone());
         let client = client
             .networks(&self.urls.networks)
             .named_by_operator(self.urls.is_server(&origin))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost::{
-    ResourceName, Sandbox,
-    http::{HttpClient, HttpGrant},
+    ResourceName,
+    http::{Egress, HttpClient, HttpGrant},
     mcp::{McpOAuth, McpOAuthGrant},
 };
 
@@ -17,7 +17,7 @@ use crate::client::client;
 pub(crate) struct OAuthSettings {
     pub(crate) server: ResourceName,
     pub(crate) url: Arc<str>,
-    pub(crate) sandbox: Sandbox,
+    pub(crate) egress: Egress,
     pub(crate) grant: Arc<HttpGrant>,
     pub(crate) config: McpOAuth,
     pub(crate) access: McpAuthorization,
@@ -32,7 +32,7 @@ pub(crate) struct OAuthSettings {
 impl OAuthSettings {
     /// Returns the client of the server, with its token.
     pub(super) fn client(&self, token: Option<&str>) -> HttpClient {
-        client(&self.sandbox, &self.url, &self.grant, token)
+        client(&self.egress, &self.url, &self.grant, token)
     }
 
     pub(super) fn check(&self) -> UrlCheck {

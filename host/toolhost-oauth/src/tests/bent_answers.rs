@@ -61,7 +61,7 @@ async fn a_private_address_that_is_not_listed_is_not_reached() {
     let state = parameter(&world.begin().await, "state");
     let store = OAuthStore::open(world.root.path()).unwrap();
     let key = Arc::new(OAuthKeyFile::new(world.root.path().join("oauth.key")));
-    let mut config = OAuthConfig::new(store, key, OAuthEgress::new(sandbox()));
+    let mut config = OAuthConfig::new(store, key, OAuthEgress::new(network()));
     config.clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
     let closed = OAuth::open(config).unwrap();
     let apps = [world.app.clone()];

@@ -52,7 +52,7 @@ fn no_secret_is_in_the_stores_bytes_the_log_an_event_or_debug_output() {
         .with_max_level(tracing::Level::TRACE)
         .with_writer(move || writer.clone())
         .finish();
-    // The threads of the sandbox too: this test is a process of its own, or the only one that sets it.
+    // The threads of the network too: this test is a process of its own, or the only one that sets it.
     let _ = tracing::subscriber::set_global_default(subscriber);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {

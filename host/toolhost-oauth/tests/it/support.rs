@@ -10,11 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use toolhost_contract::AddressBlock;
+use toolhost_egress::{Egress, HttpConfig};
 use toolhost_oauth::{
     Clock, OAuth, OAuthApp, OAuthClientAuth, OAuthConfig, OAuthEgress, OAuthFlow, OAuthKeyFile,
     OAuthStore, SubjectMode, TokenResult,
 };
-use toolhost_sandbox::{AddressBlock, Sandbox, SandboxConfig};
+use toolhost_runtime::{Quota, Threads};
 
 /// Where the browser is sent back to. Nothing listens there.
 const REDIRECT: &str = "http://127.0.0.1:8765/callback";
@@ -144,8 +146,9 @@ impl Clock for Forward {
 pub(crate) fn open(root: &Path, clock: &Arc<Forward>) -> OAuth {
     let store = OAuthStore::open(root).unwrap();
     let key = Arc::new(OAuthKeyFile::new(root.join("oauth.key")));
-    let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
-    let mut egress = OAuthEgress::new(sandbox);
+    let (files, threads) = (Quota::open_files(3), Threads::start(1).unwrap());
+    let network = Egress::new(&HttpConfig::default(), Arc::new(files), 3, threads);
+    let mut egress = OAuthEgress::new(network.unwrap());
     egress.private_networks = vec![AddressBlock::parse("127.0.0.0/8").unwrap()];
     let mut config = OAuthConfig::new(store, key, egress);
     config.clock = Arc::clone(clock) as Arc<dyn Clock>;

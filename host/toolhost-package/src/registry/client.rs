@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::HeaderValue;
 use toolhost_contract::AddressBlock;
-use toolhost_sandbox::Sandbox;
+use toolhost_egress::Egress;
 
 use super::exchange::Exchange;
 use crate::credentials::{Credentials, NoCredentials};
@@ -24,7 +24,7 @@ pub(super) const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 #[derive(Clone)]
 pub struct RegistryConfig {
     /// Sends the requests: with its resolver, its root certificates and its limit on connections.
-    pub sandbox: Sandbox,
+    pub egress: Egress,
     /// Finds credentials. Default: [`NoCredentials`].
     pub credentials: Arc<dyn Credentials>,
     /// Non-public addresses at which registries may be. Default: none but loopback, for registries that are named
@@ -46,9 +46,9 @@ impl fmt::Debug for RegistryConfig {
 impl RegistryConfig {
     /// Reaches public registries, and those of this machine, without credentials.
     #[must_use]
-    pub fn new(sandbox: Sandbox) -> Self {
+    pub fn new(egress: Egress) -> Self {
         Self {
-            sandbox,
+            egress,
             credentials: Arc::new(NoCredentials),
             private_networks: Vec::new(),
             idle_time: Duration::from_secs(30),
@@ -90,19 +90,23 @@ impl Registry {
     #[must_use]
     pub fn new(config: RegistryConfig) -> Self {
         let RegistryConfig {
-            sandbox,
+            egress,
             credentials,
             private_networks,
             idle_time,
         } = config;
         Self(Arc::new(RegistryState {
             exchange: Exchange {
-                sandbox,
+                egress,
                 private_networks,
                 idle_time,
             },
             credentials,
             accepted: Mutex::default(),
         }))
+    }
+
+    pub(crate) fn egress(&self) -> &Egress {
+        &self.0.exchange.egress
     }
 }

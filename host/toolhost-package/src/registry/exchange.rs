@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderValue, LOCATI
 use http::{Method, Request, StatusCode};
 use toolhost_contract::AddressBlock;
 use toolhost_contract::http::Origin;
-use toolhost_sandbox::{HttpClientError, Sandbox};
+use toolhost_egress::{Egress, HttpClientError};
 use url::{Host, Url};
 
 /// Name under which open connections are counted.
@@ -24,7 +24,7 @@ const EACH_MEGABYTE: Duration = Duration::from_secs(10);
 /// How servers are reached.
 #[derive(Clone)]
 pub(crate) struct Exchange {
-    pub(crate) sandbox: Sandbox,
+    pub(crate) egress: Egress,
     pub(crate) private_networks: Vec<AddressBlock>,
     pub(crate) idle_time: Duration,
 }
@@ -68,7 +68,7 @@ impl Exchange {
         );
         let seconds = time.as_secs();
         match self
-            .sandbox
+            .egress
             .threads()
             .within(time, self.follow(request, time))
             .await
@@ -120,7 +120,7 @@ impl Exchange {
         check_url(&url, is_local)?;
         let origin = Origin::of_url(url.as_str());
         let origin = origin.map_err(|error| NoResponse::Failed(format!("{url}: {error}")))?;
-        let client = self.sandbox.client_to(OWNER, origin);
+        let client = self.egress.to(OWNER, origin);
         let client = client
             .networks(&self.private_networks)
             .named_by_operator(is_loopback(&url))

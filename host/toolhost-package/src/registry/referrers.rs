@@ -100,9 +100,9 @@ impl Registry {
         artifact_type: &str,
         max: u64,
     ) -> Result<Vec<Bytes>, RegistryError> {
-        let sandbox = &self.0.exchange.sandbox;
+        let threads = self.egress().threads();
         let read = self.read_attached(reference, digest, artifact_type, max);
-        let read = sandbox.threads().within(ATTACHED_TIME, read).await;
+        let read = threads.within(ATTACHED_TIME, read).await;
         read.unwrap_or_else(|| {
             let seconds = ATTACHED_TIME.as_secs();
             let reason = format!("its referrers were not read within {seconds} s");

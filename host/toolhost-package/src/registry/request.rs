@@ -243,10 +243,10 @@ impl Registry {
             Arc::clone(&self.0.credentials),
             reference.registry().to_owned(),
         );
-        let sandbox = &self.0.exchange.sandbox;
+        let threads = self.egress().threads();
         // It may run a program.
-        let find = sandbox.threads().wait(move || credentials.find(&registry));
-        let credential = match sandbox.threads().within(CREDENTIALS_TIME, find).await {
+        let find = threads.wait(move || credentials.find(&registry));
+        let credential = match threads.within(CREDENTIALS_TIME, find).await {
             Some(credential) => credential.unwrap_or_else(|error| Err(error.to_string())),
             None => Err(format!("no answer within {} s", CREDENTIALS_TIME.as_secs())),
         };

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
+use toolhost_egress::{Egress, HttpConfig};
 use toolhost_manifest::bundle::package::PackageReference;
-use toolhost_sandbox::{Sandbox, SandboxConfig};
+use toolhost_runtime::{Quota, Threads};
 use url::Url;
 
 use self::server::{Answer, Request, Server, answer};
@@ -21,9 +22,12 @@ use super::*;
 use crate::credentials::{Credential, Credentials, NoCredentials};
 
 fn registry(credentials: impl Credentials) -> Registry {
-    static SHARED: OnceLock<Sandbox> = OnceLock::new();
-    let sandbox = SHARED.get_or_init(|| Sandbox::new(SandboxConfig::default()).unwrap());
-    let mut config = RegistryConfig::new(sandbox.clone());
+    static SHARED: OnceLock<Egress> = OnceLock::new();
+    let egress = SHARED.get_or_init(|| {
+        let (files, threads) = (Quota::open_files(3), Threads::start(1).unwrap());
+        Egress::new(&HttpConfig::default(), Arc::new(files), 3, threads).unwrap()
+    });
+    let mut config = RegistryConfig::new(egress.clone());
     config.credentials = Arc::new(credentials);
     config.idle_time = Duration::from_millis(500);
     Registry::new(config)

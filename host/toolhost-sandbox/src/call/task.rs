@@ -78,12 +78,8 @@ impl CallTask {
             limits: meters.limits.clone(),
             ends,
         };
-        let http = Http::new(
-            self.grants.http,
-            Arc::clone(&sandbox.network),
-            Arc::clone(&meters.http),
-            ends,
-        );
+        let sender = (sandbox.egress).sender(self.grants.http, Arc::clone(&meters.http), ends);
+        let http = Http::new(sender, Arc::clone(&meters.attempts));
         CallState::new(self.grants.env, fs, memory, agents, http, meters)
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use toolhost_contract::Attempts;
 use toolhost_contract::Usage;
+use toolhost_egress::HttpMeter;
 use toolhost_files::{CallMemory, FileMeter};
 use toolhost_runtime::{ComponentId, Quota};
 
 use crate::Limits;
 use crate::accounting::output::{LogSink, OutputMeter};
-use crate::host::http::HttpMeter;
 
 /// Counts what one call uses, against its limits.
 #[derive(Debug)]
@@ -37,17 +37,15 @@ impl CallMeters {
         log: Option<LogSink>,
     ) -> Self {
         let attempts = Arc::new(Attempts::default());
-        let of_all = || (Arc::clone(open_files), Arc::clone(&attempts));
         let call_memory = CallMemory::new(
             component,
             limits.memory_bytes,
             Arc::clone(memory),
             Arc::clone(&attempts),
         );
-        let (files, tried) = of_all();
+        let (files, tried) = (Arc::clone(open_files), Arc::clone(&attempts));
         let files = FileMeter::new(component, limits.clone(), files, tried);
-        let (connections, tried) = of_all();
-        let http = HttpMeter::new(component, limits.clone(), connections, tried);
+        let http = HttpMeter::new(component, limits.clone());
         Self {
             memory: Arc::new(call_memory),
             files: Arc::new(files),

@@ -38,7 +38,8 @@ impl Model {
         };
         let client = host
             .sandbox()
-            .http_client("model", Arc::new(grant), Limits::default());
+            .egress()
+            .client("model", Arc::new(grant), Limits::default());
         Ok(Self { client, url, name })
     }
 

@@ -125,7 +125,8 @@ impl Browser {
             private_networks: networks.into_iter().collect::<Result<_, _>>()?,
             ..HttpGrant::default()
         };
-        let client = self.0.http_client(page, Arc::new(grant), Limits::default());
+        let egress = self.0.egress();
+        let client = egress.client(page, Arc::new(grant), Limits::default());
         let request = http::Request::get(url).body(Default::default())?;
         let response = client.send(request).await?;
         let location = response.headers().get(http::header::LOCATION);

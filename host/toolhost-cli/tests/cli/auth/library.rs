@@ -20,7 +20,7 @@ async fn load(setup: &Setup, policy: &str) -> LoadedBundle {
     let policy = std::fs::read_to_string(setup.terminal.path(policy)).unwrap();
     let policy = Policy::parse(&policy, "policy.yaml").unwrap();
     let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
-    let mut egress = OAuthEgress::new(sandbox.clone());
+    let mut egress = OAuthEgress::new(sandbox.egress().clone());
     egress.private_networks = policy.oauth_networks();
     let store = OAuthStore::open(&root).unwrap();
     let key = Arc::new(OAuthKeyFile::new(root.join("oauth.key")));

@@ -147,7 +147,7 @@ pub(super) fn grants(place: &Place) -> OAuth {
     let root = place.dir.path().join("state");
     let store = OAuthStore::open(&root).unwrap();
     let key = Arc::new(OAuthKeyFile::new(root.join("oauth.key")));
-    let egress = OAuthEgress::new(place.host.sandbox().clone());
+    let egress = OAuthEgress::new(place.host.sandbox().egress().clone());
     OAuth::open(OAuthConfig::new(store, key, egress)).unwrap()
 }
 

@@ -7,10 +7,7 @@ use http::{Request, StatusCode};
 use hyper::body::Bytes;
 use serde::Deserialize;
 use tokio::sync::watch;
-use toolhost::{
-    Sandbox,
-    http::{HttpClientError, HttpOrigin},
-};
+use toolhost::http::{Egress, HttpClientError, HttpOrigin};
 
 use super::claims::{Header, JSON};
 use super::config::{OAuthConfig, OAuthConfigError, OAuthKeys, checked, checked_with_query};
@@ -47,7 +44,7 @@ pub(super) struct FetchedKeys {
     issuer: String,
     /// None if the metadata names it.
     url: Option<String>,
-    sandbox: Sandbox,
+    egress: Egress,
     cached: Mutex<CachedKeys>,
 }
 
@@ -105,7 +102,7 @@ impl KeySource {
         Ok(Self::Fetched(Arc::new(FetchedKeys {
             issuer: config.issuer.clone(),
             url,
-            sandbox: served.bundle().host().sandbox().clone(),
+            egress: served.bundle().host().sandbox().egress().clone(),
             cached: Mutex::default(),
         })))
     }
@@ -245,7 +242,7 @@ impl FetchedKeys {
         // The operator wrote the URL of the issuer, and that of the keys if the metadata do not name it.
         let operators = self.url.as_deref().unwrap_or(&self.issuer);
         let is_named = HttpOrigin::of_url(operators).is_ok_and(|it| it.host == origin.host);
-        let client = self.sandbox.client_to(OWNER, origin);
+        let client = self.egress.to(OWNER, origin);
         let client = client
             .named_by_operator(is_named)
             .max_bytes(DOCUMENT_BYTES_MAX)

@@ -8,9 +8,12 @@ use bytes::Bytes;
 use http::Request;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
+use toolhost_egress::RequestError;
 use toolhost_runtime::lock;
 use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
-use wasmtime_wasi_http::{Error, WasiBody};
+use wasmtime_wasi_http::WasiBody;
+
+use super::error::of_body;
 
 /// Maximum bodies of one call that are drained at once.
 const DRAINED_MAX: usize = 16;
@@ -42,13 +45,14 @@ impl SharedBody {
 
 impl Body for SharedBody {
     type Data = Bytes;
-    type Error = Error;
+    type Error = RequestError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        Pin::new(&mut *lock(&self.0)).poll_frame(cx)
+    ) -> Poll<Option<Result<Frame<Bytes>, RequestError>>> {
+        let polled = Pin::new(&mut *lock(&self.0)).poll_frame(cx);
+        polled.map_err(of_body)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -58,15 +58,14 @@ mod tests {
 
     use toolhost_contract::HttpRule;
     use toolhost_contract::http::HttpGrant;
+    use toolhost_egress::{Egress, HttpConfig, HttpMeter, HttpResolveFuture, HttpResolver};
     use toolhost_runtime::{ComponentId, Quota, Threads};
     use wasmtime::component::ResourceTable;
     use wasmtime_wasi_http::FieldMap;
     use wasmtime_wasi_http::p2::bindings::http::types::{HostOutgoingRequest, Scheme};
 
     use super::*;
-    use crate::host::http::{
-        Http, HttpConfig, HttpMeter, HttpResolveFuture, HttpResolver, Network,
-    };
+    use crate::host::http::Http;
 
     /// Resolves no name.
     #[derive(Debug)]
@@ -98,19 +97,17 @@ mod tests {
     #[test]
     fn no_task_of_a_guests_request_runs_on_the_clock() {
         let threads = Threads::start(1).unwrap();
-        let config = HttpConfig {
-            resolver: Arc::new(Unresolved),
-            ..HttpConfig::default()
-        };
-        let network = Arc::new(Network::new(&config, 3).unwrap());
+        let mut config = HttpConfig::default();
+        config.resolver = Arc::new(Unresolved);
         let files = Arc::new(Quota::new(100, 3));
-        let limits = crate::Limits::default();
-        let meter = HttpMeter::new(ComponentId(1), limits, files, Arc::default());
+        let egress = Egress::new(&config, files, 3, threads.clone()).unwrap();
+        let meter = Arc::new(HttpMeter::new(ComponentId(1), crate::Limits::default()));
         let grant = HttpGrant {
             allow: [HttpRule::parse("http://allowed.example").unwrap()].into(),
             ..HttpGrant::default()
         };
-        let mut http = Http::new(Some(Arc::new(grant)), network, Arc::new(meter), None);
+        let sender = egress.sender(Some(Arc::new(grant)), meter, None);
+        let mut http = Http::new(sender, Arc::default());
         let clock = threads.clock().clone();
         let call = async move {
             let network = http.hooks.runtime().unwrap();

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -11,34 +11,30 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 use toolhost_contract::Denial;
 use toolhost_contract::http::{Host, HttpGrant, Origin, Scheme, non_public_block};
-use wasmtime_wasi_http::Error;
 
-use super::error::{cause, fault_of_certificate, from_tls};
-use super::meter::HttpMeter;
-use super::network::Network;
-use toolhost_contract::FailedOperation;
+use crate::error::RequestError;
+use crate::meter::HttpMeter;
+use crate::network::Network;
 
 /// Maximum addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;
 
 /// Where a request goes, and the grant that allows it.
-pub(super) struct Route {
-    pub(super) origin: Origin,
-    pub(super) grant: Arc<HttpGrant>,
-    pub(super) network: Arc<Network>,
-    pub(super) meter: Arc<HttpMeter>,
-    /// What is wrong with the certificate of the server.
-    pub(super) certificate_fault: OnceLock<&'static str>,
+pub(crate) struct Route {
+    pub(crate) origin: Origin,
+    pub(crate) grant: Arc<HttpGrant>,
+    pub(crate) network: Arc<Network>,
+    pub(crate) meter: Arc<HttpMeter>,
 }
 
 /// A TCP connection, with or without TLS.
-pub(super) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 impl Route {
     /// Connects to the server, with TLS for `https`.
-    pub(super) async fn connect(&self, by: Instant) -> Result<Box<dyn Connection>, Error> {
+    pub(crate) async fn connect(&self, by: Instant) -> Result<Box<dyn Stream>, RequestError> {
         if let Some(server) = self.grant.answered_by {
             return Ok(Box::new(dial(&[server.ip()], server.port(), by).await?));
         }
@@ -51,34 +47,19 @@ impl Route {
             Host::Name(name) => ServerName::try_from(name.clone()),
             Host::Address(address) => Ok(ServerName::from(*address)),
         };
-        let name = name.map_err(|_| Error::HttpRequestUriInvalid)?;
-        let config = self.network.tls().ok_or(Error::ConfigurationError)?;
+        let name = name.map_err(|_| RequestError::UriInvalid)?;
+        let config = self.network.tls().ok_or(RequestError::NoTls)?;
         let handshake = TlsConnector::from(config).connect(name, stream);
         let stream = timeout_at(by, handshake).await;
-        let stream = stream.map_err(|_| Error::ConnectionTimeout)?;
-        Ok(Box::new(stream.map_err(|error| self.tls_failed(&error))?))
-    }
-
-    fn tls_failed(&self, error: &io::Error) -> Error {
-        if let Some(fault) = fault_of_certificate(error) {
-            let _is_first = self.certificate_fault.set(fault).is_ok();
-        }
-        from_tls(error)
-    }
-
-    /// Records that the request got no response: a guest's own error seldom has the cause.
-    pub(super) fn failed(&self, error: &Error) {
-        let mut cause = cause(error);
-        if let Some(fault) = self.certificate_fault.get() {
-            cause = format!("{cause}: {fault}");
-        }
-        let failed = FailedOperation::http(&self.origin.to_string(), cause);
-        self.meter.attempts.fail(failed);
+        let stream = stream.map_err(|_| RequestError::ConnectTimeout)?;
+        Ok(Box::new(
+            stream.map_err(|error| RequestError::of_tls(&error))?,
+        ))
     }
 
     /// Returns the addresses that may be connected to. A name is resolved once, so that the addresses
     /// used are those that were checked.
-    async fn addresses(&self, by: Instant) -> Result<Vec<IpAddr>, Error> {
+    async fn addresses(&self, by: Instant) -> Result<Vec<IpAddr>, RequestError> {
         let name = match &self.origin.host {
             // A rule names the address itself.
             Host::Address(address) => return Ok(vec![*address]),
@@ -86,25 +67,22 @@ impl Route {
         };
         let lookups = &self.network.lookups;
         let share = lookups.hold(self.meter.component, 1);
-        let share = share.ok_or(Error::ConnectionLimitReached)?;
+        let share = share.ok_or(RequestError::TooManyConnections)?;
         let (resolver, host) = (Arc::clone(&self.network.resolver), name.clone());
         // A task of its own: the system's resolver cannot be interrupted, and holds its share until
         // it returns.
         let lookup = tokio::spawn(async move {
-            let found = resolver.resolve(&host).await;
+            let addresses = resolver.resolve(&host).await;
             drop(share);
-            found
+            addresses
         });
-        let found = timeout_at(by, lookup).await;
-        let found = found.map_err(|_| Error::DnsTimeout)?;
-        let found = found.map_err(|_| Error::ConnectionTerminated)?;
-        let found = found.map_err(|_| Error::DnsError {
-            rcode: None,
-            info_code: None,
-        })?;
+        let addresses = timeout_at(by, lookup).await;
+        let addresses = addresses.map_err(|_| RequestError::DnsTimeout)?;
+        let addresses = addresses.map_err(|_| RequestError::Closed)?;
+        let addresses = addresses.map_err(|_| RequestError::Dns)?;
         let mut allowed = Vec::new();
         let mut denied = None;
-        for address in found {
+        for address in addresses {
             match non_public_block(address) {
                 Some(block) if !self.is_granted(name, address) => denied = denied.or(Some(block)),
                 Some(_) | None => allowed.push(address),
@@ -113,10 +91,7 @@ impl Route {
         allowed.truncate(ADDRESSES_MAX);
         if let (true, Some(block)) = (allowed.is_empty(), denied) {
             let (host, network) = (name.clone(), block.to_string());
-            self.meter
-                .attempts
-                .deny(Denial::HttpNetwork { host, network });
-            return Err(Error::DestinationIpProhibited);
+            return Err(RequestError::Denied(Denial::HttpNetwork { host, network }));
         }
         Ok(allowed)
     }
@@ -130,8 +105,8 @@ impl Route {
 }
 
 /// Connects to the first address that accepts. Each gets an equal share of the remaining time.
-async fn dial(addresses: &[IpAddr], port: u16, by: Instant) -> Result<TcpStream, Error> {
-    let mut failed = Error::DestinationNotFound;
+async fn dial(addresses: &[IpAddr], port: u16, by: Instant) -> Result<TcpStream, RequestError> {
+    let mut failed = RequestError::NoAddress;
     for (left, address) in (1..=addresses.len()).rev().zip(addresses) {
         let rest = by.saturating_duration_since(Instant::now());
         let share = rest / u32::try_from(left).unwrap_or(u32::MAX);
@@ -143,10 +118,10 @@ async fn dial(addresses: &[IpAddr], port: u16, by: Instant) -> Result<TcpStream,
                 return Ok(stream);
             }
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                Error::ConnectionRefused
+                RequestError::Refused
             }
-            Ok(Err(_)) => Error::DestinationUnavailable,
-            Err(_) => Error::ConnectionTimeout,
+            Ok(Err(_)) => RequestError::Unreachable,
+            Err(_) => RequestError::ConnectTimeout,
         };
     }
     Err(failed)

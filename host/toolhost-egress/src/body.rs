@@ -1,5 +1,6 @@
 //! Request and response bodies, counted against the limits of the call.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -12,14 +13,12 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
-use wasmtime_wasi_http::Error;
 
-use super::body_drain::SharedBody;
-use super::error::from_hyper;
-use super::meter::HttpMeter;
-use super::redactor::SecretRedactor;
+use crate::error::RequestError;
+use crate::meter::HttpMeter;
+use crate::redactor::SecretRedactor;
 
-type BodyFrame = Result<Frame<Bytes>, Error>;
+type BodyFrame = Result<Frame<Bytes>, RequestError>;
 
 /// Adds bytes to a counter of the call. Returns whether the sum is within the limit.
 fn count(sum: &AtomicU64, bytes: usize, limit: u64) -> bool {
@@ -27,18 +26,22 @@ fn count(sum: &AtomicU64, bytes: usize, limit: u64) -> bool {
     sum.fetch_add(bytes, Relaxed).saturating_add(bytes) <= limit
 }
 
-/// The body that a guest sends.
-pub(super) struct RequestBody {
-    pub(super) body: SharedBody,
-    pub(super) meter: Arc<HttpMeter>,
+/// The body of a request.
+pub(crate) struct RequestBody<B> {
+    pub(crate) body: B,
+    pub(crate) meter: Arc<HttpMeter>,
 }
 
-impl Body for RequestBody {
+impl<B> Body for RequestBody<B>
+where
+    B: Body<Data = Bytes, Error: Into<RequestError>> + Unpin,
+{
     type Data = Bytes;
-    type Error = Error;
+    type Error = RequestError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<BodyFrame>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
+        let polled = polled.map_err(Into::into);
         let Poll::Ready(Some(Ok(frame))) = &polled else {
             return polled;
         };
@@ -47,7 +50,7 @@ impl Body for RequestBody {
         if count(&self.meter.sent, bytes, limit) {
             return polled;
         }
-        Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(limit)))))
+        Poll::Ready(Some(Err(RequestError::RequestTooLarge(Some(limit)))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -59,13 +62,13 @@ impl Body for RequestBody {
     }
 }
 
-/// The body that a server sends, without its secrets. It is read when the guest reads it, but for
+/// The body that a server sends, without the secrets that were sent to it. It is read when its receiver reads it, but for
 /// one buffer, and never decompressed.
-pub(super) struct ResponseBody {
+pub struct ResponseBody {
     incoming: Incoming,
     meter: Arc<HttpMeter>,
     redactor: SecretRedactor,
-    /// Maximum time between two frames while the guest waits.
+    /// Maximum time between two frames while the receiver waits.
     between_bytes: Duration,
     /// The runtime of connections: the one that reads the body may have no timers.
     timers: Handle,
@@ -75,8 +78,14 @@ pub(super) struct ResponseBody {
     ended: bool,
 }
 
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody").finish_non_exhaustive()
+    }
+}
+
 impl ResponseBody {
-    pub(super) fn new(
+    pub(crate) fn new(
         incoming: Incoming,
         meter: Arc<HttpMeter>,
         redactor: SecretRedactor,
@@ -94,7 +103,7 @@ impl ResponseBody {
         }
     }
 
-    /// Converts a frame of the server, or the end of the body (`None`), for the guest. Returns `None`
+    /// Converts a frame of the server, or the end of the body (`None`), for the receiver. Returns `None`
     /// if the redactor holds all of it back.
     fn convert(&mut self, frame: Option<Frame<Bytes>>) -> Option<Option<BodyFrame>> {
         let data = match frame.map(Frame::into_data) {
@@ -110,7 +119,7 @@ impl ResponseBody {
         let limit = self.meter.limits.http_response_bytes;
         if !count(&self.meter.received, data.len(), limit) {
             self.ended = true;
-            return Some(Some(Err(Error::HttpResponseBodySize(Some(limit)))));
+            return Some(Some(Err(RequestError::ResponseTooLarge { limit })));
         }
         let data = self.redactor.redact(data);
         (!data.is_empty()).then(|| Some(Ok(Frame::data(data))))
@@ -129,7 +138,7 @@ impl ResponseBody {
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = Error;
+    type Error = RequestError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<BodyFrame>> {
         let this = &mut *self;
@@ -140,7 +149,7 @@ impl Body for ResponseBody {
             match Pin::new(&mut this.incoming).poll_frame(cx) {
                 Poll::Ready(Some(Err(error))) => {
                     this.ended = true;
-                    return Poll::Ready(Some(Err(from_hyper(&error))));
+                    return Poll::Ready(Some(Err(RequestError::of_hyper(&error))));
                 }
                 Poll::Ready(frame) => {
                     this.timeout = None;
@@ -157,7 +166,7 @@ impl Body for ResponseBody {
                         return Poll::Pending;
                     }
                     this.ended = true;
-                    return Poll::Ready(Some(Err(Error::ConnectionReadTimeout)));
+                    return Poll::Ready(Some(Err(RequestError::ReadTimeout)));
                 }
             }
         }

@@ -7,13 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use http::{Method, Request, Response};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Limited};
 use toolhost_contract::http::{HttpGrant, HttpRule, Origin, Reach};
 use toolhost_contract::{AddressBlock, Limits};
-use toolhost_runtime::{ComponentId, Quota, Threads};
+use toolhost_runtime::{ComponentId, Threads};
 
-use super::client::{HttpClient, HttpClientError};
-use super::network::Network;
+use crate::client::{HttpClient, HttpClientError};
+use crate::error::RequestError;
+use crate::network::Network;
 
 /// The type of a stream of events, which does not end by itself.
 const EVENTS: &[u8] = b"text/event-stream";
@@ -30,7 +31,6 @@ const BEYOND: u64 = 1 << 20;
 #[must_use]
 pub struct OriginClient {
     network: Arc<Network>,
-    open_files: Arc<Quota>,
     threads: Threads,
     owner: ComponentId,
     origin: Origin,
@@ -52,14 +52,12 @@ impl fmt::Debug for OriginClient {
 impl OriginClient {
     pub(crate) fn new(
         network: Arc<Network>,
-        open_files: Arc<Quota>,
         threads: Threads,
         owner: ComponentId,
         origin: Origin,
     ) -> Self {
         Self {
             network,
-            open_files,
             threads,
             owner,
             origin,
@@ -126,8 +124,11 @@ impl OriginClient {
         let max = usize::try_from(self.max).unwrap_or(usize::MAX);
         match Limited::new(body, max).collect().await {
             Ok(body) => Ok(Response::from_parts(parts, body.to_bytes())),
-            Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-            Err(error) => Err(HttpClientError::Failed(error.to_string())),
+            Err(error) => Err(match error.downcast::<HttpClientError>() {
+                Ok(error) => *error,
+                // The other error of `Limited`.
+                Err(_) => too_large(),
+            }),
         }
     }
 
@@ -137,7 +138,7 @@ impl OriginClient {
             return Err(HttpClientError::NotPublic { origin });
         }
         let rule = HttpRule::parse(&format!("{method} {origin}"));
-        let rule = rule.map_err(|error| HttpClientError::Failed(format!("{origin}: {error}")))?;
+        let rule = rule.map_err(|_| RequestError::MethodInvalid)?;
         let grant = HttpGrant {
             allow: [rule].into(),
             private_networks: self.networks.clone(),
@@ -152,13 +153,12 @@ impl OriginClient {
             http_between_bytes: idle,
             ..Limits::default()
         };
-        let (network, files) = (Arc::clone(&self.network), Arc::clone(&self.open_files));
+        let network = Arc::clone(&self.network);
         Ok(HttpClient::new(
             self.owner,
             Arc::new(grant),
             limits,
             network,
-            files,
         ))
     }
 }

@@ -10,16 +10,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use toolhost_contract::http::HttpGrant;
 use toolhost_contract::{Denial, Limits};
-use toolhost_runtime::{ComponentId, Quota};
-use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks};
+use toolhost_runtime::ComponentId;
 
-use super::hooks::Http;
-use super::meter::HttpMeter;
-use super::network::Network;
-use toolhost_contract::Attempts;
+use crate::body::ResponseBody;
+use crate::error::RequestError;
+use crate::meter::HttpMeter;
+use crate::network::Network;
+use crate::outbound_request::{Connection, Sent};
+use crate::sender::{HttpSender, RequestTimeouts};
 
 /// Sends HTTP requests of the host to the servers that a grant allows. Cheap to clone.
 ///
@@ -27,7 +28,7 @@ use toolhost_contract::Attempts;
 /// with credentials, which are replaced in the response, and the limits `http_*` of [`Limits`], which
 /// apply to each request alone. Redirects are not followed.
 ///
-/// Its future and the response's body need a tokio runtime with a timer.
+/// Its future and the body of the response need no runtime.
 #[derive(Clone)]
 pub struct HttpClient(Arc<ClientInner>);
 
@@ -37,7 +38,6 @@ struct ClientInner {
     /// Connections are open files; those of one client count together.
     owner: ComponentId,
     network: Arc<Network>,
-    open_files: Arc<Quota>,
 }
 
 impl fmt::Debug for HttpClient {
@@ -56,8 +56,8 @@ pub enum HttpClientError {
     #[error("denied: {0}")]
     Denied(Denial),
     /// The server could not be reached, or did not answer as HTTP requires, or exceeded a limit.
-    #[error("{0}")]
-    Failed(String),
+    #[error(transparent)]
+    Failed(RequestError),
     /// The URL has an address that is not public, and the operator has not listed it.
     #[error("{origin} is not a public address: list it in `privateNetworks`")]
     NotPublic {
@@ -80,9 +80,8 @@ pub enum HttpClientError {
 
 /// The body of a response. Dropping it closes the connection.
 pub struct HttpClientBody {
-    body: WasiBody,
-    /// Keeps the connection open.
-    _connection: Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>,
+    body: ResponseBody,
+    _connection: Connection,
 }
 
 impl fmt::Debug for HttpClientBody {
@@ -97,14 +96,12 @@ impl HttpClient {
         grant: Arc<HttpGrant>,
         limits: Limits,
         network: Arc<Network>,
-        open_files: Arc<Quota>,
     ) -> Self {
         Self(Arc::new(ClientInner {
             grant,
             limits,
             owner,
             network,
-            open_files,
         }))
     }
 
@@ -119,22 +116,15 @@ impl HttpClient {
         request: Request<Bytes>,
     ) -> Result<Response<HttpClientBody>, HttpClientError> {
         let inner = &self.0;
-        let attempts = Arc::default();
-        let meter = HttpMeter::new(
-            inner.owner,
-            inner.limits.clone(),
-            Arc::clone(&inner.open_files),
-            Arc::clone(&attempts),
-        );
+        let meter = Arc::new(HttpMeter::new(inner.owner, inner.limits.clone()));
         let (grant, network) = (Arc::clone(&inner.grant), Arc::clone(&inner.network));
-        let sent = {
-            let mut http = Http::new(Some(grant), network, Arc::new(meter), None);
-            let body = |bytes| Full::new(bytes).map_err(Error::from).boxed_unsync();
-            let processed = Box::new(std::future::ready(Ok(())));
-            Box::into_pin(http.hooks.send_request(request.map(body), None, processed))
-        };
-        let (response, connection) = sent.await.map_err(|error| failed(&error, &attempts))?;
-        let connection = Box::into_pin(connection);
+        let mut sender = HttpSender::new(Some(grant), network, meter, None);
+        let request = sender.admit(request.map(Full::new), RequestTimeouts::default())?;
+        let sent = request.send().await.map_err(|failed| failed.error)?;
+        let Sent {
+            response,
+            connection,
+        } = sent;
         Ok(response.map(|body| HttpClientBody {
             body,
             _connection: connection,
@@ -142,10 +132,16 @@ impl HttpClient {
     }
 }
 
-fn failed(error: &Error, attempts: &Attempts) -> HttpClientError {
-    match attempts.denials().into_iter().next() {
-        Some(denial) => HttpClientError::Denied(denial),
-        None => HttpClientError::Failed(error.to_string()),
+impl From<RequestError> for HttpClientError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "one error has a variant of its own"
+    )]
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Denied(denial) => Self::Denied(denial),
+            other => Self::Failed(other),
+        }
     }
 }
 
@@ -158,7 +154,7 @@ impl Body for HttpClientBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpClientError>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
-        polled.map_err(|error| HttpClientError::Failed(error.to_string()))
+        polled.map_err(HttpClientError::from)
     }
 
     fn is_end_stream(&self) -> bool {

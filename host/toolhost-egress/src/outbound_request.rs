@@ -3,72 +3,102 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
-use http_body_util::BodyExt;
+use http_body::Body;
 use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolhost_contract::HttpCredential;
-use wasmtime_wasi_http::io::TokioIo;
-use wasmtime_wasi_http::{Error, WasiBody};
+use toolhost_contract::http::Origin;
 
-use super::body::{RequestBody, ResponseBody};
-use super::body_drain::SharedBody;
-use super::error::from_hyper;
-use super::redactor::SecretRedactor;
-use super::route::Route;
+use crate::body::{RequestBody, ResponseBody};
+use crate::error::RequestError;
+use crate::redactor::SecretRedactor;
+use crate::route::Route;
 
 /// Smallest buffer in which hyper reads the head of a response, in bytes.
 const HEAD_MIN: usize = 8 << 10;
 
-/// A response whose body may still arrive, and the future that receives it.
-pub(super) type SendResult = Result<
-    (
-        Response<WasiBody>,
-        Box<dyn Future<Output = Result<(), Error>> + Send>,
-    ),
-    Error,
->;
+/// A response whose body may still arrive.
+#[derive(Debug)]
+pub struct Sent {
+    /// Its body arrives while the connection is held.
+    pub response: Response<ResponseBody>,
+    /// What carries the body.
+    pub connection: Connection,
+}
+
+/// The connection of a response. Dropping it closes it.
+#[derive(Debug)]
+pub struct Connection(JoinSet<()>);
+
+impl Connection {
+    /// Waits until the connection has ended. The body reports how it did.
+    pub async fn closed(mut self) {
+        let _ended = self.0.join_next().await;
+    }
+}
+
+/// Why a request got no response.
+#[derive(Debug)]
+pub struct FailedRequest {
+    /// The server, if a connection was tried.
+    pub origin: Option<Origin>,
+    /// Why.
+    pub error: RequestError,
+}
 
 /// How long each part of a request may take.
-pub(super) struct Timeouts {
+pub(crate) struct Timeouts {
     /// Waiting for a slot, resolving the name, connecting, and the TLS handshake.
-    pub(super) connect: Duration,
-    pub(super) first_byte: Duration,
-    pub(super) between_bytes: Duration,
+    pub(crate) connect: Duration,
+    pub(crate) first_byte: Duration,
+    pub(crate) between_bytes: Duration,
 }
 
 /// A request that is allowed.
-pub(super) struct OutboundRequest {
-    pub(super) request: Request<SharedBody>,
-    pub(super) route: Route,
-    pub(super) slots: Arc<Semaphore>,
-    pub(super) timeouts: Timeouts,
+pub struct OutboundRequest<B> {
+    pub(crate) request: Request<B>,
+    pub(crate) route: Route,
+    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) timeouts: Timeouts,
 }
 
-impl OutboundRequest {
+impl<B> std::fmt::Debug for OutboundRequest<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutboundRequest")
+            .field("origin", &self.route.origin)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B> OutboundRequest<B>
+where
+    B: Body<Data = Bytes, Error: Into<RequestError>> + Send + Unpin + 'static,
+{
     /// Sends the request on the network's runtime. Dropping the future closes the connection.
-    pub(super) async fn send(self) -> SendResult {
-        let Some(runtime) = self.route.network.runtime() else {
-            let reason = "the host could not start a thread for HTTP".to_owned();
-            return Err(Error::InternalError(Some(reason)));
+    ///
+    /// # Errors
+    /// [`FailedRequest`] where the headers of the response do not arrive.
+    pub async fn send(self) -> Result<Sent, FailedRequest> {
+        let failed = |error| FailedRequest {
+            origin: None,
+            error,
         };
+        let runtime = self.route.network.runtime();
+        let runtime = runtime.ok_or_else(|| failed(RequestError::NoThread))?;
         // A set aborts its tasks when it is dropped.
         let mut sending = JoinSet::new();
         sending.spawn_on(self.exchange(), &runtime);
         let sent = sending.join_next().await.and_then(Result::ok);
-        let (response, mut connection) = sent.ok_or(Error::ConnectionTerminated)??;
-        let connection = async move {
-            // The body reports how the connection ended.
-            let _ended = connection.join_next().await;
-            Ok(())
-        };
-        Ok((response, Box::new(connection)))
+        sent.ok_or_else(|| failed(RequestError::Closed))?
     }
 
-    async fn exchange(self) -> Result<(Response<WasiBody>, JoinSet<()>), Error> {
+    async fn exchange(self) -> Result<Sent, FailedRequest> {
         let Self {
             request,
             route,
@@ -76,22 +106,25 @@ impl OutboundRequest {
             timeouts,
         } = self;
         let exchanged = Self::exchange_by(&route, request, slots, timeouts).await;
-        exchanged.inspect_err(|error| route.failed(error))
+        exchanged.map_err(|error| FailedRequest {
+            origin: Some(route.origin),
+            error,
+        })
     }
 
     async fn exchange_by(
         route: &Route,
-        request: Request<SharedBody>,
+        request: Request<B>,
         slots: Arc<Semaphore>,
         timeouts: Timeouts,
-    ) -> Result<(Response<WasiBody>, JoinSet<()>), Error> {
+    ) -> Result<Sent, RequestError> {
         let connect_by = Instant::now() + timeouts.connect;
         let slot = timeout_at(connect_by, slots.acquire_owned()).await;
-        let slot = slot.map_err(|_| Error::ConnectionLimitReached)?;
+        let slot = slot.map_err(|_| RequestError::TooManyConnections)?;
         // The socket counts as an open file of the component.
         let meter = Arc::clone(&route.meter);
-        let file = meter.open_files.hold(meter.component, 1);
-        let file = file.ok_or(Error::ConnectionLimitReached)?;
+        let file = route.network.open_files.hold(meter.component, 1);
+        let file = file.ok_or(RequestError::TooManyConnections)?;
         let stream = route.connect(connect_by).await?;
 
         let head = meter.limits.http_header_bytes.max(HEAD_MIN);
@@ -99,7 +132,8 @@ impl OutboundRequest {
             .max_buf_size(head)
             .max_headers(meter.limits.http_headers)
             .handshake(TokioIo::new(stream));
-        let (mut sender, connection) = handshake.await.map_err(|error| from_hyper(&error))?;
+        let connected = handshake.await.map_err(|e| RequestError::of_hyper(&e))?;
+        let (mut sender, connection) = connected;
         let mut connected = JoinSet::new();
         connected.spawn(async move {
             let _held = (slot, file);
@@ -108,8 +142,8 @@ impl OutboundRequest {
         });
         let request = with_host_headers(request, route)?;
         let response = timeout(timeouts.first_byte, sender.send_request(request)).await;
-        let response = response.map_err(|_| Error::ConnectionReadTimeout)?;
-        let response = response.map_err(|error| from_hyper(&error))?;
+        let response = response.map_err(|_| RequestError::ReadTimeout)?;
+        let response = response.map_err(|error| RequestError::of_hyper(&error))?;
         let (mut parts, incoming) = response.into_parts();
         let credentials = &route.grant.credentials;
         let mut set = credentials.iter().map(|one| one.applies_to(&route.origin));
@@ -119,20 +153,22 @@ impl OutboundRequest {
         let redactor = SecretRedactor::new(credentials, &route.origin);
         redactor.redact_headers(&mut parts.headers);
         let body = ResponseBody::new(incoming, meter, redactor, timeouts.between_bytes);
-        let response = Response::from_parts(parts, body.boxed_unsync());
-        Ok((response, connected))
+        Ok(Sent {
+            response: Response::from_parts(parts, body),
+            connection: Connection(connected),
+        })
     }
 }
 
 /// Adds the host's headers, and leaves only path and query in the request line.
-fn with_host_headers(
-    request: Request<SharedBody>,
+fn with_host_headers<B>(
+    request: Request<B>,
     route: &Route,
-) -> Result<Request<RequestBody>, Error> {
+) -> Result<Request<RequestBody<B>>, RequestError> {
     let (mut parts, body) = request.into_parts();
     let path = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let uri = Uri::builder().path_and_query(path).build();
-    parts.uri = uri.map_err(|_| Error::HttpRequestUriInvalid)?;
+    parts.uri = uri.map_err(|_| RequestError::UriInvalid)?;
     let close = HeaderValue::from_static("close");
     parts.headers.insert(header::CONNECTION, close);
     HttpCredential::apply_all(&route.grant.credentials, &route.origin, &mut parts.headers);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::{Sandbox, SandboxConfig};
+use toolhost_runtime::Quota;
+
+use crate::{Egress, HttpConfig};
 
 /// Answers each request with this text. Returns the URL, and how many requests arrived.
 fn server(answer: &'static str) -> (String, Arc<AtomicUsize>) {
@@ -27,8 +29,9 @@ fn server(answer: &'static str) -> (String, Arc<AtomicUsize>) {
 }
 
 fn client(url: &str) -> OriginClient {
-    let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
-    let client = sandbox.client_to("test", Origin::of_url(url).unwrap());
+    let (files, threads) = (Arc::new(Quota::open_files(3)), Threads::start(1).unwrap());
+    let egress = Egress::new(&HttpConfig::default(), files, 3, threads).unwrap();
+    let client = egress.to("test", Origin::of_url(url).unwrap());
     client.max_bytes(4).time(Duration::from_secs(20))
 }
 

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 /// A body arrives in chunks, so as many bytes as could begin a secret are held back until the next
 /// chunk, whatever they are: if only bytes that look like a secret were held back, a guest could
 /// guess the secret byte by byte.
-pub(super) struct SecretRedactor {
+pub(crate) struct SecretRedactor {
     secrets: Vec<Zeroizing<Vec<u8>>>,
     held_back: BytesMut,
     /// Which bytes of `held_back` belong to a secret.
@@ -19,9 +19,9 @@ pub(super) struct SecretRedactor {
 }
 
 impl SecretRedactor {
-    pub(super) fn new(credentials: &[HttpCredential], origin: &Origin) -> Self {
+    pub(crate) fn new(credentials: &[HttpCredential], origin: &Origin) -> Self {
         let mut secrets = Vec::new();
-        for credential in credentials.iter().filter(|own| own.applies_to(origin)) {
+        for credential in credentials.iter().filter(|it| it.applies_to(origin)) {
             let secret = credential.secret().as_bytes();
             secrets.push(Zeroizing::new(secret.to_vec()));
             if secret.contains(&b'/') {
@@ -38,7 +38,7 @@ impl SecretRedactor {
     }
 
     /// Redacts the next chunk of a body. Returns the bytes that no later byte can make a secret.
-    pub(super) fn redact(&mut self, chunk: Bytes) -> Bytes {
+    pub(crate) fn redact(&mut self, chunk: Bytes) -> Bytes {
         let Some(longest) = self.secrets.iter().map(|secret| secret.len()).max() else {
             return chunk;
         };
@@ -55,14 +55,14 @@ impl SecretRedactor {
     }
 
     /// Returns the bytes held back, at the end of a body.
-    pub(super) fn finish(&mut self) -> Bytes {
+    pub(crate) fn finish(&mut self) -> Bytes {
         let mut rest = std::mem::take(&mut self.held_back);
         overwrite(&mut rest, &std::mem::take(&mut self.is_secret));
         rest.freeze()
     }
 
     /// Redacts the values of headers, and removes headers with a secret in their name.
-    pub(super) fn redact_headers(&self, headers: &mut HeaderMap) {
+    pub(crate) fn redact_headers(&self, headers: &mut HeaderMap) {
         // Header names are in lower case.
         let in_name = |secret: &Zeroizing<Vec<u8>>| Zeroizing::new(secret.to_ascii_lowercase());
         for secret in self.secrets.iter().map(in_name) {
