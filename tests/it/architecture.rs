@@ -111,7 +111,7 @@ const ORDER: [(&str, &[&str]); 20] = [
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 26] = [
+const OWNERS: [(&str, &[&str]); 23] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
     ("wasm-encoder", &["toolhost-sandbox"]),

@@ -218,12 +218,13 @@ fn the_files_in_which_to_add_something_exist() {
 }
 
 /// The source folder of each crate or test binary that the pages name.
-const SOURCES: [(&str, &str); 21] = [
+const SOURCES: [(&str, &str); 22] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost-store", "host/toolhost-store/src"),
     ("toolhost-agents", "host/toolhost-agents/src"),
     ("toolhost-files", "host/toolhost-files/src"),
+    ("toolhost-egress", "host/toolhost-egress/src"),
     ("toolhost-runtime", "host/toolhost-runtime/src"),
     ("toolhost-schema", "host/toolhost-schema/src"),
     ("toolhost-manifest", "host/toolhost-manifest/src"),

@@ -5,10 +5,8 @@ mod allowed;
 mod credentials;
 mod headers;
 mod limits;
-mod name_resolution;
 pub(crate) mod server;
 mod timeouts;
-mod tls;
 
 use serde_json::{Value, json};
 use toolhost::{Host, Policy, ToolResult, http::HttpConfig};

@@ -28,7 +28,7 @@ use crate::sender::{HttpSender, RequestTimeouts};
 /// with credentials, which are replaced in the response, and the limits `http_*` of [`Limits`], which
 /// apply to each request alone. Redirects are not followed.
 ///
-/// Its future and the body of the response need no runtime.
+/// Neither its future nor the body of the response needs a timer of the caller's runtime.
 #[derive(Clone)]
 pub struct HttpClient(Arc<ClientInner>);
 

@@ -26,3 +26,6 @@ pub use meter::HttpMeter;
 pub use origin_client::OriginClient;
 pub use outbound_request::{Connection, FailedRequest, OutboundRequest, Sent};
 pub use sender::{HttpSender, RequestTimeouts};
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,10 @@
 //! The rules that allow requests.
 
+use std::sync::Arc;
+
 use serde_json::json;
+use toolhost::Policy;
+use toolhost::http::{HttpConfig, HttpResolveFuture, HttpResolver};
 use toolhost::tool::Denial;
 use toolhost_tests::test_host::TestHost;
 
@@ -35,38 +39,6 @@ async fn a_request_that_a_rule_allows_is_answered() {
     assert_eq!((usage.http_requests, usage.http_sent), (1, 5));
     assert_eq!(usage.http_received, echoed.len() as u64);
     assert!(usage.denials.is_empty(), "{usage:?}");
-}
-
-#[tokio::test]
-async fn a_request_without_a_rule_is_refused_before_any_connection() {
-    let server = Server::says(&ok("never"));
-    let origin = server.origin();
-    let rule = format!("GET {origin}/open/*");
-    for (method, path) in [
-        ("POST", "/open/x"),
-        ("GET", "/closed"),
-        ("GET", "/open/../closed"),
-        ("GET", "/open/%2e%2e/closed"),
-    ] {
-        let input = json!({"url": format!("{origin}{path}"), "method": method});
-        let result = fetch(&json!({"allow": [rule]}), input.clone()).await;
-        assert_eq!(
-            error(&result),
-            "ErrorCode::HttpRequestDenied",
-            "{method} {path}"
-        );
-        assert_eq!(server.accepted(), 0, "{method} {path}");
-        let denials = &result.usage().denials;
-        assert!(
-            matches!(denials[..], [Denial::HttpRequest(_)]),
-            "{denials:?}"
-        );
-        assert_eq!(result.usage().http_requests, 0);
-    }
-    let input = json!({"url": format!("{origin}/open/x")});
-    let result = fetch(&json!({"allow": [rule]}), input).await;
-    assert_eq!(answer(&result)["body"], "never");
-    assert_eq!(server.accepted(), 1);
 }
 
 #[tokio::test]
@@ -178,4 +150,61 @@ async fn the_http_rules_of_an_agent_replace_those_of_the_tool() {
         assert_eq!(result.usage().denials.len(), 1 - comes, "{result:?}");
         assert_eq!(server.accepted(), comes, "{name}");
     }
+}
+
+#[tokio::test]
+async fn an_embedder_can_answer_every_allowed_request() {
+    let server = Server::echo();
+    let http = json!({
+        "allow": ["https://api.example.com/v1/*"],
+        "credentials": [{
+            "origin": "https://api.example.com", "header": "authorization",
+            "prefix": "Bearer ", "value": {"secret": "sk-12345"},
+        }],
+    });
+    let web = Web::answered_by(&http, server.address).await;
+    let result = web
+        .fetch(json!({"url": "https://api.example.com/v1/x"}))
+        .await;
+    assert_eq!(answer(&result)["status"], 200, "{result:?}");
+    let request = server.requests().remove(0);
+    assert!(request.starts_with("GET /v1/x HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("host: api.example.com\r\n"), "{request}");
+    assert!(
+        request.contains("authorization: Bearer sk-12345\r\n"),
+        "{request}"
+    );
+    // A request that is not allowed does not reach the embedder's server.
+    for url in ["https://api.example.com/v2", "https://other.example/v1/x"] {
+        let result = web.fetch(json!({"url": url})).await;
+        assert_eq!(error(&result), "ErrorCode::HttpRequestDenied");
+    }
+    assert_eq!(server.accepted(), 1);
+    // A policy cannot set the server.
+    assert!(Policy::parse("tools: {t: {http: {answeredBy: 'x'}}}", "p.yaml").is_err());
+}
+
+/// Resolves all names to a private address.
+#[derive(Debug)]
+struct Private;
+
+impl HttpResolver for Private {
+    fn resolve<'a>(&'a self, _: &'a str) -> HttpResolveFuture<'a> {
+        Box::pin(async { Ok(vec![[10, 0, 0, 1].into()]) })
+    }
+}
+
+#[tokio::test]
+async fn the_denial_of_a_private_address_names_it() {
+    let mut config = HttpConfig::default();
+    config.resolver = Arc::new(Private);
+    let url = "http://api.example.com/";
+    let web = Web::of(&json!({"allow": [url]}), config).await;
+    let result = web.fetch(json!({"url": url})).await;
+    assert_eq!(error(&result), "ErrorCode::DestinationIpProhibited");
+    let denied = Denial::HttpNetwork {
+        host: "api.example.com".to_owned(),
+        network: "10.0.0.0/8".to_owned(),
+    };
+    assert_eq!(result.usage().denials, [denied]);
 }

@@ -58,15 +58,6 @@ async fn a_guest_cannot_set_connection_headers() {
 }
 
 #[tokio::test]
-async fn a_connect_request_is_refused() {
-    let server = Server::says(&ok("never"));
-    let input = json!({"url": server.origin(), "method": "CONNECT"});
-    let result = fetch(&json!({"allow": [server.origin()]}), input).await;
-    assert_eq!(error(&result), "ErrorCode::HttpRequestMethodInvalid");
-    assert_eq!(server.accepted(), 0);
-}
-
-#[tokio::test]
 async fn denials_truncate_long_methods_and_hosts() {
     let grant = json!({"allow": ["http://127.0.0.1:9"]});
     for (url, method, refused) in [
@@ -88,28 +79,15 @@ async fn denials_truncate_long_methods_and_hosts() {
 }
 
 #[tokio::test]
-async fn headers_beyond_the_limits_are_not_sent() {
+async fn headers_beyond_the_limit_of_bytes_end_the_call() {
     let server = Server::says(&ok("fine"));
     let http = json!({"allow": [server.origin()]});
-    let many: Vec<String> = (0..40).map(|n| n.to_string()).collect();
-    let input = json!({"url": server.origin(), "headers": {"x": many}});
-    let limits = json!({"httpHeaders": 20});
-    let result = fetch_within(&http, &limits, input.clone()).await;
-    assert!(
-        error(&result).contains("HttpRequestHeaderSectionSize"),
-        "{result:?}"
-    );
-
     let large = "x".repeat(10_000);
     let input = json!({"url": server.origin(), "headers": {"x": large}});
     let limits = json!({"httpHeaderBytes": "8KiB"});
     let result = fetch_within(&http, &limits, input.clone()).await;
     assert_eq!(code(&result), "E_TOOL_TRAP", "{result:?}");
-    let url = format!("{}/{large}", server.origin());
-    let result = fetch_within(&http, &limits, json!({"url": url})).await;
-    assert_eq!(error(&result), "ErrorCode::HttpRequestUriTooLong");
     assert_eq!(server.accepted(), 0);
-
     let result = fetch(&http, input).await;
     assert_eq!(answer(&result)["body"], "fine");
 }

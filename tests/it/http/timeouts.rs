@@ -1,7 +1,6 @@
 //! Slow servers: timeouts, deadlines, dropped calls, and the release of connections.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,7 +8,7 @@ use toolhost_tests::test_host::{TestHost, code};
 use toolhost_tests::{eventually, sandbox};
 
 use super::server::{Server, silent};
-use super::{WEB, answer, error, fetch_within, policy};
+use super::{WEB, answer, error, fetch, fetch_within, policy};
 use crate::leaks::{alone, stays_flat};
 
 #[tokio::test]
@@ -66,15 +65,11 @@ async fn dropping_a_call_closes_its_connections() {
 }
 
 #[tokio::test]
-async fn a_guest_can_shorten_the_timeouts_and_not_lengthen_them() {
+async fn a_guest_can_shorten_the_timeouts() {
     let server = silent();
     let http = json!({"allow": [server.origin()]});
-    let long = 1_000_000_000;
-    let input = json!({"url": server.origin(), "firstByteMs": long});
-    let result = fetch_within(&http, &json!({"httpFirstByteMs": 100}), input).await;
-    assert_eq!(error(&result), "ErrorCode::ConnectionReadTimeout");
     let input = json!({"url": server.origin(), "firstByteMs": 100});
-    let result = fetch_within(&http, &json!({}), input).await;
+    let result = fetch(&http, input).await;
     assert_eq!(error(&result), "ErrorCode::ConnectionReadTimeout");
 
     let slow = Server::does(|_, stream| {
@@ -82,43 +77,10 @@ async fn a_guest_can_shorten_the_timeouts_and_not_lengthen_them() {
         let _rest = std::io::copy(stream, &mut std::io::sink());
     });
     let http = json!({"allow": [slow.origin()]});
-    let input = json!({"url": slow.origin(), "betweenBytesMs": long});
-    let result = fetch_within(&http, &json!({"httpBetweenBytesMs": 100}), input).await;
+    let input = json!({"url": slow.origin(), "betweenBytesMs": 100});
+    let result = fetch(&http, input).await;
     assert_eq!(error(&result), "connection read timeout");
     assert_eq!(answer(&result)["body"], "half");
-
-    // A listener with a full backlog accepts no connection and does not answer.
-    let full = tokio::net::TcpSocket::new_v4().unwrap();
-    full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let full = full.listen(0).unwrap();
-    let address = full.local_addr().unwrap();
-    let mut waiting = Vec::new();
-    while let Ok(stream) =
-        std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200))
-    {
-        waiting.push(stream);
-    }
-    let url = format!("http://{address}");
-    let http = json!({"allow": [url]});
-    let input = json!({"url": url, "connectMs": long});
-    let result = fetch_within(&http, &json!({"httpConnectMs": 200}), input).await;
-    assert_eq!(error(&result), "ErrorCode::ConnectionTimeout", "{result:?}");
-}
-
-#[tokio::test]
-async fn the_guest_gets_an_error_if_the_server_closes_the_connection() {
-    let rude = Server::does(|_, stream| drop(stream.shutdown(std::net::Shutdown::Both)));
-    let http = json!({"allow": [rude.origin()]});
-    let result = fetch_within(&http, &json!({}), json!({"url": rude.origin()})).await;
-    assert!(error(&result).starts_with("ErrorCode::"), "{result:?}");
-    let half = Server::says("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf");
-    let http = json!({"allow": [half.origin()]});
-    let result = fetch_within(&http, &json!({}), json!({"url": half.origin()})).await;
-    assert_eq!(error(&result), "incomplete HTTP response", "{result:?}");
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
-    let url = format!("http://{}", closed.unwrap());
-    let result = fetch_within(&json!({"allow": [url]}), &json!({}), json!({"url": url})).await;
-    assert_eq!(error(&result), "ErrorCode::ConnectionRefused", "{result:?}");
 }
 
 #[test]

@@ -100,3 +100,12 @@ async fn an_answer_that_does_not_end_in_time_is_an_error() {
         "{late:?}"
     );
 }
+
+#[test]
+fn no_timer_of_the_callers_runtime_is_needed() {
+    let (url, _) = server("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let client = client(&url).named_by_operator(true);
+    let answer = runtime.unwrap().block_on(fetch(client, &url)).unwrap();
+    assert_eq!(answer.body(), "ok");
+}

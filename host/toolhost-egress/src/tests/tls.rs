@@ -5,15 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use rcgen::{CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
-use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use toolhost::http::HttpConfig;
 
 use super::server::ok;
-use super::{Web, answer, error};
+use super::{Answer, Setup};
+use crate::RequestError;
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
 
@@ -73,27 +72,26 @@ async fn secure(name: &str, by: &Issuer, change: impl FnOnce(&mut CertificatePar
     server
 }
 
-async fn get(server: &Secure, host: &str, trusted: &Issuer) -> toolhost::ToolResult {
+async fn get(server: &Secure, host: &str, trusted: &Issuer) -> Result<Answer, RequestError> {
     let url = format!("https://{host}:{}/", server.address.port());
-    let mut config = HttpConfig::default();
-    config.roots = vec![trusted.der().to_vec()];
-    let web = Web::of(&json!({"allow": [url]}), config).await;
-    web.fetch(json!({"url": url})).await
+    let mut setup = Setup::allow(&[&url]);
+    setup.config.roots = vec![trusted.der().to_vec()];
+    setup.get(&url).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_with_a_certificate_of_an_added_root_is_accepted() {
     let root = authority("ours");
     let server = secure("localhost", &root, |_| ()).await;
-    let result = get(&server, "localhost", &root).await;
-    assert_eq!(answer(&result)["body"], "in private", "{result:?}");
+    let answer = get(&server, "localhost", &root).await.unwrap();
+    assert_eq!(answer.body, "in private");
     assert_eq!(server.shaken.load(SeqCst), 1);
     let names = server.names.lock().unwrap().clone();
     assert_eq!(names, [Some("localhost".to_owned())]);
 
     let by_address = secure("127.0.0.1", &root, |_| ()).await;
-    let result = get(&by_address, "127.0.0.1", &root).await;
-    assert_eq!(answer(&result)["body"], "in private", "{result:?}");
+    let answer = get(&by_address, "127.0.0.1", &root).await.unwrap();
+    assert_eq!(answer.body, "in private");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,32 +104,19 @@ async fn an_invalid_certificate_is_refused_before_any_data_is_sent() {
         params.not_after = date_time_ymd(2001, 1, 1);
     })
     .await;
-    for server in [&unknown, &misnamed, &expired] {
-        let result = get(server, "localhost", &root).await;
-        assert_eq!(
-            error(&result),
-            "ErrorCode::TlsCertificateError",
-            "{result:?}"
-        );
+    for (server, fault) in [
+        (&unknown, "its issuer is unknown"),
+        (&misnamed, "it was issued for another name"),
+        (&expired, "it has expired"),
+    ] {
+        let refused = get(server, "localhost", &root).await.unwrap_err();
+        assert_eq!(refused, RequestError::Certificate(fault));
         assert_eq!(server.shaken.load(SeqCst), 0);
     }
 }
 
 #[tokio::test]
-async fn an_invalid_root_certificate_is_an_error_when_the_sandbox_starts() {
-    let mut config = toolhost::SandboxConfig::default();
-    config.http.roots = vec![b"-----BEGIN".to_vec()];
-    let error = toolhost::Sandbox::new(config).err().unwrap();
-    assert!(
-        error
-            .to_string()
-            .starts_with("a root certificate cannot be used"),
-        "{error}"
-    );
-}
-
-#[tokio::test]
-async fn the_guest_gets_an_error_from_a_server_without_tls() {
+async fn a_server_without_tls_is_an_error() {
     let plain = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", plain.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -141,7 +126,6 @@ async fn the_guest_gets_an_error_from_a_server_without_tls() {
         let _sent = stream.write_all(ok("in the open").as_bytes());
         let _rest = std::io::copy(&mut stream, &mut std::io::sink());
     });
-    let web = Web::of(&json!({"allow": [url]}), HttpConfig::default()).await;
-    let result = web.fetch(json!({"url": url})).await;
-    assert_eq!(error(&result), "ErrorCode::TlsProtocolError", "{result:?}");
+    let refused = Setup::allow(&[&url]).get(&url).await;
+    assert_eq!(refused.unwrap_err(), RequestError::Tls);
 }
