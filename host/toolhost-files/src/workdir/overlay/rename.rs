@@ -4,6 +4,7 @@ use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Dir;
 use rustix::fs::{Access, AtFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use toolhost_contract::FileId;
 
 use super::lookup::Child;
 use super::names::{Name, Spot};
@@ -30,14 +31,20 @@ impl Overlay {
             return Err(Errno::XDEV);
         }
         let is_dir = moved.metadata.is_dir();
-        if is_dir {
-            check_no_cycle(&state, &from, &to)?;
-            if from.id != to.id && !moved.is_staged {
+        if !is_dir && (from.has_slash || to.has_slash) {
+            return Err(Errno::NOTDIR);
+        }
+        if from.id != to.id {
+            if lies_in(&state, to.id, &from)? {
+                return Err(Errno::INVAL);
+            }
+            if lies_in(&state, from.id, &to)? {
+                return Err(Errno::NOTEMPTY);
+            }
+            if is_dir && !moved.is_staged {
                 // Its entry `..` changes when the transaction is committed.
                 rustix::fs::accessat(&moved.handle, ".", Access::WRITE_OK, AtFlags::EACCESS)?;
             }
-        } else if from.has_slash || to.has_slash {
-            return Err(Errno::NOTDIR);
         }
         if let Some(replaced) = self.shown(&state, &to)? {
             if replaced.id() == moved.id() {
@@ -96,20 +103,13 @@ impl Overlay {
     }
 }
 
-/// Refuses to move a directory into itself.
-fn check_no_cycle(state: &State, from: &Name<'_>, to: &Name<'_>) -> Result<(), Errno> {
-    if from.id == to.id {
-        return Ok(());
-    }
-    let moved = state.merged_path(from.id).ok_or(Errno::NOENT)?;
-    let moved = join(&moved, from.name);
-    let into = state.merged_path(to.id).ok_or(Errno::NOENT)?;
-    let beneath = into.strip_prefix(&moved);
-    if beneath.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-        Err(Errno::INVAL)
-    } else {
-        Ok(())
-    }
+/// Whether a directory is what has a name, or lies beneath that.
+fn lies_in(state: &State, dir: FileId, name: &Name<'_>) -> Result<bool, Errno> {
+    let above = state.merged_path(name.id).ok_or(Errno::NOENT)?;
+    let above = join(&above, name.name);
+    let dir = state.merged_path(dir).ok_or(Errno::NOENT)?;
+    let beneath = dir.strip_prefix(&above);
+    Ok(beneath.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 /// Shows an entry of the lower layer at another name.
