@@ -167,11 +167,11 @@ impl Instance {
             error: Box::new(error),
         };
         // The responses that a failed turn took stay unacknowledged.
-        let (reply, taken) = match self.take_turn(delivered, &local).await {
+        let (reply, taken_ids) = match self.take_turn(delivered, &local).await {
             TurnEnd::Done(result) => {
                 self.restarts = 0;
-                let taken = result.is_ok().then(|| local.taken());
-                (result.map_err(failed), taken.unwrap_or_default())
+                let taken_ids = result.is_ok().then(|| local.taken());
+                (result.map_err(failed), taken_ids.unwrap_or_default())
             }
             TurnEnd::TooLong(error) => {
                 self.worker = None;
@@ -193,7 +193,7 @@ impl Instance {
                 return Attempt::Stopped;
             }
         };
-        self.settle(delivered, reply, taken).await
+        self.settle(delivered, reply, taken_ids).await
     }
 
     async fn take_turn(&mut self, delivered: &Delivered, local: &Arc<LocalPort>) -> TurnEnd {

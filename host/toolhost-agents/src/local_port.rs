@@ -93,8 +93,8 @@ impl LocalPort {
 
     pub(super) async fn acknowledge(&self, ids: Vec<String>) -> Result<(), AgentsError> {
         let state = self.state(self.from.agent())?;
-        let done = state.event_store.acknowledge(&self.from, ids);
-        done.await.map_err(|error| self.not_stored(error))
+        let result = state.event_store.acknowledge(&self.from, ids);
+        result.await.map_err(|error| self.not_stored(error))
     }
 
     /// Has an event accepted. The answer, if `mode` requests one, is stored.

@@ -46,10 +46,10 @@ impl OrchestratorState {
         let kept_for = self.config.responses_kept_for.as_millis();
         let kept_for = i64::try_from(kept_for).unwrap_or(i64::MAX);
         let before = self.now_ms().saturating_sub(kept_for);
-        let removed = self.event_store.remove_responses_before(before).await?;
-        if removed > 0 {
+        let count = self.event_store.remove_responses_before(before).await?;
+        if count > 0 {
             tracing::warn!(
-                target: "toolhost::agents", removed, "responses that nobody took were removed"
+                target: "toolhost::agents", count, "responses that nobody took were removed"
             );
         }
         Ok(())

@@ -138,7 +138,7 @@ impl OrchestratorState {
             spawned,
         };
         let failed = |reason| AgentsError::undelivered(id.agent(), reason);
-        let started = {
+        let start = {
             let agent = self.agent(id.agent())?;
             let checked = id.check();
             checked.map_err(|error| failed(Undelivered::Malformed(error.into())))?;
@@ -149,11 +149,11 @@ impl OrchestratorState {
             }
             self.check_capacity(id, &instances)?;
             let mailbox = self.open(agent, id, &mut instances);
-            let (reply, started) = oneshot::channel();
+            let (reply, start) = oneshot::channel();
             mailbox.start(reply);
-            started
+            start
         };
-        match started.await {
+        match start.await {
             Ok(Ok(())) => Ok(spawned(true)),
             Ok(Err(loss)) => Err(failed(Undelivered::Lost {
                 instance: id.clone(),

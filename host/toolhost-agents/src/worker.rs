@@ -45,12 +45,12 @@ impl Worker {
     ) -> Result<Self, Loss> {
         match start {
             Start::InProcess(start) => {
-                let started = catch_unwind(AssertUnwindSafe(|| start(local.from())));
-                started.map(Self::InProcess).map_err(|_| Loss::Panicked)
+                let worker = catch_unwind(AssertUnwindSafe(|| start(local.from())));
+                worker.map(Self::InProcess).map_err(|_| Loss::Panicked)
             }
             Start::Worker(transport) => {
-                let started = RemoteWorker::start(&**transport, local, results);
-                started.map(Self::Remote).map_err(Loss::NotStarted)
+                let worker = RemoteWorker::start(&**transport, local, results);
+                worker.map(Self::Remote).map_err(Loss::NotStarted)
             }
         }
     }

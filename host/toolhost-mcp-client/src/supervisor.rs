@@ -73,7 +73,7 @@ pub(crate) async fn supervise(
         shared
             .state
             .send_replace(down(Some(Instant::now() + delay)));
-        let waited = async {
+        let wait = async {
             tokio::time::sleep(delay).await;
             if backoff.is_exhausted() {
                 shared.state.send_replace(down(None));
@@ -81,7 +81,7 @@ pub(crate) async fn supervise(
             }
         };
         tokio::select! {
-            () = waited => {}
+            () = wait => {}
             () = closing.cancelled() => break,
         }
         shared.state.send_replace(ServerState::Connecting);

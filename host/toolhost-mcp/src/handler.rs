@@ -308,11 +308,11 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let _admitted = self.shared.admit(self.key(&context)?)?;
-        let read = async {
+        let response = async {
             let instance = self.instance(&context).await?;
             resources::read(&self.shared, &instance, &request.uri).await
         };
-        until_cancelled(&context, read).await
+        until_cancelled(&context, response).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -82,11 +82,11 @@ impl McpServer {
             unanswered,
         );
         let handler = Handler::of_stream(shared, key);
-        let started = tokio::select! {
-            started = handler.serve_with_ct(transport, end.clone()) => started,
+        let start = tokio::select! {
+            start = handler.serve_with_ct(transport, end.clone()) => start,
             () = self.0.drained() => return Ok(()),
         };
-        let serving = match started {
+        let serving = match start {
             Ok(serving) => serving,
             // The client connected and left.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

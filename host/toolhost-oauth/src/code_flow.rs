@@ -152,10 +152,10 @@ pub(crate) async fn complete(
         NoSession::StateMismatch => CallbackError::StateMismatch,
         NoSession::Expired => CallbackError::Expired,
     })?;
-    let named = apps
+    let of_name = apps
         .iter()
         .filter(|app| app.name.to_string() == session.key.app);
-    let mut valid = named.filter_map(|app| ResolvedApp::new(app).ok());
+    let mut valid = of_name.filter_map(|app| ResolvedApp::new(app).ok());
     let Some(app) = valid.find(|app| app.client == session.key.client) else {
         let name = ResourceName::parse(&session.key.app);
         return Err(match name {

@@ -64,8 +64,8 @@ impl Ids {
     /// Removes the ids from the attributes.
     fn take(attributes: &mut Vec<KeyValue>) -> Option<Self> {
         let find = |name: &str| {
-            let found = attributes.iter().find(|a| a.key.as_str() == name)?;
-            let Value::String(text) = &found.value else {
+            let attribute = attributes.iter().find(|a| a.key.as_str() == name)?;
+            let Value::String(text) = &attribute.value else {
                 return None;
             };
             Some(text.as_str().to_owned())

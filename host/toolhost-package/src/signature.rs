@@ -268,11 +268,11 @@ impl SignerRules {
             }
             SignerTrust::Identity { identity, issuer } => {
                 let policy = VerificationPolicy::new(identity.as_str(), issuer.as_str());
-                let verified = self.verifier.verify(digest, bundle, &policy);
-                let verified = verified.map_err(|error| error.to_string())?;
-                let is_complete = verified.certificate_verified()
-                    && verified.tlog_verified()
-                    && verified.identity_policy_checked();
+                let verification = self.verifier.verify(digest, bundle, &policy);
+                let verification = verification.map_err(|error| error.to_string())?;
+                let is_complete = verification.certificate_verified()
+                    && verification.tlog_verified()
+                    && verification.identity_policy_checked();
                 if is_complete {
                     Ok(trust.to_string())
                 } else {
@@ -304,9 +304,9 @@ fn verify_key(key: &DerPublicKey, digest: &Sha256Hash, bundle: &Bundle) -> Resul
             "its payload is not a statement, but '{payload_type}'"
         ));
     }
-    let verified = VerificationKey::from_spki(key)
+    let result = VerificationKey::from_spki(key)
         .and_then(|key| key.verify(envelope.pae(), &envelope.signature.sig));
-    verified.map_err(|_| "the signature is not of this key".to_owned())?;
+    result.map_err(|_| "the signature is not of this key".to_owned())?;
     check_subject(envelope.payload.as_bytes(), digest)
 }
 

@@ -166,9 +166,9 @@ impl PackageSource {
         let stores = self.stores(bundle_dir);
         let mut pulled = self.unverified(reference, &stores, max_bytes).await?;
         if let Some(signers) = self.signers.as_ref().filter(|it| !it.exempts(reference)) {
-            let verified = self.signer(signers, reference, &stores).await?;
-            pulled.signers = verified.signers;
-            pulled.signatures = verified.bundles;
+            let signed = self.signer(signers, reference, &stores).await?;
+            pulled.signers = signed.signers;
+            pulled.signatures = signed.bundles;
         }
         Ok(pulled)
     }
@@ -219,12 +219,12 @@ impl PackageSource {
                 verified.map_err(|error| PullError::Host(error.to_string()))
             }
         };
-        let mut stored = Vec::new();
+        let mut local = Vec::new();
         for store in stores {
             // Signatures that cannot be read are fetched from the registry.
-            stored.extend(store.signatures(&digest).unwrap_or_default());
+            local.extend(store.signatures(&digest).unwrap_or_default());
         }
-        let rejection = match verify(stored).await? {
+        let rejection = match verify(local).await? {
             Ok(signed) => return Ok(signed),
             Err(error @ SignatureError::NoSigner) => return Err(error.into()),
             Err(error) => error,
@@ -397,8 +397,8 @@ impl ComponentSource for PackageSource {
             if !self.reads(tool) {
                 return bundle.read_entry(tool, max_bytes);
             }
-            let read = self.entry(bundle, tool, max_bytes).await;
-            read.map_err(|error| {
+            let result = self.entry(bundle, tool, max_bytes).await;
+            result.map_err(|error| {
                 let code = match &error {
                     PullError::Registry(RegistryError::TooLarge { .. })
                     | PullError::Store(StoreError::TooLarge { .. }) => {

@@ -40,12 +40,12 @@ impl Bundles {
         let most = config.limits.bundles;
         check_room(&self.loaded(), most)?;
         let bundle = config.host.load(path).await?;
-        let mut loaded = self.loaded();
+        let mut bundles = self.loaded();
         // Others may have been loaded meanwhile.
-        check_room(&loaded, most)?;
-        loaded.count += 1;
-        let id = format!("bundle-{}", loaded.count);
-        loaded.by_id.insert(id.clone(), bundle.clone());
+        check_room(&bundles, most)?;
+        bundles.count += 1;
+        let id = format!("bundle-{}", bundles.count);
+        bundles.by_id.insert(id.clone(), bundle.clone());
         Ok((id, bundle))
     }
 

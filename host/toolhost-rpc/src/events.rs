@@ -63,8 +63,8 @@ impl Subscription {
 
 /// While the client does not read, the stream drops events and counts them.
 async fn forward(mut events: EventStream, filter: EventFilter, answers: Arc<AnswerQueue>) {
-    while let Some(received) = events.next().await {
-        let line = match received {
+    while let Some(item) = events.next().await {
+        let line = match item {
             Received::Event(event) if filter.selects(&event) => {
                 notification("events/event", &json!(*event))
             }

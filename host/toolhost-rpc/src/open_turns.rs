@@ -69,13 +69,13 @@ impl OpenTurns {
             return Err(too_many("turns", limits.turns));
         }
         let turn = Arc::new(turn);
-        let added = OpenTurn {
+        let open_turn = OpenTurn {
             turn: Arc::clone(&turn),
             instance,
             steps: HashMap::new(),
             used: Instant::now(),
         };
-        open.insert(turn.id().to_owned(), added);
+        open.insert(turn.id().to_owned(), open_turn);
         Ok(turn)
     }
 

@@ -60,13 +60,13 @@ impl BlockingPool {
         call: impl FnOnce() -> io::Result<()> + Send + 'static,
     ) -> io::Result<()> {
         let make = || Semaphore::new(MAX_BLOCKING / 4);
-        let own = self.components.get(component, make).acquire_owned().await;
-        let own = own.map_err(io::Error::other)?;
+        let component_permit = self.components.get(component, make).acquire_owned().await;
+        let component_permit = component_permit.map_err(io::Error::other)?;
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(io::Error::other)?;
         let task = spawn_blocking(&self.threads, move || {
             let done = call();
-            drop((own, permit));
+            drop((component_permit, permit));
             done
         });
         task.map_err(io::Error::other)?

@@ -74,8 +74,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let part = self.reader.buffer().get(..length).unwrap_or_default();
             let free = self.max.saturating_sub(self.line.text.len());
             self.line.too_long |= part.len() > free;
-            let kept = part.get(..free.min(part.len())).unwrap_or_default();
-            self.line.text.extend_from_slice(kept);
+            let start = part.get(..free.min(part.len())).unwrap_or_default();
+            self.line.text.extend_from_slice(start);
             self.reader.consume(length + usize::from(end.is_some()));
             if end.is_some() {
                 return Some(std::mem::take(&mut self.line));

@@ -67,9 +67,9 @@ impl Shares {
     /// Gives an amount back.
     pub fn give_back(&mut self, component: ComponentId, amount: u64) {
         self.held = self.held.saturating_sub(amount);
-        if let Some(own) = self.by_component.get_mut(&component) {
-            *own = own.saturating_sub(amount);
-            if *own == 0 {
+        if let Some(used) = self.by_component.get_mut(&component) {
+            *used = used.saturating_sub(amount);
+            if *used == 0 {
                 self.by_component.remove(&component);
             }
         }

@@ -159,7 +159,7 @@ fn remove_dead(dir: &Path) {
     for entry in entries.flatten().take(ENTRIES_MAX).filter(is_named_lock) {
         let path = entry.path();
         // A lock is empty.
-        let is_empty = |file: File| file.metadata().is_ok_and(|found| found.len() == 0);
+        let is_empty = |file: File| file.metadata().is_ok_and(|metadata| metadata.len() == 0);
         if lock_shared(&path).is_ok_and(is_empty) {
             let _ = fs::remove_file(&path);
         }

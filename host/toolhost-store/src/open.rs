@@ -194,14 +194,14 @@ fn check_pages(connection: &Connection, path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let checked = connection.query_row("PRAGMA integrity_check(1)", (), |row| row.get(0));
-    let found: String = checked.map_err(sqlite)?;
-    if found == "ok" {
+    let verdict: String = checked.map_err(sqlite)?;
+    if verdict == "ok" {
         return Ok(());
     }
     let damaged = ffi::Error::new(ffi::SQLITE_CORRUPT);
     // The line before the last names the database.
-    let found = found.lines().next_back().map(str::to_owned);
-    Err(sqlite(rusqlite::Error::SqliteFailure(damaged, found)))
+    let verdict = verdict.lines().next_back().map(str::to_owned);
+    Err(sqlite(rusqlite::Error::SqliteFailure(damaged, verdict)))
 }
 
 /// Reads the version of a database; refuses one that a later toolhost wrote.

@@ -77,20 +77,20 @@ pub(crate) fn path_of(database: &Path) -> PathBuf {
 /// Where a file cannot be read or is not a file of this user's.
 pub(crate) fn fault_of(database: &Path) -> io::Result<Option<Fault>> {
     let log = path_of(database);
-    let mut found = examine(database, &log)?;
+    let mut fault = examine(database, &log)?;
     for _ in 1..ATTEMPTS {
-        if found.is_none() {
+        if fault.is_none() {
             break;
         }
         std::thread::sleep(PAUSE);
         let again = examine(database, &log)?;
-        if again != found {
+        if again != fault {
             // Another process writes to the log, so SQLite has accepted it.
             return Ok(None);
         }
-        found = again;
+        fault = again;
     }
-    Ok(found)
+    Ok(fault)
 }
 
 fn examine(database: &Path, log: &Path) -> io::Result<Option<Fault>> {

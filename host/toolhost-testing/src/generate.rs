@@ -158,9 +158,9 @@ impl Cases<'_> {
         let mut base: Option<JsonObject> = None;
         for object in &objects {
             for (name, args) in object.variants() {
-                let added = self.add(GeneratedKind::Valid, &name, args, budget);
+                let case_args = self.add(GeneratedKind::Valid, &name, args, budget);
                 let most = base.as_ref().map(JsonObject::len);
-                let larger = added.filter(|args| most.is_none_or(|most| args.len() > most));
+                let larger = case_args.filter(|args| most.is_none_or(|most| args.len() > most));
                 base = larger.or(base);
             }
         }

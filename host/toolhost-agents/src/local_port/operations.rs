@@ -104,12 +104,12 @@ impl LocalPort {
 
     async fn take_responses(&self) -> Result<Vec<AgentEvent>, AgentsError> {
         let responses = self.load_responses(ReplyMode::Async, self.taken()).await?;
-        let mut taken = lock(&self.taken);
+        let mut taking = lock(&self.taken);
         let new = responses.into_iter().filter_map(|(correlation_id, event)| {
             // A concurrent call may have taken it since it was read.
-            let is_new = !taken.ids.contains(&correlation_id);
+            let is_new = !taking.ids.contains(&correlation_id);
             is_new.then(|| {
-                taken.ids.push(correlation_id);
+                taking.ids.push(correlation_id);
                 event
             })
         });

@@ -53,8 +53,8 @@ impl Callback {
         let mut readers: JoinSet<Option<String>> = JoinSet::new();
         loop {
             tokio::select! {
-                Some(read) = readers.join_next() => {
-                    if let Ok(Some(target)) = read {
+                Some(target_result) = readers.join_next() => {
+                    if let Ok(Some(target)) = target_result {
                         return Ok(target);
                     }
                 }

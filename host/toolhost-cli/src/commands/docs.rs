@@ -62,8 +62,8 @@ pub(crate) async fn docs(args: &DocsArgs, settings: &Settings) -> Result<Exit, F
 /// Returns an error if the file is there and is no page of this command.
 fn refuse_foreign(path: &Path) -> Result<(), Failure> {
     let mut head = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
-    match read {
+    let result = fs::File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Ok(_) if String::from_utf8_lossy(&head).contains(page::GENERATOR) => return Ok(()),
         Ok(_) | Err(_) => {}

@@ -38,8 +38,8 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     let mut now = loaded.lock().clone();
     let granted_servers = std::mem::replace(&mut now.mcp_servers, servers.locked());
     for (name, server) in granted_servers {
-        if let Some(listed) = now.mcp_servers.get_mut(&name) {
-            listed.grants = server.grants;
+        if let Some(entry) = now.mcp_servers.get_mut(&name) {
+            entry.grants = server.grants;
         }
     }
     servers.close().await;
@@ -71,13 +71,13 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
         return check(args, &path, before.as_ref(), &drifts);
     }
     let now = with_reviews(now, &reviewed);
-    let mut written = reviewed.clone();
+    let mut new_lock = reviewed.clone();
     match &args.update {
-        Some(name) => update(&mut written, &now, name)?,
-        None => written = now,
+        Some(name) => update(&mut new_lock, &now, name)?,
+        None => new_lock = now,
     }
     for (name, review) in reviewed.reviews() {
-        let is_kept = written.reviews().any(|(kept, _)| kept == name);
+        let is_kept = new_lock.reviews().any(|(kept, _)| kept == name);
         if !is_kept {
             let (name, by) = (text::line(name), text::line(&review.name));
             settings.note(&format!(
@@ -87,7 +87,7 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     }
     let is_written = |drift: &&Drift| args.update.as_ref().is_none_or(|name| *name == drift.name);
     let drifts: Vec<_> = drifts.iter().filter(is_written).cloned().collect();
-    let written_text = written.to_text();
+    let written_text = new_lock.to_text();
     Lock::parse(&written_text).map_err(|error| Failure::of(error).hint("Nothing was written."))?;
     if read(&path)? != before {
         let error = anyhow!("{} was changed meanwhile", text::path(&path));
@@ -97,9 +97,9 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
         .with_context(|| format!("{} cannot be written", text::path(&path)))?;
     print(args, &drifts, &[])?;
     if !args.json {
-        let mut counts = text::counted(written.tools.len(), "Tool");
-        if !written.mcp_servers.is_empty() {
-            let servers = text::counted(written.mcp_servers.len(), "MCP server");
+        let mut counts = text::counted(new_lock.tools.len(), "Tool");
+        if !new_lock.mcp_servers.is_empty() {
+            let servers = text::counted(new_lock.mcp_servers.len(), "MCP server");
             counts.push_str(&format!(", {servers}"));
         }
         stdout::write(&format!("{}: {counts}", text::path(&path)))?;

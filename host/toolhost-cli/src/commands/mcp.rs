@@ -142,8 +142,8 @@ async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
     let authorization = McpAuthorization::new().authorizer(callback).grants(grants);
     let endpoint = HttpServer::new(&sandbox, &server.url, server.grant).map_err(Failure::of)?;
     let endpoint = endpoint.with_oauth(oauth, authorization);
-    let done = endpoint.authorize(&server.name, &limits, &args.scope).await;
-    done.map_err(|error| {
+    let result = endpoint.authorize(&server.name, &limits, &args.scope).await;
+    result.map_err(|error| {
         let mut failure = Failure::of(error);
         failure.exit = Exit::Refused;
         failure
@@ -157,8 +157,8 @@ async fn logout(name: &str, policy: &Path, settings: &Settings) -> Result<Exit, 
     let server = Server::find(name, policy).await?;
     let sandbox = host_context::sandbox(settings)?;
     let grants = grants::open(&sandbox, &Policy::default(), settings)?;
-    let removed = grants.server(&server.name, &server.url).remove().await;
-    let was_there = removed.map_err(|error| {
+    let result = grants.server(&server.name, &server.url).remove().await;
+    let was_there = result.map_err(|error| {
         Failure::from(anyhow::Error::new(error).context("the credentials cannot be removed"))
     })?;
     let name = server.name;

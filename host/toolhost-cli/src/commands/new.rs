@@ -88,22 +88,22 @@ async fn ask_lang(settings: &Settings) -> Result<Lang, Failure> {
 
 /// Parses a name. The rules of a language apply if it is known.
 fn parse_name(name: &str, lang: Option<Lang>) -> Result<ResourceName, Failure> {
-    let refused = |why: String| {
+    let refusal = |why: String| {
         let error = anyhow!("'{}' is not a valid tool name: {why}", text::line(name));
         Failure::from(error).hint("Write lower-case letters, digits, - and _, such as word-count.")
     };
-    let parsed = ResourceName::parse(name).map_err(|error| refused(error.to_string()))?;
+    let resource = ResourceName::parse(name).map_err(|error| refusal(error.to_string()))?;
     let whole = format!("{name}__{EXPORT}");
-    ToolName::parse(&whole).map_err(|error| refused(error.to_string()))?;
+    ToolName::parse(&whole).map_err(|error| refusal(error.to_string()))?;
     if lang == Some(Lang::Rust) {
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-            return Err(refused("a Cargo package begins with a letter".to_owned()));
+            return Err(refusal("a Cargo package begins with a letter".to_owned()));
         }
         if name == "toolhost-guest" {
-            return Err(refused("the SDK package has this name".to_owned()));
+            return Err(refusal("the SDK package has this name".to_owned()));
         }
     }
-    Ok(parsed)
+    Ok(resource)
 }
 
 fn check_empty(folder: &Path) -> Result<(), Failure> {

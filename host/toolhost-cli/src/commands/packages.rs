@@ -33,8 +33,8 @@ use crate::terminal::progress::Progress;
 /// Parses a reference of the command line.
 fn reference(text: &str) -> Result<PackageReference, Failure> {
     let hint = "Write HOST/REPOSITORY:TAG, such as ghcr.io/me/notes:1.0.";
-    let parsed = PackageReference::parse(text);
-    parsed.map_err(|error| Failure::of(error).hint(hint))
+    let result = PackageReference::parse(text);
+    result.map_err(|error| Failure::of(error).hint(hint))
 }
 
 /// Opens a bundle without loading its components.

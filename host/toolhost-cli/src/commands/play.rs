@@ -79,7 +79,7 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
     let started = Instant::now();
     let ends = turns(&orchestrator, &script, args.turns).await;
     let took = started.elapsed();
-    let left = orchestrator.stats().await.map_err(Failure::of)?;
+    let stats = orchestrator.stats().await.map_err(Failure::of)?;
     orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
     servers.close().await;
     context.host.events().flush().await;
@@ -92,7 +92,7 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
     if let Some(record) = record {
         record.finish(settings)?;
     }
-    print_answers(&ends, took, left)
+    print_answers(&ends, took, stats)
 }
 
 async fn read_script(path: &Path) -> Result<Script, Failure> {
@@ -159,7 +159,7 @@ async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ende
 }
 
 /// Prints the answer, or of several turns a summary.
-fn print_answers(ends: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit, Failure> {
+fn print_answers(ends: &Ended, took: Duration, stats: OrchestratorStats) -> Result<Exit, Failure> {
     let turns = ends.len();
     let failed: Vec<&String> = ends.iter().filter_map(|one| one.as_ref().err()).collect();
     if let (1, [Ok(answer)]) = (turns, ends.as_slice()) {
@@ -178,7 +178,7 @@ fn print_answers(ends: &Ended, took: Duration, left: OrchestratorStats) -> Resul
         "ms": took.as_millis() as u64,
         "answers": answers,
         "errors": failed,
-        "left": {"queued": left.queued, "waiting": left.waiting, "storedEvents": left.stored_events},
+        "left": {"queued": stats.queued, "waiting": stats.waiting, "storedEvents": stats.stored_events},
     }))?;
     Ok(if failed.is_empty() {
         Exit::Done
@@ -189,8 +189,8 @@ fn print_answers(ends: &Ended, took: Duration, left: OrchestratorStats) -> Resul
 
 /// Prints a line for the start and the end of each turn, and the end of each call.
 async fn print_events(mut events: EventStream, style: Style) {
-    while let Some(received) = events.next().await {
-        match received {
+    while let Some(item) = events.next().await {
+        match item {
             Received::Event(event) => {
                 if let Some(line) = line(&event, style) {
                     stderr::write(&line);

@@ -43,8 +43,8 @@ impl RecordingFile {
 
     /// Writes the recording.
     pub(super) fn write(&self, recording: &CallRecording) -> Result<(), Failure> {
-        let written = files::write_private(&self.path, &recording.to_bytes());
-        Ok(written.with_context(|| cannot_write(&self.path))?)
+        let result = files::write_private(&self.path, &recording.to_bytes());
+        Ok(result.with_context(|| cannot_write(&self.path))?)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -86,12 +86,12 @@ impl RecordingFolder {
 
     /// Returns what receives the recordings: the first one that is free of `0001-TOOL.call`, and so on.
     pub(super) fn recorder(&self) -> CallRecorder {
-        let (path, written) = (self.path.clone(), Arc::clone(&self.written));
+        let (path, progress) = (self.path.clone(), Arc::clone(&self.written));
         CallRecorder::new(move |recording| {
-            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
-            match write_new(&path, written.count + 1, &recording) {
-                Ok(number) => written.count = number,
-                Err(error) => drop(written.error.get_or_insert(error)),
+            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+            match write_new(&path, progress.count + 1, &recording) {
+                Ok(number) => progress.count = number,
+                Err(error) => drop(progress.error.get_or_insert(error)),
             }
         })
     }
@@ -101,8 +101,8 @@ impl RecordingFolder {
     /// # Errors
     /// If one could not be written.
     pub(super) fn finish(self, settings: &Settings) -> Result<(), Failure> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error) = written.error.take() {
+        let mut progress = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = progress.error.take() {
             return Err(Failure::from(error));
         }
         let path = self.path.display();
@@ -120,8 +120,8 @@ fn write_new(folder: &Path, from: u64, recording: &CallRecording) -> anyhow::Res
         let options = options.write(true).create_new(true).mode(0o600);
         match options.custom_flags(flags).open(&path) {
             Ok(mut file) => {
-                let written = file.write_all(&recording.to_bytes());
-                written.with_context(|| cannot_write(&path))?;
+                let result = file.write_all(&recording.to_bytes());
+                result.with_context(|| cannot_write(&path))?;
                 return Ok(number);
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

@@ -79,11 +79,11 @@ struct Tests<'a> {
 impl Tests<'_> {
     /// Runs the selected cases; if `only` names case files, those that are in one of them.
     async fn run(&self, only: &[PathBuf]) -> Result<Exit, Failure> {
-        let done = self.run_once(only).await;
-        if let (Err(failure), true) = (&done, self.is_annotated) {
+        let result = self.run_once(only).await;
+        if let (Err(failure), true) = (&result, self.is_annotated) {
             github::annotate_findings(&failure.findings);
         }
-        done
+        result
     }
 
     async fn run_once(&self, only: &[PathBuf]) -> Result<Exit, Failure> {
@@ -269,8 +269,8 @@ impl Tests<'_> {
 
 async fn read_case_files(bundle: &Path) -> Result<CaseFiles, Failure> {
     let bundle = bundle.to_owned();
-    let read = files::spawn_blocking(move || Ok(CaseFiles::read(&bundle))).await?;
-    read.map_err(|error| {
+    let result = files::spawn_blocking(move || Ok(CaseFiles::read(&bundle))).await?;
+    result.map_err(|error| {
         if let CaseFilesError::Invalid {
             diagnostics,
             sources,

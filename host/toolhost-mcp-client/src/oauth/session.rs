@@ -165,11 +165,11 @@ impl OAuth {
             let answer = inner.authorize(&challenge).await;
             sender.send_replace(Some(answer));
         });
-        let started = Flow {
+        let new_flow = Flow {
             result: result.clone(),
             task,
         };
-        *flow = Some(started);
+        *flow = Some(new_flow);
         result
     }
 }

@@ -50,8 +50,8 @@ impl Subscriber {
         };
         let workdir = instance.workdir().clone();
         let looked = (workdir.clone(), BTreeSet::from([path.clone()]));
-        let read = self.shared.read_files(move || states(&looked.0, looked.1));
-        let Some(Ok(states)) = read.await else {
+        let reading = self.shared.read_files(move || states(&looked.0, looked.1));
+        let Some(Ok(states)) = reading.await else {
             let message = "the workdir cannot be read";
             return Err(ErrorData::internal_error(message, None));
         };
@@ -117,8 +117,8 @@ impl Drop for LookAfterCall {
 /// changed.
 async fn look(shared: &ServedState, key: &str) {
     while let Some((workdir, paths)) = shared.subscriptions.next_look(key) {
-        let read = shared.read_files(move || states(&workdir, paths));
-        let Some(Ok(states)) = read.await else {
+        let reading = shared.read_files(move || states(&workdir, paths));
+        let Some(Ok(states)) = reading.await else {
             continue;
         };
         shared.subscriptions.notify(key, &states).await;

@@ -143,8 +143,8 @@ impl Sessions {
         let session = session.to_str().unwrap_or_default();
         let open = self.manager.sessions.read().await;
         let mut sessions = self.by_id();
-        let named = sessions.get_mut(session);
-        match named.filter(|session| session.key.as_deref() == Some(key)) {
+        let entry = sessions.get_mut(session);
+        match entry.filter(|session| session.key.as_deref() == Some(key)) {
             Some(session) => session.uses += 1,
             // An unknown session gets the answer of the protocol, as one that has ended.
             None if !open.contains_key(session) => return Ok(None),

@@ -118,7 +118,7 @@ impl Registry {
             Err(error) => return Err(error),
         }
         let start = self.request(reference, Method::POST, "blobs/uploads/", ERROR_MAX)?;
-        let started = self
+        let upload = self
             .authorized(reference, Action::Write, &what, start)
             .await?;
         let no_place = || {
@@ -128,9 +128,9 @@ impl Registry {
                 "the answer to an upload has no location",
             )
         };
-        let mut url = location(&started).ok_or_else(no_place)?;
+        let mut url = location(&upload).ok_or_else(no_place)?;
         // The credential for the registry goes to no other server.
-        if url.origin() != started.url.origin() {
+        if url.origin() != upload.url.origin() {
             return Err(protocol(
                 reference,
                 Action::Write,

@@ -62,15 +62,15 @@ impl SigningKey {
     /// # Errors
     /// [`KeyError`] has no part of the key.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
-        let parsed = pem::parse(text.trim()).map_err(|_| KeyError::Pem)?;
-        let tag = parsed.tag();
+        let pem = pem::parse(text.trim()).map_err(|_| KeyError::Pem)?;
+        let tag = pem.tag();
         if tag.contains("ENCRYPTED") {
             return Err(KeyError::Encrypted(tag.to_owned()));
         }
         if tag != "PRIVATE KEY" {
             return Err(KeyError::Other(tag.to_owned()));
         }
-        let der = Zeroizing::new(parsed.into_contents());
+        let der = Zeroizing::new(pem.into_contents());
         Self::from_pkcs8(&der)
     }
 

@@ -135,9 +135,9 @@ fn replaced(source: &YamlSource, document: &Node, change: &Change) -> Option<Str
         return added(source, document, change);
     };
     let (start, end) = extent::of_value(source, key, value, braced)?;
-    let written = written(&change.value, key, braced)?;
+    let text_of_value = written(&change.value, key, braced)?;
     let (before, after) = (source.text().get(..start)?, source.text().get(end..)?);
-    Some(format!("{before}{written}{after}"))
+    Some(format!("{before}{text_of_value}{after}"))
 }
 
 /// Returns the text with a key added after the last one of the case.
@@ -152,17 +152,20 @@ fn added(source: &YamlSource, document: &Node, change: &Change) -> Option<String
     let (key, value) = entries.last()?;
     let braced = is_braced(source, document) || is_braced(source, case);
     let (_, end) = extent::of_value(source, key, value, braced)?;
-    let written = written(&change.value, key, braced)?;
+    let text_of_value = written(&change.value, key, braced)?;
     let text = source.text();
     if braced {
         let (before, after) = (text.get(..end)?, text.get(end..)?);
-        return Some(format!("{before}, {name}:{written}{after}"));
+        return Some(format!("{before}, {name}:{text_of_value}{after}"));
     }
     // Behind a comment on the last line of the value.
     let line = text.get(end..)?.find('\n').unwrap_or(text.len() - end);
     let (before, after) = (text.get(..end + line)?, text.get(end + line..)?);
     let indent = column(key)?;
-    Some(format!("{before}\n{:indent$}{name}:{written}{after}", ""))
+    Some(format!(
+        "{before}\n{:indent$}{name}:{text_of_value}{after}",
+        ""
+    ))
 }
 
 /// Formats a value, to stand behind the colon of a key that is indented as `key` is.

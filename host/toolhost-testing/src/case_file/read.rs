@@ -29,8 +29,8 @@ const NO_CASES: &str = "the file has no cases";
 /// Reads all cases, or returns all findings.
 pub(super) fn cases(source: &YamlSource) -> Result<(Node, Vec<Case>), Vec<Diagnostic>> {
     let mut findings = Findings::new(source);
-    let read = document(&mut findings, source).map(|node| (all(&node, &mut findings), node));
-    match (read, findings.into_list()) {
+    let result = document(&mut findings, source).map(|node| (all(&node, &mut findings), node));
+    match (result, findings.into_list()) {
         (Some((cases, node)), list) if list.is_empty() => Ok((node, cases)),
         (_, list) => Err(list),
     }

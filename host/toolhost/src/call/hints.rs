@@ -102,12 +102,12 @@ fn blame_denial(error: ToolError, locale: Locale) -> ToolError {
     let ErrorCode::Host(code @ (Tool | Trap | Exit)) = error.code else {
         return error;
     };
-    let own = error
+    let suggestion = error
         .suggestion
-        .filter(|own| own != code.suggestion(locale));
+        .filter(|suggestion| suggestion != code.suggestion(locale));
     let denied = ToolError::host(ToolErrorCode::Denied, error.message, locale);
     ToolError {
-        suggestion: own.or(denied.suggestion),
+        suggestion: suggestion.or(denied.suggestion),
         ..denied
     }
 }

@@ -28,8 +28,8 @@ pub(super) async fn run(
     (owner, handler): (&Arc<str>, &dyn ToolHandler),
 ) -> RunEnd {
     let mut usage = Usage::default();
-    let opened = scope.turn.open_workdir(identity);
-    let directory = match opened.await {
+    let opening = scope.turn.open_workdir(identity);
+    let directory = match opening.await {
         Ok(directory) => directory,
         Err(error) => return RunEnd::refused(error),
     };
@@ -80,11 +80,11 @@ async fn call(
         let message = format!("Tool '{name}' failed: its handler panicked.");
         ToolError::host(ToolErrorCode::Trap, message, locale)
     };
-    let own = catch_unwind(async { handler.deadline(&args) }).await;
-    let deadline = match (own.map_err(panicked)?, valid.permit.sets_deadline) {
-        (Some(own), false) => own,
+    let own_deadline = catch_unwind(async { handler.deadline(&args) }).await;
+    let deadline = match (own_deadline.map_err(panicked)?, valid.permit.sets_deadline) {
+        (Some(own_deadline), false) => own_deadline,
         // A handler cannot exceed the deadline that the policy sets.
-        (Some(own), true) => own.min(limits.deadline),
+        (Some(own_deadline), true) => own_deadline.min(limits.deadline),
         (None, _) => limits.deadline,
     };
     let started = Instant::now();

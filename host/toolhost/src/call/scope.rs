@@ -120,7 +120,7 @@ impl TurnScope {
         // What the layers of this turn insert is not seen by another turn with the same options.
         let extensions = options.extensions.take();
         let extensions =
-            extensions.map_or_else(Extensions::default, |given| Extensions::within(&given));
+            extensions.map_or_else(Extensions::default, |outer| Extensions::within(&outer));
         Self {
             origin: Arc::new(CallOrigin {
                 agent_name: instance.agent.0.name.as_str().into(),
@@ -295,9 +295,10 @@ impl TurnScope {
         C: MiddlewareContext<Answer = Result<Value, ToolError>>,
     {
         let sandbox = &self.agent().host.sandbox;
-        let opened = SuspendedPipeline::open(layers, context, |task| sandbox.threads().spawn(task));
-        let opened = opened.instrument(span.clone());
-        opened.await.map_err(|answer| {
+        let pipeline =
+            SuspendedPipeline::open(layers, context, |task| sandbox.threads().spawn(task));
+        let pipeline = pipeline.instrument(span.clone());
+        pipeline.await.map_err(|answer| {
             let error = answer.err().unwrap_or_else(|| {
                 let kind = C::KIND;
                 let message =
@@ -363,16 +364,16 @@ pub(crate) struct Notices(Arc<Mutex<Vec<AuthorizationRequired>>>);
 impl Notices {
     /// Adds the authorization that a call needs, unless it is there.
     fn add(&self, needed: &AuthorizationRequired) {
-        let mut all = lock(&self.0);
+        let mut list = lock(&self.0);
         let id = &needed.auth_session_id;
-        if all.iter().all(|known| known.auth_session_id != *id) {
-            all.push(needed.clone());
+        if list.iter().all(|other| other.auth_session_id != *id) {
+            list.push(needed.clone());
         }
     }
 
     pub(crate) fn list(&self) -> Vec<AuthorizationRequired> {
-        let all = lock(&self.0);
-        all.clone()
+        let list = lock(&self.0);
+        list.clone()
     }
 }
 

@@ -22,6 +22,6 @@ fn truncated<T: AsRef<str> + Into<Arc<str>>>(text: T, max: usize) -> Arc<str> {
         return text.into();
     }
     let text = text.as_ref();
-    let kept = text.get(..text.floor_char_boundary(max));
-    format!("{}…", kept.unwrap_or_default()).into()
+    let start = text.get(..text.floor_char_boundary(max));
+    format!("{}…", start.unwrap_or_default()).into()
 }

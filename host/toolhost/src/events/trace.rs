@@ -97,11 +97,11 @@ impl TraceContext {
     pub fn root(caller: Option<&str>) -> Self {
         let caller = caller.filter(|text| !text.is_empty());
         let parent = caller.and_then(traceparent);
-        let known = parent.map(|(trace_id, _)| trace_id);
-        let known = known.or_else(|| caller.and_then(TraceId::parse));
-        let foreign = caller.filter(|_| known.is_none());
+        let inherited = parent.map(|(trace_id, _)| trace_id);
+        let inherited = inherited.or_else(|| caller.and_then(TraceId::parse));
+        let foreign = caller.filter(|_| inherited.is_none());
         Self {
-            trace_id: known
+            trace_id: inherited
                 .or_else(|| foreign.map(TraceId::of_text))
                 .unwrap_or_else(TraceId::random),
             span_id: SpanId::random(),

@@ -40,7 +40,7 @@ pub struct Extensions(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    own: Mutex<Values>,
+    values: Mutex<Values>,
     /// Those of the step or the turn around it.
     outer: Option<Extensions>,
 }
@@ -57,22 +57,22 @@ impl Extensions {
     /// Returns empty extensions through which those of the step or the turn around it are seen.
     pub(crate) fn within(outer: &Self) -> Self {
         Self(Arc::new(Shared {
-            own: Mutex::default(),
+            values: Mutex::default(),
             outer: Some(outer.clone()),
         }))
     }
 
     /// Inserts a value, and returns the earlier one of this type in the same turn, step or call.
     pub fn insert<T: Send + Sync + 'static>(&self, value: T) -> Option<Arc<T>> {
-        let earlier = self.with(|own| own.insert(TypeId::of::<T>(), Arc::new(value)));
+        let earlier = self.with(|values| values.insert(TypeId::of::<T>(), Arc::new(value)));
         earlier.and_then(|value| value.downcast().ok())
     }
 
     /// Returns the value of this type: of the call, or else of its step, or else of its turn.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        let own = self.with(|own| own.get(&TypeId::of::<T>()).cloned());
-        match own {
+        let value = self.with(|values| values.get(&TypeId::of::<T>()).cloned());
+        match value {
             Some(value) => value.downcast().ok(),
             None => self.0.outer.as_ref()?.get(),
         }
@@ -80,11 +80,11 @@ impl Extensions {
 
     /// Removes the value of this type from this turn, step or call, and returns it.
     pub fn remove<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        let removed = self.with(|own| own.remove(&TypeId::of::<T>()));
+        let removed = self.with(|values| values.remove(&TypeId::of::<T>()));
         removed.and_then(|value| value.downcast().ok())
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Values) -> T) -> T {
-        act(&mut lock(&self.0.own))
+        act(&mut lock(&self.0.values))
     }
 }

@@ -210,9 +210,9 @@ impl<C: MiddlewareContext> Pipeline<C> {
 
     /// Returns the pipeline without the layers of one extension.
     pub(crate) fn without(&self, owner: &str) -> Self {
-        let kept = self.layers.iter().filter(|layer| &*layer.owner != owner);
+        let layers = self.layers.iter().filter(|layer| &*layer.owner != owner);
         Self {
-            layers: kept.cloned().collect(),
+            layers: layers.cloned().collect(),
         }
     }
 

@@ -47,8 +47,8 @@ impl Progress {
             Some(error) => is_forged(&error.code, inner.and_then(|inner| inner.code.as_ref()))
                 .then(|| error.message.clone()),
             None => {
-                let known = inner.and_then(|inner| inner.handle.as_deref());
-                let is_forged = result.handle().is_some() && result.handle() != known;
+                let own_handle = inner.and_then(|inner| inner.handle.as_deref());
+                let is_forged = result.handle().is_some() && result.handle() != own_handle;
                 is_forged.then(|| "A middleware returned a handle that no tool gave.".to_owned())
             }
         };

@@ -73,8 +73,8 @@ impl Login<'_> {
     async fn begin(&self, app: &OAuthApp) -> Result<BegunAuthorization, Failure> {
         let subject = self.args.app.subject.as_deref();
         let scopes = Some(self.args.scope.as_slice()).filter(|scopes| !scopes.is_empty());
-        let begun = self.oauth.authorize(app, subject, scopes).await;
-        begun.map_err(refusal)
+        let authorization = self.oauth.authorize(app, subject, scopes).await;
+        authorization.map_err(refusal)
     }
 
     async fn in_browser(&self, mut app: OAuthApp) -> Result<Granted, Failure> {
@@ -97,29 +97,35 @@ impl Login<'_> {
             )
         })?;
         app.redirect = Some(callback.url());
-        let begun = self.begin(&app).await?;
+        let authorization = self.begin(&app).await?;
         self.settings.note(&format!(
             "OAuthApp/{} asks for access. Open this URL in a browser of this machine:",
             app.name
         ));
-        stdout::write(&text::line(&begun.authorization_url))?;
-        let answer = callback.receive(&begun.authorization_url).await;
+        stdout::write(&text::line(&authorization.authorization_url))?;
+        let answer = callback.receive(&authorization.authorization_url).await;
         let answer = answer.map_err(|error| refusal(anyhow!(error)))?;
         let query = answer.split_once('?').map_or("", |(_, query)| query);
         self.oauth.callback(query, &[app]).await.map_err(refusal)
     }
 
     async fn on_device(&self, app: &OAuthApp) -> Result<Granted, Failure> {
-        let begun = self.begin(app).await?;
+        let authorization = self.begin(app).await?;
         self.settings.note(&format!(
             "OAuthApp/{} asks for access. Open this URL on any device, and enter the code:",
             app.name
         ));
-        let code = begun.user_code.unwrap_or_default();
-        let (url, code) = (text::line(&begun.authorization_url), text::line(&code));
+        let code = authorization.user_code.unwrap_or_default();
+        let (url, code) = (
+            text::line(&authorization.authorization_url),
+            text::line(&code),
+        );
         stdout::write(&format!("{url}\n{code}"))?;
         loop {
-            let polled = self.oauth.poll_device(app, &begun.auth_session_id).await;
+            let polled = self
+                .oauth
+                .poll_device(app, &authorization.auth_session_id)
+                .await;
             match polled.map_err(refusal)? {
                 DevicePoll::Pending { after } => sleep(after).await,
                 DevicePoll::Granted(granted) => return Ok(granted),

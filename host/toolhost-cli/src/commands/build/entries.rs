@@ -28,7 +28,7 @@ pub(super) fn wrong(open: &OpenBundle) -> Vec<(&ToolResource, BuildError)> {
 fn check(open: &OpenBundle, tool: &ToolResource) -> Result<(), Box<Diagnostic>> {
     let entry = open.read_entry(tool, COMPONENT_MAX)?;
     let (name, path) = (&tool.metadata.name, &tool.spec.entry);
-    let refused = |what: &str, help: &str| {
+    let refusal = |what: &str, help: &str| {
         let message = format!("tool {name}: {path}: {what}");
         let place = open.entry_place(tool);
         let error = Diagnostic::error(ToolErrorCode::ComponentInvalid, place, message);
@@ -36,11 +36,11 @@ fn check(open: &OpenBundle, tool: &ToolResource) -> Result<(), Box<Diagnostic>> 
     };
     match OtherFile::of("entry".as_ref(), &entry.component) {
         Some(OtherFile::Component) => Ok(()),
-        Some(OtherFile::CoreModule) => refused(
+        Some(OtherFile::CoreModule) => refusal(
             "the file is a core WebAssembly module, not a component",
             CORE_MODULE_HELP,
         ),
-        Some(OtherFile::Source(_) | OtherFile::OtherSource) | None => refused(
+        Some(OtherFile::Source(_) | OtherFile::OtherSource) | None => refusal(
             "the file is not WebAssembly",
             "Name a component, or source code that `toolhost build` builds: see `toolhost build --help`.",
         ),

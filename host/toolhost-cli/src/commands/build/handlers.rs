@@ -33,9 +33,9 @@ pub(super) fn compare(
                 continue;
             }
             let place = places.and_then(|places| places.exports.get(index));
-            let listed = listed(&names);
+            let list = listed(&names);
             let fault = Fault::new(format!(
-                "export '{export}' of tool {name} has no handler: {entry} has {listed}"
+                "export '{export}' of tool {name} has no handler: {entry} has {list}"
             ));
             let next = did_you_mean(export, &names).unwrap_or_else(|| {
                 format!("Add a handler '{export}' to {entry}, or remove the export.")
@@ -63,9 +63,9 @@ pub(super) fn compare(
 }
 
 fn listed(names: &[&str]) -> String {
-    let shown: Vec<&str> = names.iter().copied().take(SHOWN_MAX).collect();
+    let first: Vec<&str> = names.iter().copied().take(SHOWN_MAX).collect();
     let more = if names.len() > SHOWN_MAX { ", …" } else { "" };
-    format!("{}{more}", shown.join(", "))
+    format!("{}{more}", first.join(", "))
 }
 
 /// Puts an error at a place of the manifest.

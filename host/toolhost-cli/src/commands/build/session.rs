@@ -164,15 +164,15 @@ impl<'a> BuildSession<'a> {
 
     /// Returns the entry as an absolute path without links, beneath the bundle's directory.
     fn entry(&self, source: &SourceEntry<'_>) -> Result<PathBuf, BuildError> {
-        let named = &source.tool.spec.entry;
+        let path = &source.tool.spec.entry;
         let refuse = |what: String| {
-            let fault = Fault::new(what).file(named.as_str());
+            let fault = Fault::new(what).file(path.as_str());
             BuildError::source(fault.next("Correct spec.entry in the manifest."))
         };
-        let entry = self.options.bundle.join(named).canonicalize();
+        let entry = self.options.bundle.join(path).canonicalize();
         let entry = entry.map_err(|error| {
             if error.kind() == ErrorKind::NotFound {
-                self.missing(named)
+                self.missing(path)
             } else {
                 refuse(format!("the entry cannot be opened: {error}"))
             }

@@ -101,12 +101,12 @@ impl Contents {
 /// The name of the bundle's directory, or of its file if that is not `goondan.yaml`.
 fn title(path: &Path, bundle: &LoadedBundle) -> String {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let named = match whole.file_name() {
+    let stem = match whole.file_name() {
         Some(name) if name == "goondan.yaml" => whole.parent().and_then(Path::file_name),
         Some(name) => Some(name),
         None => None,
     };
-    match named {
+    match stem {
         Some(name) => escape_lines(&name.to_string_lossy()),
         None => bundle.key().into_owned(),
     }

@@ -35,9 +35,9 @@ pub(super) type CaseArgs = HashMap<String, JsonObject>;
 /// Reads them from the case files of the bundle. Notes files that cannot be read.
 pub(super) async fn of_cases(bundle: &Path, settings: &Settings) -> Result<CaseArgs, Failure> {
     let bundle = bundle.to_owned();
-    let read = tokio::task::spawn_blocking(move || CaseFiles::read(&bundle));
-    let read = read.await.map_err(Failure::of)?;
-    Ok(match read {
+    let case_files = tokio::task::spawn_blocking(move || CaseFiles::read(&bundle));
+    let case_files = case_files.await.map_err(Failure::of)?;
+    Ok(match case_files {
         Ok(files) => first_successful(&files),
         Err(error) => {
             note(&error, settings);

@@ -42,12 +42,12 @@ fn kind(schema: &Value) -> String {
         return constant.to_string();
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        let mut listed: Vec<String> = values.iter().map(Value::to_string).collect();
-        if listed.len() > VALUES_MAX {
-            listed.truncate(VALUES_MAX);
-            listed.push("…".to_owned());
+        let mut texts: Vec<String> = values.iter().map(Value::to_string).collect();
+        if texts.len() > VALUES_MAX {
+            texts.truncate(VALUES_MAX);
+            texts.push("…".to_owned());
         }
-        return listed.join(" or ");
+        return texts.join(" or ");
     }
     match schema.get("type") {
         Some(Value::String(name)) if name == "array" => match schema.get("items") {

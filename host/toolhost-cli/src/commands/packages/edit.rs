@@ -51,11 +51,11 @@ impl ManifestFile {
 
     /// Writes another text, if the bundle is valid with it and nobody has changed the manifest since it was read.
     pub(super) fn write(&self, changed: &str) -> Result<(), Failure> {
-        let checked = tempfile::tempdir().context("a temporary directory cannot be made")?;
-        fs::write(checked.path().join("manifest"), changed)
+        let folder = tempfile::tempdir().context("a temporary directory cannot be made")?;
+        fs::write(folder.path().join("manifest"), changed)
             .context("a temporary file cannot be written")?;
         let files = BTreeMap::from([(self.name.clone(), Some(PathBuf::from("manifest")))]);
-        let view = BundleView::new(checked.path(), files)
+        let view = BundleView::new(folder.path(), files)
             .context("a temporary directory cannot be opened")?;
         // By its directory, in which the manifest may not exist yet.
         let bundle = if self.name.as_os_str() == MANIFEST {

@@ -131,9 +131,9 @@ fn edit(
         tool_document(&resource, &pulled.reference, Some(&tool.metadata.name)).ok()
     };
     let entry_alone = || {
-        let written = text.get(entry.clone()).unwrap_or_default();
+        let entry_text = text.get(entry.clone()).unwrap_or_default();
         Edit {
-            new: written.replace(&tool.spec.entry, &new.reference.to_string()),
+            new: entry_text.replace(&tool.spec.entry, &new.reference.to_string()),
             range: entry.clone(),
         }
     };
@@ -141,14 +141,14 @@ fn edit(
         return (entry_alone(), Descriptions::Same);
     }
     // The document as `toolhost add` has written it, around the entry.
-    let written = old.and_then(document).and_then(|document| {
+    let entry_text = old.and_then(document).and_then(|document| {
         let document = document.trim_end();
         let mut ranges = text
             .match_indices(document)
             .map(|(at, _)| at..at + document.len());
         ranges.find(|range| range.contains(&entry.start))
     });
-    match (written, document(new)) {
+    match (entry_text, document(new)) {
         (Some(range), Some(next)) => {
             let new = next.trim_end().to_owned();
             (Edit { range, new }, Descriptions::Replaced)

@@ -43,13 +43,13 @@ pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exi
             Err(_) => {}
         }
         let store = store.clone();
-        let stored = puller
+        let result = puller
             .sandbox
             .threads()
             .compute(move || pulled.keep(&store))
             .await;
-        let stored = stored.map_err(Failure::of)?;
-        stored.map_err(|error| {
+        let result = result.map_err(Failure::of)?;
+        result.map_err(|error| {
             Failure::of(error).hint("Make the directory of the bundle writable.")
         })?;
         count += 1;

@@ -55,20 +55,20 @@ impl Readable {
     }
 
     fn function(&self, function: &str, arguments: &[Value]) -> String {
-        let mut written = String::new();
+        let mut text = String::new();
         for (at, argument) in arguments.iter().enumerate() {
-            written.push_str(if at == 0 { "" } else { ", " });
-            self.write(argument, &mut written);
+            text.push_str(if at == 0 { "" } else { ", " });
+            self.write(argument, &mut text);
         }
         let function = shorten(function, VALUE_MAX);
-        format!("{function}({})", shorten(&written, VALUE_MAX))
+        format!("{function}({})", shorten(&text, VALUE_MAX))
     }
 
     /// A value of a host call.
     pub(super) fn value(&self, value: &Value) -> String {
-        let mut written = String::new();
-        self.write(value, &mut written);
-        shorten(&written, VALUE_MAX)
+        let mut text = String::new();
+        self.write(value, &mut text);
+        shorten(&text, VALUE_MAX)
     }
 
     /// Adds a value, unless there is more than is printed already.

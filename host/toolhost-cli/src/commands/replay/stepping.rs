@@ -67,8 +67,8 @@ fn step(
     }
     stderr::ask("Enter goes on, q ends: ");
     let mut line = String::new();
-    let read = std::io::stdin().lock().take(LINE_MAX).read_line(&mut line);
-    let is_end = read? == 0 || line.trim().eq_ignore_ascii_case("q");
+    let count = std::io::stdin().lock().take(LINE_MAX).read_line(&mut line);
+    let is_end = count? == 0 || line.trim().eq_ignore_ascii_case("q");
     stderr::answered();
     Ok(if is_end {
         ReplayStep::Stop

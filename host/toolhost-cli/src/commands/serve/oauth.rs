@@ -20,8 +20,8 @@ pub(super) fn config(args: &ServeArgs) -> Result<Option<OAuthConfig>, Failure> {
         config.keys = if keys.contains("://") {
             OAuthKeys::Url(keys.clone())
         } else {
-            let read = fs::read_to_string(keys);
-            OAuthKeys::Set(read.with_context(|| format!("the keys {keys} cannot be read"))?)
+            let text = fs::read_to_string(keys);
+            OAuthKeys::Set(text.with_context(|| format!("the keys {keys} cannot be read"))?)
         };
     }
     Ok(Some(config))

@@ -35,8 +35,8 @@ pub(super) async fn write_case(
         stdout::write(case.text.trim_end())?;
     } else {
         let (folder, text) = (case_files.folder().to_owned(), case.text);
-        let written = files::spawn_blocking(move || write_new(&folder, &case.stem, &text));
-        let path = written.await?;
+        let writing = files::spawn_blocking(move || write_new(&folder, &case.stem, &text));
+        let path = writing.await?;
         let word = |path: &Path| shell_word(&path.to_string_lossy()).into_owned();
         settings.note(&format!(
             "the case is in {}; `toolhost test {} {}` runs it",

@@ -111,9 +111,9 @@ impl Writer {
     }
 
     fn add_lost(&mut self, directory: &Arc<Path>, lost: Lost) {
-        if let Some(known) = self.unreported.get_mut(directory) {
-            known.count += lost.count;
-            known.at = lost.at;
+        if let Some(entry) = self.unreported.get_mut(directory) {
+            entry.count += lost.count;
+            entry.at = lost.at;
         } else if self.unreported.len() < UNREPORTED_MAX {
             self.unreported.insert(Arc::clone(directory), lost);
         }
