@@ -35,7 +35,6 @@ enum Scalar {
 
 /// Why a text and a value are no [`CommitCondition`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum CommitConditionError {
     /// The place is not a JSON pointer.
     #[error(

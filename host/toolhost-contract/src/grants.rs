@@ -17,7 +17,6 @@ pub enum WorkdirAccess {
 
 /// When the changes that a call makes in its workdir take effect: `workdir` in a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum WorkdirChanges {
     /// At once, also if the call fails afterwards.
     #[default]

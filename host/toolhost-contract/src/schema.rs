@@ -7,7 +7,6 @@ use crate::JsonObject;
 
 /// A JSON value that is not valid as a tool's `parameters` or `outputSchema`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SchemaShapeError {
     /// The value is not an object.
     #[error("the schema must be an object")]

@@ -57,7 +57,6 @@ const DEPTH_MAX: usize = 4096;
 
 /// Why a path cannot be a workdir.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum WorkdirError {
     /// It cannot be opened.
     #[error("the workdir {} cannot be opened", .path.display())]

@@ -11,7 +11,6 @@ use crate::app::OAuthAppError;
 
 /// Why there is no token, and asking a person does not help or cannot begin.
 #[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum OAuthError {
     /// The app's definition is invalid.

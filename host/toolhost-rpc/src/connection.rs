@@ -21,7 +21,6 @@ use crate::session::Session;
 
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ConnectionEnd {
     /// The client closed it.
     Closed,

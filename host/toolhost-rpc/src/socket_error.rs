@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 /// Why a socket could not be opened.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum SocketError {
     /// Another server listens there.

@@ -10,7 +10,6 @@ use toolhost_runtime::TaskError;
 
 /// Why a call has no outcome of its own.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SandboxError {
     /// It was stopped at its deadline.
     #[error("it was stopped after its deadline of {} ms", .deadline.as_millis())]
@@ -96,14 +95,19 @@ pub enum SandboxError {
 
 /// For the JSON of an answer.
 impl From<JsonError> for SandboxError {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum may grow")]
     fn from(error: JsonError) -> Self {
         match error {
             JsonError::TooLarge { bytes, limit } => Self::OutputTooLarge { bytes, limit },
             JsonError::TooDeep { depth, limit } => Self::OutputTooDeep { depth, limit },
             JsonError::TooMany { values, limit } => Self::OutputTooMany { values, limit },
-            other => Self::InvalidOutput {
-                reason: other.to_string(),
+            JsonError::NotUtf8 { .. }
+            | JsonError::ByteOrderMark
+            | JsonError::LoneSurrogate { .. }
+            | JsonError::LongInteger { .. }
+            | JsonError::NotFinite { .. }
+            | JsonError::Syntax { .. }
+            | JsonError::Shape { .. } => Self::InvalidOutput {
+                reason: error.to_string(),
             },
         }
     }
@@ -111,7 +115,6 @@ impl From<JsonError> for SandboxError {
 
 /// Why a component cannot be loaded.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PrepareError {
     /// Not a component.
     #[error("{0}")]
@@ -223,7 +226,6 @@ pub enum SandboxStartError {
 
 /// Why a cache cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum CacheError {
     /// A file or directory cannot be made or read.
     #[error("{}: {source}", .path.display())]

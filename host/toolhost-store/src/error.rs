@@ -13,7 +13,6 @@ pub(crate) const WORK_TIME: Duration = Duration::from_secs(if cfg!(test) { 3 } e
 
 /// Why the store cannot be opened, or an operation failed.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum StoreError {
     /// The state root or the database's file cannot be created, or is not this user's: see
     /// [`NotPrivate`](toolhost_files::NotPrivate).

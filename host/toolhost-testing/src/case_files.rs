@@ -18,7 +18,6 @@ const FILES_MAX: usize = 2_000;
 
 /// Why the case files of a bundle cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum CaseFilesError {
     /// The folder cannot be listed, or a case file cannot be read.

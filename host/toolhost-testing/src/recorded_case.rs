@@ -26,7 +26,6 @@ pub struct RecordedCase {
 
 /// Why no case can be made of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RecordedCaseError {
     /// The recorded call polled or cancelled a pending call.
     #[error("the recording is of a poll or a cancellation of a pending call, not of a call")]

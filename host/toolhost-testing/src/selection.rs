@@ -50,7 +50,6 @@ pub struct FileFilter {
 
 /// Why a plan cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PlanError {
     /// Cases name a tool or an agent that the bundle lacks.
     #[error("the case files have errors")]

@@ -83,7 +83,7 @@ fn unusable(error: CacheError) -> Failure {
             )
         }
         CacheError::BadKey(path) => format!("Delete {}; all is compiled again.", path.display()),
-        CacheError::Io { .. } | _ => "See that you can read and write it.".to_owned(),
+        CacheError::Io { .. } => "See that you can read and write it.".to_owned(),
     };
     Failure::of(error).hint(hint)
 }

@@ -128,8 +128,9 @@ pub(super) fn workdir(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
             }
             WorkdirError::Open { .. } => "Name a directory that you can read.".to_owned(),
             WorkdirError::NotADirectory { .. } => "Name a directory.".to_owned(),
-            // The library's enum may grow.
-            WorkdirError::Contains { .. } | WorkdirError::Within { .. } | _ => {
+            WorkdirError::Contains { .. }
+            | WorkdirError::Within { .. }
+            | WorkdirError::OfKernel { .. } => {
                 "Name a directory with only files that the tool may change.".to_owned()
             }
         };

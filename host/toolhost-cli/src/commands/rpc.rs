@@ -97,8 +97,7 @@ fn exit(end: ConnectionEnd) -> Result<Exit, Failure> {
             "the client does not read: stdout is closed, or answers wait for too long"
         )
         .into()),
-        // The library's enum may grow.
-        ConnectionEnd::LineTimeout | ConnectionEnd::Refused | _ => {
+        ConnectionEnd::LineTimeout | ConnectionEnd::Refused => {
             let error = Failure::from(anyhow!(
                 "the client began a line on stdin and did not end it"
             ));
@@ -112,8 +111,7 @@ fn not_listening(error: SocketError) -> Failure {
         SocketError::InUse { .. } => "Name another path with --socket, or end the other server.",
         SocketError::NotOurs { .. } => "Name a path with --socket that does not exist.",
         SocketError::Locked { .. } => "Name a path in a directory of your own with --socket.",
-        // The library's enum may grow.
-        SocketError::Create { .. } | _ => {
+        SocketError::Create { .. } => {
             "Name a path of at most 107 bytes in a directory that you can write with --socket."
         }
     };

@@ -34,7 +34,6 @@ impl fmt::Display for JsonPlace {
 
 /// Why a text is refused as JSON. Messages follow the name of the text: "the answer has 3 values, …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum JsonError {
     /// The text has more bytes than allowed.
     #[error("has {bytes} bytes, at most {limit} are allowed")]

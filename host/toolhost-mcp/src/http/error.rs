@@ -6,7 +6,6 @@ use super::oauth::OAuthConfigError;
 
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are in the messages")]
 pub enum HttpError {
     /// The address cannot be used.

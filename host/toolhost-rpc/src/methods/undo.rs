@@ -69,8 +69,7 @@ fn undo_error(error: UndoError) -> RpcError {
         UndoError::Short { shortage, .. } => {
             let code = match shortage {
                 Shortage::Disk => ToolErrorCode::DiskLimit,
-                // The enum may grow.
-                Shortage::Descriptors | _ => ToolErrorCode::Busy,
+                Shortage::Descriptors => ToolErrorCode::Busy,
             };
             failed(code, error.to_string())
         }
@@ -80,7 +79,7 @@ fn undo_error(error: UndoError) -> RpcError {
             failed(ToolErrorCode::Host, message.to_owned())
         }
         // With paths of the operator's.
-        UndoError::BadRecord { .. } | UndoError::Failed { .. } | _ => {
+        UndoError::BadRecord { .. } | UndoError::Failed { .. } => {
             tracing::error!(error = reasons, "a call was not undone");
             let message = "The call could not be undone: the log of the host says why.";
             failed(ToolErrorCode::Host, message.to_owned())

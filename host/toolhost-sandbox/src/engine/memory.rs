@@ -10,6 +10,7 @@
 pub(in crate::engine) mod address_space;
 pub(crate) mod creator;
 mod idle;
+mod idle_slots;
 pub(crate) mod image;
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
 pub(crate) mod page_scan;

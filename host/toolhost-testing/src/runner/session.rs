@@ -30,7 +30,6 @@ type Attached = Box<dyn Any + Send + Sync>;
 
 /// Why a [`Runner`] cannot be opened.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum OpenError {
     /// A temporary directory cannot be created.
     #[error("cannot create a temporary directory")]

@@ -16,7 +16,6 @@ const VALUE_MEMORY: usize = 100;
 
 /// Why a reference cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ReferenceError {
     /// The closing brace is missing.
     #[error("'{0}' has no closing brace")]

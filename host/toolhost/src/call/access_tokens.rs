@@ -147,15 +147,20 @@ async fn get(
 }
 
 /// Returns the error of a call whose token could not be obtained.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "for unknown errors no user can do anything"
-)]
 fn refused(tool: &ResourceName, error: &OAuthError, turn: &TurnScope) -> ToolError {
     let code = match error {
         OAuthError::NoSubject { .. } => ToolErrorCode::AuthSubject,
         OAuthError::Scope { .. } => ToolErrorCode::AuthScope,
-        _ => ToolErrorCode::AuthFailed,
+        OAuthError::InvalidApp { .. }
+        | OAuthError::Unavailable { .. }
+        | OAuthError::Refused { .. }
+        | OAuthError::Unreadable { .. }
+        | OAuthError::Busy { .. }
+        | OAuthError::ServerBusy { .. }
+        | OAuthError::Store(_)
+        | OAuthError::Key(_)
+        | OAuthError::CutOff
+        | OAuthError::Random => ToolErrorCode::AuthFailed,
     };
     let message = format!("Tool '{tool}' did not run: {error}.");
     tracing::warn!(%tool, code = code.as_str(), "no access token: {error}");

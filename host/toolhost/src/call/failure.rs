@@ -116,10 +116,6 @@ pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> 
     }
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "unknown errors are the host's"
-)]
 fn code_of(error: &SandboxError) -> ToolErrorCode {
     match error {
         SandboxError::Timeout { .. } => ToolErrorCode::Timeout,
@@ -135,7 +131,7 @@ fn code_of(error: &SandboxError) -> ToolErrorCode {
         SandboxError::NoPolling => ToolErrorCode::UnknownHandle,
         // Other calls use the memory, so a later call may succeed.
         SandboxError::Busy { .. } | SandboxError::MemoryExhausted => ToolErrorCode::Busy,
-        _ => ToolErrorCode::Host,
+        SandboxError::Host(_) | SandboxError::HostPanic => ToolErrorCode::Host,
     }
 }
 
@@ -155,10 +151,6 @@ fn limit_of(error: &SandboxError) -> Option<&'static str> {
 }
 
 /// Returns the error code for a component that could not be loaded.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "unknown errors are the host's"
-)]
 #[must_use]
 pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
     match error {
@@ -178,14 +170,14 @@ pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
         | PrepareError::HandlerName { .. }
         | PrepareError::HandlerTwice(_)
         | PrepareError::DescribeTooLarge { .. } => ToolErrorCode::ComponentDescribe,
-        _ => ToolErrorCode::Host,
+        PrepareError::Host(_) => ToolErrorCode::Host,
     }
 }
 
 /// Returns what to do about a component that could not be loaded.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "for the others, and unknown errors, the code has a suggestion"
+    reason = "for the others, the code has a suggestion"
 )]
 #[must_use]
 pub fn prepare_error_help(error: &PrepareError) -> &'static str {

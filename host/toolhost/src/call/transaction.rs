@@ -53,8 +53,7 @@ impl<'a> CallTransaction<'a> {
         let durability = match changes {
             WorkdirChanges::Direct => return Ok(None),
             WorkdirChanges::Durable => Durability::Power,
-            // The contract's enum may grow.
-            WorkdirChanges::Transactional | _ => Durability::Process,
+            WorkdirChanges::Transactional => Durability::Process,
         };
         let staging = staging.ok_or_else(|| {
             let why = "`workdir: transactional` needs a state root, which the host does not have";
@@ -156,7 +155,7 @@ fn refused(tool: &ToolName, error: &StagingError, locale: Locale) -> ToolError {
         StagingError::NoExchange { .. } => {
             "the file system of the state root cannot exchange files"
         }
-        StagingError::NotPrivate(_) | StagingError::Io { .. } | _ => {
+        StagingError::NotPrivate(_) | StagingError::Io { .. } => {
             "the staging directory in the state root cannot be used"
         }
     };
@@ -180,19 +179,24 @@ fn not_committed(tool: &ToolName, error: &CommitError, locale: Locale) -> ToolEr
             tracing::warn!(%tool, ?error, "the changes of a call were not committed");
             return short_of(*shortage, format!("Tool '{tool}' failed: {error}."), locale);
         }
-        CommitError::Failed { .. } | CommitError::HalfDone { .. } | _ => {
-            let reasons: &(dyn std::error::Error + 'static) = error;
-            tracing::error!(%tool, error = reasons, "the changes of a call were not committed");
-            let message = match error {
-                CommitError::HalfDone { .. } => {
-                    "The changes of the call were committed in part: the log of the host names the files."
-                }
-                CommitError::Failed { .. } | _ => "The changes of the call could not be committed.",
-            };
-            return ToolError::host(ToolErrorCode::Host, message, locale);
+        CommitError::HalfDone { .. } => {
+            let message = "The changes of the call were committed in part: the log of the host names the files.";
+            return of_host(tool, error, message, locale);
+        }
+        CommitError::Failed { .. } => {
+            let message = "The changes of the call could not be committed.";
+            return of_host(tool, error, message, locale);
         }
     };
     ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale)
+}
+
+/// Logs why the changes of a call were not committed, and returns an error without the paths, which are the
+/// operator's.
+fn of_host(tool: &ToolName, error: &CommitError, message: &str, locale: Locale) -> ToolError {
+    let reasons: &(dyn std::error::Error + 'static) = error;
+    tracing::error!(%tool, error = reasons, "the changes of a call were not committed");
+    ToolError::host(ToolErrorCode::Host, message, locale)
 }
 
 /// Returns the error of a call for which the system had no room.
@@ -203,7 +207,6 @@ fn short_of(shortage: Shortage, message: String, locale: Locale) -> ToolError {
             hints::suggest_room(&mut error, locale);
             error
         }
-        // The enum may grow.
-        Shortage::Descriptors | _ => ToolError::host(ToolErrorCode::Busy, message, locale),
+        Shortage::Descriptors => ToolError::host(ToolErrorCode::Busy, message, locale),
     }
 }

@@ -51,13 +51,12 @@ pub(crate) fn described_parameters(
     Ok((parameters, schema))
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "the enum may grow")]
 fn correct_shape(error: &SchemaShapeError) -> &'static str {
     match error {
         SchemaShapeError::NotAnObjectSchema => {
             "Write `\"type\": \"object\"` at the top of the schema"
         }
-        _ => "Write a JSON object as the schema",
+        SchemaShapeError::NotAnObject => "Write a JSON object as the schema",
     }
 }
 

@@ -83,8 +83,7 @@ fn failure(error: HttpError) -> Failure {
         HttpError::Bind { .. } => Failure::of(error).hint("Name another address with --http."),
         HttpError::OAuth(_) => Failure::of(error)
             .hint("Correct --oauth-issuer, --oauth-resource, --oauth-keys or --oauth-scope."),
-        // The library's enum may grow.
-        HttpError::Unprotected { .. } | _ => {
+        HttpError::Unprotected { .. } => {
             Failure::of(error).hint("Pass --tokens FILE, or name a loopback address with --http.")
         }
     }

@@ -61,7 +61,6 @@ impl Default for CommitOptions {
 
 /// What a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum Durability {
     /// The end of the process. After a loss of power, a commit of the last seconds may be there in part.
     #[default]

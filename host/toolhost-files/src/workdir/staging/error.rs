@@ -16,7 +16,6 @@ const NAMED_MAX: usize = 8;
 
 /// What the system ran out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Shortage {
     /// Bytes or inodes of the disk, or of the quota of this user.
     Disk,
@@ -47,7 +46,6 @@ impl fmt::Display for Shortage {
 
 /// Why a transaction cannot start. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum StagingError {
     /// Files cannot be renamed between the staging directory and the workdir.
     #[error(
@@ -113,7 +111,6 @@ impl StagingError {
 /// Why a transaction was not committed. The workdir is as it was before the commit, except where the error
 /// says otherwise.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum CommitError {
     /// Files that the transaction read or changed were changed meanwhile, or names that it gives to files are
     /// taken.
@@ -232,7 +229,6 @@ impl CommitError {
 
 /// Why a commit was not undone. The workdir is as it was before, except where the error says otherwise.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum UndoError {
     /// No commit of this id can be undone, or none at all.
     #[error(

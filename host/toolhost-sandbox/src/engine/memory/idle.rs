@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use toolhost_runtime::{ComponentId, Quota, lock};
 
+use super::idle_slots::IdleSlots;
 use super::page_scan::PageScan;
 
 /// Time in which a component must be called for its slots to keep their pages when others need memory.
@@ -15,19 +16,13 @@ const UNUSED: Duration = Duration::from_secs(1);
 pub(crate) struct IdleMemory {
     pub(super) scan: Option<PageScan>,
     /// Bytes that slots keep, by component.
-    kept: Quota,
+    kept: Arc<Quota>,
     sources: Mutex<Sources>,
-}
-
-/// Slots that can return their pages.
-pub(super) trait Discard: std::fmt::Debug + Send + Sync {
-    /// Returns the pages of idle slots, unless their component was called since the last time.
-    fn discard_unless_used(&self);
 }
 
 #[derive(Debug)]
 struct Sources {
-    all: Vec<Weak<dyn Discard>>,
+    all: Vec<Weak<IdleSlots>>,
     /// When unused slots were last asked for their pages.
     swept: Instant,
 }
@@ -44,7 +39,7 @@ impl IdleMemory {
         }
         Arc::new(Self {
             scan,
-            kept: Quota::new(bytes, share),
+            kept: Arc::new(Quota::new(bytes, share)),
             sources: Mutex::new(Sources {
                 all: Vec::new(),
                 swept: Instant::now(),
@@ -57,10 +52,13 @@ impl IdleMemory {
         self.kept.held()
     }
 
-    pub(super) fn add(&self, source: Weak<dyn Discard>) {
+    /// Returns slots of a component. They keep bytes until they are dropped.
+    pub(super) fn slots_of(&self, component: ComponentId) -> Arc<IdleSlots> {
+        let slots = Arc::new(IdleSlots::new(component, &self.kept));
         let mut sources = lock(&self.sources);
         sources.all.retain(|source| source.strong_count() > 0);
-        sources.all.push(source);
+        sources.all.push(Arc::downgrade(&slots));
+        slots
     }
 
     /// Takes bytes for a component, if need be from slots that are not used.
@@ -69,10 +67,6 @@ impl IdleMemory {
             self.sweep_if_due();
             self.kept.take(component, bytes)
         }
-    }
-
-    pub(super) fn give_back(&self, component: ComponentId, bytes: u64) {
-        self.kept.give_back(component, bytes);
     }
 
     fn sweep_if_due(&self) {

@@ -2,28 +2,21 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use toolhost_runtime::ComponentId;
 
-use super::idle::{Discard, IdleMemory};
+use super::idle::IdleMemory;
+use super::idle_slots::IdleSlots;
 use super::image::Image;
 use super::slot::Slot;
-use crate::engine::per_thread::PerThread;
 
 /// Where the memories of a component's instances come from.
 #[derive(Debug)]
 pub(crate) struct MemorySource {
-    component: ComponentId,
     /// What one of its memories begins with. The others begin with zeros.
     image: Option<Arc<Image>>,
-    /// Slots with the image.
-    idle: PerThread<Slot>,
-    /// Slots without it.
-    idle_empty: PerThread<Slot>,
+    idle: Arc<IdleSlots>,
     shared: Arc<IdleMemory>,
-    /// Whether it was called since the last sweep.
-    used: AtomicBool,
 }
 
 impl MemorySource {
@@ -32,17 +25,11 @@ impl MemorySource {
         image: Option<Image>,
         shared: &Arc<IdleMemory>,
     ) -> Arc<Self> {
-        let source = Arc::new(Self {
-            component,
+        Arc::new(Self {
             image: image.map(Arc::new),
-            idle: PerThread::default(),
-            idle_empty: PerThread::default(),
+            idle: shared.slots_of(component),
             shared: Arc::clone(shared),
-            used: AtomicBool::new(true),
-        });
-        let weak = Arc::downgrade(&source);
-        shared.add(weak);
-        source
+        })
     }
 
     /// What one of its memories begins with.
@@ -53,14 +40,13 @@ impl MemorySource {
     /// Returns a slot for a memory that begins with `bytes`. They read as zeros, or as the image and zeros
     /// if the image is of this memory.
     pub(super) fn take(&self, bytes: usize, reserved: usize, guard: usize) -> io::Result<Slot> {
-        self.used.store(true, Relaxed);
         let image = self.image.as_ref().filter(|image| image.minimum() == bytes);
-        let mut slot = match self.idle(image.is_some()).take() {
+        let mut slot = match self.idle.take(image.is_some()) {
             Some(slot) => slot,
             None => Slot::new(image.cloned(), reserved, guard)?,
         };
         if let Err(error) = slot.resize(bytes) {
-            self.drop_slot(slot);
+            self.idle.drop_slot(slot);
             return Err(error);
         }
         Ok(slot)
@@ -72,74 +58,18 @@ impl MemorySource {
         let resident = slot.resident() as u64;
         let more = resident.saturating_sub(slot.held);
         if reset.is_ok() && more > 0 {
-            if self.shared.take(self.component, more) {
+            if self.shared.take(self.idle.component(), more) {
                 slot.held = resident;
             } else {
                 reset = slot.discard();
             }
         }
         match reset {
-            Ok(()) => {
-                self.give_back_unused(&mut slot);
-                self.idle(slot.has_image()).put(slot);
-            }
+            Ok(()) => self.idle.put(slot),
             Err(error) => {
                 tracing::debug!(%error, "cannot reset a memory: it is unmapped");
-                self.drop_slot(slot);
+                self.idle.drop_slot(slot);
             }
-        }
-    }
-
-    /// Slots that no call uses, with the image or without it.
-    fn idle(&self, with_image: bool) -> &PerThread<Slot> {
-        if with_image {
-            &self.idle
-        } else {
-            &self.idle_empty
-        }
-    }
-
-    fn take_all_idle(&self) -> impl Iterator<Item = Slot> {
-        let all = [self.idle.take_all(), self.idle_empty.take_all()];
-        all.into_iter().flatten()
-    }
-
-    /// Gives back what a slot holds beyond its resident pages, if that is much.
-    fn give_back_unused(&self, slot: &mut Slot) {
-        let resident = slot.resident() as u64;
-        if slot.held / 2 >= resident {
-            self.shared.give_back(self.component, slot.held - resident);
-            slot.held = resident;
-        }
-    }
-
-    fn drop_slot(&self, slot: Slot) {
-        self.shared.give_back(self.component, slot.held);
-        drop(slot);
-    }
-}
-
-impl Discard for MemorySource {
-    fn discard_unless_used(&self) {
-        if self.used.swap(false, Relaxed) {
-            return;
-        }
-        for mut slot in self.take_all_idle() {
-            match slot.discard() {
-                Ok(()) => {
-                    self.give_back_unused(&mut slot);
-                    self.idle(slot.has_image()).put(slot);
-                }
-                Err(_) => self.drop_slot(slot),
-            }
-        }
-    }
-}
-
-impl Drop for MemorySource {
-    fn drop(&mut self) {
-        for slot in self.take_all_idle() {
-            self.drop_slot(slot);
         }
     }
 }
