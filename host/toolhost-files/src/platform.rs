@@ -20,6 +20,8 @@ mod calls;
 #[path = "platform/portable.rs"]
 mod calls;
 
+use rustix::fs::{FileType, RawMode};
+
 pub use calls::{
     Advice, advise, append, clone_file, copy_range, has_proc, resolve_beneath, resolves_beneath,
     sync_file_system,
@@ -37,6 +39,12 @@ pub struct Resolve {
     pub no_links: bool,
     /// Refuses to leave the file system.
     pub no_mounts: bool,
+}
+
+/// Returns the type of a file from its mode, whose width depends on the system.
+#[must_use]
+pub fn file_type(mode: u32) -> FileType {
+    FileType::from_raw_mode(mode as RawMode)
 }
 
 /// Returns a field of nanoseconds, whose type depends on the system.

@@ -56,7 +56,7 @@ impl Listing {
                 AtFlags::SYMLINK_NOFOLLOW,
             );
             file_type = found.map_or(file_type, |found| {
-                FileType::from_raw_mode(platform::mode(&found))
+                platform::file_type(platform::mode(&found))
             });
         }
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -8,6 +8,7 @@ use cap_std::fs::Metadata;
 use rustix::fs::{FileType, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use rustix::io::Errno;
 use toolhost_contract::FileId;
+use toolhost_files::platform;
 
 use crate::host::bindings::filesystem::types::{
     Datetime, DescriptorStat, DescriptorType, MetadataHashValue, NewTimestamp,
@@ -15,7 +16,7 @@ use crate::host::bindings::filesystem::types::{
 
 pub(super) fn stat(metadata: &Metadata, links: u64) -> DescriptorStat {
     DescriptorStat {
-        type_: descriptor_type(FileType::from_raw_mode(metadata.mode())),
+        type_: descriptor_type(platform::file_type(metadata.mode())),
         link_count: links,
         size: metadata.len(),
         data_access_timestamp: datetime(metadata.atime(), metadata.atime_nsec()),
