@@ -26,7 +26,7 @@ struct Module {
     paths: &'static [&'static str],
 }
 
-const MODULES: [Module; 8] = [
+const MODULES: [Module; 9] = [
     Module {
         name: "protected",
         package: "toolhost-contract",
@@ -66,6 +66,17 @@ const MODULES: [Module; 8] = [
         name: "lock",
         package: "toolhost-manifest",
         paths: &["lock.rs", "lock"],
+    },
+    Module {
+        name: "files",
+        package: "toolhost-files",
+        paths: &[
+            "workdir/tree_path.rs",
+            "workdir/protected.rs",
+            "workdir/staging/plan.rs",
+            "workdir/staging/plan_text.rs",
+            "workdir/staging/stamp.rs",
+        ],
     },
 ];
 

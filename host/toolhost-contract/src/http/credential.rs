@@ -287,6 +287,13 @@ mod tests {
     }
 
     #[test]
+    fn each_character_of_a_name_but_letters_and_digits_is_read_as_a_dash() {
+        for (name, expected) in [("x-a1", "x-a1"), ("x_a.1", "x-a-1"), ("_", "-"), ("-", "-")] {
+            assert_eq!(folded(&HeaderName::from_static(name)), expected);
+        }
+    }
+
+    #[test]
     fn refuses_an_invalid_origin_header_or_value() {
         use HttpCredentialError::{Forbidden, Header, Origin, Value};
         let check = |origin, header, prefix, secret, why| {

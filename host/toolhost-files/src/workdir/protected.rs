@@ -147,3 +147,6 @@ impl WriteProtected {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

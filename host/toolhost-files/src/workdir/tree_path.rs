@@ -89,3 +89,6 @@ impl ByPath {
         self.0.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

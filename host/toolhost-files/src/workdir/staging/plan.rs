@@ -158,3 +158,6 @@ pub(super) fn is_tree_path(path: &TreePath) -> bool {
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains('\0')
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,3 +97,6 @@ pub(crate) fn of_stat(found: &Stat) -> Stamp {
         ctime: (found.st_ctime, nanoseconds(found.st_ctime_nsec)),
     }
 }
+
+#[cfg(test)]
+mod tests;
