@@ -255,3 +255,6 @@ pub(super) fn read_plan(line: &[u8]) -> Result<Plan, String> {
         left,
     })
 }
+
+#[cfg(test)]
+mod tests;
