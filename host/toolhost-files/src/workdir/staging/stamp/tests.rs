@@ -19,7 +19,8 @@ fn stamp(kind: FileKind) -> Stamp {
 
 #[test]
 fn a_file_conflicts_with_any_change_and_a_directory_with_another_one() {
-    let changes: [(&str, fn(&mut Stamp), bool, bool); 8] = [
+    type Change = fn(&mut Stamp);
+    let changes: [(&str, Change, bool, bool); 8] = [
         ("nothing", |_| (), true, true),
         ("device", |it| it.id.device = 9, false, false),
         ("inode", |it| it.id.inode = 9, false, false),
