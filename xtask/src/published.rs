@@ -21,7 +21,7 @@ pub(crate) enum Users {
 pub(crate) const HOST: [Published; 16] = [
     published("toolhost-contract", "host/toolhost-contract"),
     internal("toolhost-runtime", "host/toolhost-runtime"),
-    internal("toolhost-files", "host/toolhost-files"),
+    published("toolhost-files", "host/toolhost-files"),
     published("toolhost-egress", "host/toolhost-egress"),
     internal("toolhost-store", "host/toolhost-store"),
     internal("toolhost-schema", "host/toolhost-schema"),

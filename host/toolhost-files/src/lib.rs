@@ -3,8 +3,6 @@
 //!
 //! A [`Workdir`] is a directory that guests get as their `/`; [`Workdir::transactional`] keeps what they change apart,
 //! and [`Workdir::commit`] makes it. [`CallFiles`] are the files of one call: its verbs check, count and record.
-//!
-//! Internal to toolhost: any release may change this API.
 
 mod accounting;
 mod call;
