@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
 use crate::error::RequestError;
@@ -64,8 +65,11 @@ where
 
 /// The body that a server sends, without the secrets that were sent to it. It is read when its receiver reads it, but for
 /// one buffer, and never decompressed.
+///
+/// Dropping it closes the connection.
 pub struct ResponseBody {
     incoming: Incoming,
+    _connection: JoinSet<()>,
     meter: Arc<HttpMeter>,
     redactor: SecretRedactor,
     /// Maximum time between two frames while the receiver waits.
@@ -87,12 +91,14 @@ impl fmt::Debug for ResponseBody {
 impl ResponseBody {
     pub(crate) fn new(
         incoming: Incoming,
+        connection: JoinSet<()>,
         meter: Arc<HttpMeter>,
         redactor: SecretRedactor,
         between_bytes: Duration,
     ) -> Self {
         Self {
             incoming,
+            _connection: connection,
             meter,
             redactor,
             between_bytes,

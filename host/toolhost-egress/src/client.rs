@@ -1,15 +1,11 @@
 //! Sends requests of the host itself: with the rules, addresses, limits and TLS settings of guests'
 //! requests.
 
-use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body::{Body, Frame};
 use http_body_util::Full;
 use toolhost_contract::http::HttpGrant;
 use toolhost_contract::{Denial, Limits};
@@ -19,7 +15,6 @@ use crate::body::ResponseBody;
 use crate::error::RequestError;
 use crate::meter::HttpMeter;
 use crate::network::Network;
-use crate::outbound_request::{Connection, Sent};
 use crate::sender::{HttpSender, RequestTimeouts};
 
 /// Sends HTTP requests of the host to the servers that a grant allows. Cheap to clone.
@@ -30,22 +25,12 @@ use crate::sender::{HttpSender, RequestTimeouts};
 ///
 /// Neither its future nor the body of the response needs a timer of the caller's runtime.
 #[derive(Clone)]
-pub struct HttpClient(Arc<ClientInner>);
-
-struct ClientInner {
+pub struct HttpClient {
     grant: Arc<HttpGrant>,
     limits: Limits,
     /// Connections are open files; those of one client count together.
     owner: ComponentId,
     network: Arc<Network>,
-}
-
-impl fmt::Debug for HttpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpClient")
-            .field("allow", &self.0.grant.allow)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Why a request failed.
@@ -78,18 +63,6 @@ pub enum HttpClientError {
     },
 }
 
-/// The body of a response. Dropping it closes the connection.
-pub struct HttpClientBody {
-    body: ResponseBody,
-    _connection: Connection,
-}
-
-impl fmt::Debug for HttpClientBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpClientBody").finish_non_exhaustive()
-    }
-}
-
 impl HttpClient {
     pub(crate) fn new(
         owner: ComponentId,
@@ -97,12 +70,12 @@ impl HttpClient {
         limits: Limits,
         network: Arc<Network>,
     ) -> Self {
-        Self(Arc::new(ClientInner {
+        Self {
             grant,
             limits,
             owner,
             network,
-        }))
+        }
     }
 
     /// Sends a request and returns when the headers of the response have arrived. Dropping the future
@@ -114,21 +87,13 @@ impl HttpClient {
     pub async fn send(
         &self,
         request: Request<Bytes>,
-    ) -> Result<Response<HttpClientBody>, HttpClientError> {
-        let inner = &self.0;
-        let meter = Arc::new(HttpMeter::new(inner.owner, inner.limits.clone()));
-        let (grant, network) = (Arc::clone(&inner.grant), Arc::clone(&inner.network));
+    ) -> Result<Response<ResponseBody>, HttpClientError> {
+        let meter = Arc::new(HttpMeter::new(self.owner, self.limits.clone()));
+        let (grant, network) = (Arc::clone(&self.grant), Arc::clone(&self.network));
         let mut sender = HttpSender::new(Some(grant), network, meter, None);
         let request = sender.admit(request.map(Full::new), RequestTimeouts::default())?;
-        let sent = request.send().await.map_err(|failed| failed.error)?;
-        let Sent {
-            response,
-            connection,
-        } = sent;
-        Ok(response.map(|body| HttpClientBody {
-            body,
-            _connection: connection,
-        }))
+        let sent = request.send().await;
+        sent.map_err(|failed| failed.error.into())
     }
 }
 
@@ -142,22 +107,5 @@ impl From<RequestError> for HttpClientError {
             RequestError::Denied(denial) => Self::Denied(denial),
             other => Self::Failed(other),
         }
-    }
-}
-
-impl Body for HttpClientBody {
-    type Data = Bytes;
-    type Error = HttpClientError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, HttpClientError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        polled.map_err(HttpClientError::from)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
     }
 }

@@ -22,12 +22,6 @@ pub struct Egress {
     threads: Threads,
 }
 
-impl std::fmt::Debug for Egress {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Egress").finish_non_exhaustive()
-    }
-}
-
 impl Egress {
     /// Each connection is one of `open_files`. `share` is how many times the free lookups of names one sender may
     /// hold, as in [`Quota::new`].

@@ -18,13 +18,13 @@ mod route;
 mod sender;
 
 pub use body::ResponseBody;
-pub use client::{HttpClient, HttpClientBody, HttpClientError};
+pub use client::{HttpClient, HttpClientError};
 pub use config::{CertificateError, HttpConfig, HttpResolveFuture, HttpResolver, SystemResolver};
 pub use egress::Egress;
 pub use error::RequestError;
 pub use meter::HttpMeter;
 pub use origin_client::OriginClient;
-pub use outbound_request::{Connection, FailedRequest, OutboundRequest, Sent};
+pub use outbound_request::{FailedRequest, OutboundRequest};
 pub use sender::{HttpSender, RequestTimeouts};
 
 #[cfg(test)]

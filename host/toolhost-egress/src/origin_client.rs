@@ -124,8 +124,8 @@ impl OriginClient {
         let max = usize::try_from(self.max).unwrap_or(usize::MAX);
         match Limited::new(body, max).collect().await {
             Ok(body) => Ok(Response::from_parts(parts, body.to_bytes())),
-            Err(error) => Err(match error.downcast::<HttpClientError>() {
-                Ok(error) => *error,
+            Err(error) => Err(match error.downcast::<RequestError>() {
+                Ok(error) => (*error).into(),
                 // The other error of `Limited`.
                 Err(_) => too_large(),
             }),

@@ -23,26 +23,6 @@ use crate::route::Route;
 /// Smallest buffer in which hyper reads the head of a response, in bytes.
 const HEAD_MIN: usize = 8 << 10;
 
-/// A response whose body may still arrive.
-#[derive(Debug)]
-pub struct Sent {
-    /// Its body arrives while the connection is held.
-    pub response: Response<ResponseBody>,
-    /// What carries the body.
-    pub connection: Connection,
-}
-
-/// The connection of a response. Dropping it closes it.
-#[derive(Debug)]
-pub struct Connection(JoinSet<()>);
-
-impl Connection {
-    /// Waits until the connection has ended. The body reports how it did.
-    pub async fn closed(mut self) {
-        let _ended = self.0.join_next().await;
-    }
-}
-
 /// Why a request got no response.
 #[derive(Debug)]
 pub struct FailedRequest {
@@ -68,23 +48,15 @@ pub struct OutboundRequest<B> {
     pub(crate) timeouts: Timeouts,
 }
 
-impl<B> std::fmt::Debug for OutboundRequest<B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OutboundRequest")
-            .field("origin", &self.route.origin)
-            .finish_non_exhaustive()
-    }
-}
-
 impl<B> OutboundRequest<B>
 where
     B: Body<Data = Bytes, Error: Into<RequestError>> + Send + Unpin + 'static,
 {
-    /// Sends the request on the network's runtime. Dropping the future closes the connection.
+    /// Sends the request on the network's runtime. Dropping the future, or the body of the response, closes the connection.
     ///
     /// # Errors
     /// [`FailedRequest`] where the headers of the response do not arrive.
-    pub async fn send(self) -> Result<Sent, FailedRequest> {
+    pub async fn send(self) -> Result<Response<ResponseBody>, FailedRequest> {
         let failed = |error| FailedRequest {
             origin: None,
             error,
@@ -98,7 +70,7 @@ where
         sent.ok_or_else(|| failed(RequestError::Closed))?
     }
 
-    async fn exchange(self) -> Result<Sent, FailedRequest> {
+    async fn exchange(self) -> Result<Response<ResponseBody>, FailedRequest> {
         let Self {
             request,
             route,
@@ -117,7 +89,7 @@ where
         request: Request<B>,
         slots: Arc<Semaphore>,
         timeouts: Timeouts,
-    ) -> Result<Sent, RequestError> {
+    ) -> Result<Response<ResponseBody>, RequestError> {
         let connect_by = Instant::now() + timeouts.connect;
         let slot = timeout_at(connect_by, slots.acquire_owned()).await;
         let slot = slot.map_err(|_| RequestError::TooManyConnections)?;
@@ -152,11 +124,9 @@ where
         }
         let redactor = SecretRedactor::new(credentials, &route.origin);
         redactor.redact_headers(&mut parts.headers);
-        let body = ResponseBody::new(incoming, meter, redactor, timeouts.between_bytes);
-        Ok(Sent {
-            response: Response::from_parts(parts, body),
-            connection: Connection(connected),
-        })
+        let idle = timeouts.between_bytes;
+        let body = ResponseBody::new(incoming, connected, meter, redactor, idle);
+        Ok(Response::from_parts(parts, body))
     }
 }
 

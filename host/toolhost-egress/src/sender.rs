@@ -35,12 +35,6 @@ pub struct HttpSender {
     slots: Option<Arc<Semaphore>>,
 }
 
-impl std::fmt::Debug for HttpSender {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpSender").finish_non_exhaustive()
-    }
-}
-
 /// The times that the sender of a request allows. The limits of its call bound them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestTimeouts {

@@ -102,7 +102,7 @@ impl Call {
         async move {
             let sent = admitted?.send().await;
             let sent = sent.map_err(|FailedRequest { error, .. }| error)?;
-            let (parts, mut body) = sent.response.into_parts();
+            let (parts, mut body) = sent.into_parts();
             let mut answer = Answer {
                 status: parts.status,
                 headers: parts.headers,

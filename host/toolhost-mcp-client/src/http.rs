@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpResponseLimits,
 };
 use sse_stream::Sse;
-use toolhost::http::{HttpClient, HttpClientBody};
+use toolhost::http::{HttpClient, HttpClientError, ResponseBody};
 
 use crate::egress_error::{EgressError, HttpRefusal};
 use crate::guard::{SMALL_BYTES, Watch};
@@ -48,7 +48,7 @@ pub(crate) struct Egress {
 impl Egress {
     fn events(
         &self,
-        response: Response<HttpClientBody>,
+        response: Response<ResponseBody>,
         max: usize,
     ) -> BoxStream<'static, Result<Sse, SseError>> {
         events::bounded(response.into_body(), max, Arc::clone(&self.watch))
@@ -58,7 +58,7 @@ impl Egress {
         &self,
         request: Builder,
         body: Bytes,
-    ) -> Result<Response<HttpClientBody>, HttpError> {
+    ) -> Result<Response<ResponseBody>, HttpError> {
         let request = request.body(body).map_err(|error| {
             StreamableHttpError::UnexpectedServerResponse(error.to_string().into())
         })?;
@@ -154,16 +154,14 @@ impl Egress {
     }
 
     /// Reads a body of at most `max` bytes. A few large ones are read at once.
-    async fn read(
-        &self,
-        response: Response<HttpClientBody>,
-        max: usize,
-    ) -> Result<Bytes, HttpError> {
+    async fn read(&self, response: Response<ResponseBody>, max: usize) -> Result<Bytes, HttpError> {
         let mut body = response.into_body();
         let mut bytes = BytesMut::new();
         let mut large = None;
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| StreamableHttpError::Client(error.into()))?;
+            let frame = frame.map_err(|error| {
+                StreamableHttpError::Client(HttpClientError::from(error).into())
+            })?;
             let Some(data) = frame.data_ref() else {
                 continue;
             };
@@ -181,7 +179,7 @@ impl Egress {
     }
 
     /// Reads the beginning of a body that is only read for its words.
-    async fn beginning(&self, response: Response<HttpClientBody>) -> Bytes {
+    async fn beginning(&self, response: Response<ResponseBody>) -> Bytes {
         let mut body = response.into_body();
         let mut bytes = BytesMut::new();
         while let Some(Ok(frame)) = body.frame().await {

@@ -20,8 +20,8 @@ pub mod http {
         AddressBlock, HttpCredential, HttpCredentialError, HttpGrant, HttpRule, HttpRuleError,
     };
     pub use toolhost_egress::{
-        Egress, HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture,
-        HttpResolver, OriginClient, RequestError,
+        Egress, HttpClient, HttpClientError, HttpConfig, HttpResolveFuture, HttpResolver,
+        OriginClient, RequestError, ResponseBody,
     };
 }
 

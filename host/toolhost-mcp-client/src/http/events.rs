@@ -10,7 +10,7 @@ use rmcp::model::ServerJsonRpcMessage;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 use tokio::sync::OwnedSemaphorePermit;
-use toolhost::http::{HttpClientBody, HttpClientError};
+use toolhost::http::{RequestError, ResponseBody};
 
 use crate::guard::{SMALL_BYTES, Watch};
 use crate::inbox::Incoming;
@@ -21,14 +21,14 @@ type Events = Vec<Result<Sse, SseError>>;
 #[derive(Debug, thiserror::Error)]
 enum EventError {
     #[error(transparent)]
-    Http(#[from] HttpClientError),
+    Http(#[from] RequestError),
     #[error("an event is larger than {0} bytes")]
     TooLarge(usize),
 }
 
 /// Parses the events of a body. One that is larger than `max` bytes ends the connection.
 pub(super) fn bounded(
-    body: HttpClientBody,
+    body: ResponseBody,
     max: usize,
     watch: Arc<Watch>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
@@ -83,7 +83,7 @@ pub(super) fn event_of(message: &ServerJsonRpcMessage) -> Option<Sse> {
 
 /// The bytes of a stream of events.
 struct Chunks {
-    body: BoxStream<'static, Result<Bytes, HttpClientError>>,
+    body: BoxStream<'static, Result<Bytes, RequestError>>,
     max: usize,
     watch: Arc<Watch>,
     size: EventSize,

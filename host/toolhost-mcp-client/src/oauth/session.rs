@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolhost::http::{HttpClient, HttpClientBody};
+use toolhost::http::{HttpClient, ResponseBody};
 use toolhost_runtime::lock;
 
 use super::flow::{self, NotRenewed};
@@ -120,7 +120,7 @@ impl OAuth {
     pub(crate) async fn send(
         &self,
         request: Request<Bytes>,
-    ) -> Result<Response<HttpClientBody>, EgressError> {
+    ) -> Result<Response<ResponseBody>, EgressError> {
         let inner = &self.inner;
         let grant = inner.current().await?;
         let response = grant.client.send(request.clone()).await?;

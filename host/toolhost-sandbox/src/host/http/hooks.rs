@@ -1,5 +1,6 @@
 //! Hands the requests of a guest to its call's sender.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use http::{HeaderName, Request, Response};
@@ -7,7 +8,7 @@ use http_body_util::BodyExt;
 use tokio::runtime::Handle;
 use toolhost_contract::http::is_reserved_header;
 use toolhost_contract::{Attempts, FailedOperation};
-use toolhost_egress::{FailedRequest, HttpSender, RequestError, RequestTimeouts, Sent};
+use toolhost_egress::{FailedRequest, HttpSender, RequestError, RequestTimeouts};
 use wasmtime_wasi_http::{
     Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpHooks,
 };
@@ -18,11 +19,7 @@ use super::error::to_wasi;
 /// Maximum bytes of a body that a guest passes at once.
 pub(super) const BODY_CHUNK: usize = 16 << 10;
 
-/// A response, and the future that receives its body.
-type WasiSent = (
-    Response<WasiBody>,
-    Box<dyn Future<Output = Result<(), Error>> + Send>,
-);
+type Connection = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 /// The part of a store that serves `wasi:http`.
 pub(crate) struct Http {
@@ -85,8 +82,8 @@ impl WasiHttpHooks for HttpHooks {
         &mut self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        _processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
-    ) -> Box<dyn Future<Output = Result<WasiSent, Error>> + Send> {
+        _processed: Connection,
+    ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Connection), Error>> + Send> {
         let (request, body) = SharedBody::share(request);
         let limit = self.sender.meter().limits().http_request_bytes;
         let (drain, attempts) = (self.drain.clone(), Arc::clone(&self.attempts));
@@ -108,7 +105,11 @@ impl WasiHttpHooks for HttpHooks {
                 Err(error) => Err(error),
             };
             match sent {
-                Ok(sent) => Ok(wasi_sent(sent)),
+                Ok(response) => {
+                    let response = response.map(|body| body.map_err(to_wasi).boxed_unsync());
+                    // The body owns its connection.
+                    Ok((response, Box::new(ready(Ok(()))) as Connection))
+                }
                 Err(error) => {
                     drain.drain(body, limit);
                     Err(to_wasi(error))
@@ -133,16 +134,4 @@ fn record(attempts: &Attempts, failed: FailedRequest) -> RequestError {
         attempts.fail(operation);
     }
     error
-}
-
-fn wasi_sent(sent: Sent) -> WasiSent {
-    let connection = sent.connection;
-    let closed = async move {
-        connection.closed().await;
-        Ok(())
-    };
-    let response = sent
-        .response
-        .map(|body| body.map_err(to_wasi).boxed_unsync());
-    (response, Box::new(closed))
 }
