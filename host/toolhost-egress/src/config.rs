@@ -75,38 +75,29 @@ impl HttpConfig {
     /// # Errors
     /// [`CertificateError`] where the text has no certificate, or one is malformed.
     pub fn trust_pem(&mut self, pem: &[u8]) -> Result<usize, CertificateError> {
-        let mut trusted = RootCertStore::empty();
-        let mut certificates = Vec::new();
-        for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|why| CertificateError::new(&why))?;
-            trust(&mut trusted, certificate.clone())?;
-            certificates.push(certificate.to_vec());
-        }
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem)
+            .map(|certificate| certificate.map(|der| der.to_vec()))
+            .collect();
+        let certificates = certificates.map_err(|why| CertificateError::new(&why))?;
         if certificates.is_empty() {
             let none = "it has no `-----BEGIN CERTIFICATE-----`";
             return Err(CertificateError::new(&none));
         }
+        root_store(&certificates)?;
         let count = certificates.len();
         self.roots.extend(certificates);
         Ok(count)
     }
-
-    /// Returns the certificates that are trusted besides Mozilla's.
-    pub(crate) fn root_store(&self) -> Result<RootCertStore, CertificateError> {
-        let mut roots = RootCertStore::empty();
-        for der in &self.roots {
-            trust(&mut roots, CertificateDer::from(der.clone()))?;
-        }
-        Ok(roots)
-    }
 }
 
-fn trust(
-    roots: &mut RootCertStore,
-    certificate: CertificateDer<'_>,
-) -> Result<(), CertificateError> {
-    let added = roots.add(certificate);
-    added.map_err(|why| CertificateError::new(&why))
+/// Returns certificates in DER as TLS needs them.
+pub(crate) fn root_store(certificates: &[Vec<u8>]) -> Result<RootCertStore, CertificateError> {
+    let mut roots = RootCertStore::empty();
+    for der in certificates {
+        let added = roots.add(CertificateDer::from(der.as_slice()));
+        added.map_err(|why| CertificateError::new(&why))?;
+    }
+    Ok(roots)
 }
 
 #[cfg(test)]
@@ -134,7 +125,8 @@ HwYDVR0jBBgwFoAUpfD74YVvElFCBkg7fPk2SZwMJRswDwYDVR0TAQH/BAUwAwEB\n\
         let two = format!("# a company\n{PEM}\n{PEM}");
         assert_eq!(config.trust_pem(two.as_bytes()).unwrap(), 2);
         assert_eq!(config.roots.len(), 3);
-        assert!(config.root_store().is_ok());
+        assert!(root_store(&config.roots).is_ok());
+        assert!(root_store(&[b"-----BEGIN".to_vec()]).is_err());
         for (pem, says) in [
             ("", "it has no `-----BEGIN CERTIFICATE-----`"),
             (

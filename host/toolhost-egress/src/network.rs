@@ -7,7 +7,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::{Builder, Handle, Runtime};
 use toolhost_runtime::Quota;
 
-use crate::config::{CertificateError, HttpConfig, HttpResolver};
+use crate::config::{CertificateError, HttpConfig, HttpResolver, root_store};
 
 /// Maximum threads that resolve names: the system's resolver blocks.
 const LOOKUPS_MAX: usize = 64;
@@ -44,7 +44,7 @@ impl Network {
             resolver: Arc::clone(&config.resolver),
             lookups: Arc::new(Quota::new(LOOKUPS_MAX as u64, share)),
             open_files,
-            roots: config.root_store()?,
+            roots: root_store(&config.roots)?,
             tls: OnceLock::new(),
             runtime: OnceLock::new(),
         })
