@@ -32,7 +32,7 @@ const ORDER: [(&str, &[&str]); 20] = [
     ("toolhost-schema", &["toolhost-contract"]),
     (
         "toolhost-manifest",
-        &["toolhost-contract", "toolhost-schema"],
+        &["toolhost-contract", "toolhost-files", "toolhost-schema"],
     ),
     (
         "toolhost-agents",
@@ -49,7 +49,12 @@ const ORDER: [(&str, &[&str]); 20] = [
     ),
     (
         "toolhost-package",
-        &["toolhost-contract", "toolhost-egress", "toolhost-manifest"],
+        &[
+            "toolhost-contract",
+            "toolhost-egress",
+            "toolhost-files",
+            "toolhost-manifest",
+        ],
     ),
     (
         "toolhost",
@@ -67,7 +72,10 @@ const ORDER: [(&str, &[&str]); 20] = [
         ],
     ),
     ("toolhost-otel", &[]),
-    ("toolhost-mcp", &["toolhost", "toolhost-runtime"]),
+    (
+        "toolhost-mcp",
+        &["toolhost", "toolhost-files", "toolhost-runtime"],
+    ),
     (
         "toolhost-rpc",
         &[
@@ -88,6 +96,7 @@ const ORDER: [(&str, &[&str]); 20] = [
             "toolhost",
             "toolhost-contract",
             "toolhost-features",
+            "toolhost-files",
             "toolhost-manifest",
             "toolhost-schema",
         ],

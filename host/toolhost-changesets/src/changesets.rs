@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use toolhost::manifest::ChangesetGrant;
 use toolhost::workdir::StagingRoot;
 use toolhost::{LiveBundle, LoadedBundle, Workdir};
+use toolhost_files::{ChangedFiles, DirView};
 use toolhost_store::random_text;
 
 use crate::error::ChangesetError;
 use crate::files::{Contents, Merged};
-use crate::folder::Folder;
 use crate::limits::OPEN_MAX;
 use crate::outcome::{ChangedFile, CommitOutcome};
 use crate::owner::ChangesetOwner;
@@ -65,7 +65,8 @@ pub(crate) struct Inner {
 
 /// What an operation on an open changeset needs.
 pub(crate) struct OpenChangeset {
-    pub(crate) folder: Folder,
+    /// The bundle's folder.
+    pub(crate) bundle: DirView,
     pub(crate) workdir: Workdir,
     pub(crate) contents: Contents,
     pub(crate) rows: FileRows,
@@ -74,7 +75,7 @@ pub(crate) struct OpenChangeset {
 impl OpenChangeset {
     pub(crate) fn merged(&self) -> Merged<'_> {
         Merged {
-            folder: &self.folder,
+            bundle: &self.bundle,
             contents: &self.contents,
             rows: &self.rows,
         }
@@ -276,7 +277,10 @@ impl Inner {
         let dir = workdir.as_fd().try_clone_to_owned();
         let dir = dir.map_err(ChangesetError::io("."))?;
         let mut found = OpenChangeset {
-            folder: Folder::new(cap_std::fs::Dir::from_std_file(dir.into())),
+            bundle: DirView::new(
+                Arc::new(cap_std::fs::Dir::from_std_file(dir.into())),
+                ChangedFiles::default(),
+            ),
             workdir,
             contents: self.contents(id),
             rows: FileRows::new(),

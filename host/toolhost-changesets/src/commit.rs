@@ -95,13 +95,13 @@ async fn apply(
         if !conflicts.is_empty() {
             return Ok(Err(conflicts));
         }
-        Ok(Ok((merged.changes()?, merged.view()?)))
+        Ok(Ok((merged.changes()?, merged.changed_files()?)))
     });
     let read = read.await.flatten().map_err(failed)?;
-    let (changes, view) =
+    let (changes, files) =
         read.map_err(|conflicts| CommitOutcome::conflict(conflicts.into_iter().collect()))?;
     // Nothing on the disk has changed yet. The load keeps its components for the one after the renames.
-    let aside = current.reload_with(view).await;
+    let aside = current.reload_with(files).await;
     let aside = aside.map_err(|error| rejected(current, error))?;
     let (staging, label) = (changesets.staging.clone(), format!("commit of {id}"));
     let replace = move |found: &OpenChangeset| replace(&staging, &label, found);
@@ -135,7 +135,7 @@ fn check_paths(found: &OpenChangeset) -> Result<(), ChangesetError> {
             FileVersion::Deleted => drop(path::parse(path, Access::Write)?),
             FileVersion::Content(_) => {
                 path::parse(path, Access::Write)?;
-                host_source::refuse(path, &found.folder)?;
+                host_source::refuse(path, &found.bundle)?;
             }
         }
     }

@@ -1,8 +1,11 @@
 //! Reads and changes the files of an open changeset.
 
+use toolhost_files::EntryKind as Kind;
+
 use crate::changesets::{Changesets, Inner, OpenChangeset, Version};
-use crate::error::ChangesetError;
-use crate::folder::{Digest, Entry, EntryKind, digest, unfit};
+use crate::entry::{Digest, Entry, digest};
+use crate::error::{ChangesetError, unfit};
+use crate::files::{digest_at, kind, read};
 use crate::host_source;
 use crate::limits::{BYTES_MAX, FILE_BYTES_MAX, FILES_MAX};
 use crate::owner::ChangesetOwner;
@@ -43,8 +46,8 @@ impl Changesets {
             None => (FileVersion::Bundle, false),
         };
         let bytes = match version {
-            Version::Bundle => found.folder.read(&path)?,
-            Version::Changeset => found.merged().read(&path)?,
+            Version::Bundle => read(&found.bundle, &path)?,
+            Version::Changeset => read(&found.merged().view()?, &path)?,
         };
         let is_of_bundle = version == Version::Bundle || row == FileVersion::Bundle;
         // What a changeset has not written is what the bundle has now.
@@ -70,7 +73,7 @@ impl Changesets {
         let path = self.0.writable(owner, path)?;
         let found = self.0.find(id, owner).await?;
         found.merged().check_writable(&path)?;
-        host_source::refuse(&path, &found.folder)?;
+        host_source::refuse(&path, &found.bundle)?;
         let others = found.rows.iter().filter(|(file, _)| **file != path);
         let others = others.filter_map(|(_, row)| match &row.version {
             FileVersion::Content(name) => Some(found.contents.bytes(name)),
@@ -105,9 +108,9 @@ impl Changesets {
     ) -> Result<(), ChangesetError> {
         let path = self.0.writable(owner, path)?;
         let found = self.0.find(id, owner).await?;
-        if found.merged().read(&path)?.is_none() {
-            return Err(match found.folder.kind(&path)? {
-                Some(kind) if kind != EntryKind::File => unfit(&path, kind),
+        if read(&found.merged().view()?, &path)?.is_none() {
+            return Err(match kind(&found.bundle, &path)? {
+                Some(kind) if kind != Kind::File => unfit(&path, kind),
                 _ => ChangesetError::NotFound { path },
             });
         }
@@ -168,7 +171,7 @@ impl OpenChangeset {
     fn base(&self, path: &str) -> Result<Option<Digest>, ChangesetError> {
         match self.rows.get(path) {
             Some(row) => Ok(row.base),
-            None => self.folder.digest(path),
+            None => digest_at(&self.bundle, path),
         }
     }
 

@@ -4,6 +4,7 @@ use std::io;
 
 use toolhost::workdir::StagingError;
 use toolhost::{HandlerError, WorkdirError};
+use toolhost_files::{EntryKind as Kind, ReadError};
 use toolhost_store::StoreError;
 
 use crate::limits::{BYTES_MAX, FILE_BYTES_MAX, FILES_MAX, OPEN_MAX, READ_BYTES_MAX};
@@ -126,6 +127,25 @@ impl ChangesetError {
         }
     }
 
+    /// Returns the error of a path that cannot be read.
+    pub(crate) fn read(path: &str, error: ReadError) -> Self {
+        let path = path.to_owned();
+        match error {
+            ReadError::NotFound => Self::NotFound { path },
+            ReadError::Link { path } => unfit(&path.to_string_lossy(), Kind::Link),
+            ReadError::NotAFile { kind } => unfit(&path, kind),
+            ReadError::TooLarge { .. } => Self::TooLarge { path },
+            ReadError::Denied
+            | ReadError::Outside
+            | ReadError::TooFar
+            | ReadError::Dangling
+            | ReadError::Io(_) => Self::Io {
+                path,
+                source: error.into(),
+            },
+        }
+    }
+
     /// Returns the code of the error for a model.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -194,6 +214,19 @@ impl ChangesetError {
         let message = with_causes(&self);
         let error = HandlerError::new(format!("{message}."));
         error.with_code(self.code()).with_suggestion(self.help())
+    }
+}
+
+/// Returns the error of a path that names something else than it should.
+pub(crate) fn unfit(path: &str, kind: Kind) -> ChangesetError {
+    ChangesetError::Unfit {
+        path: path.to_owned(),
+        found: match kind {
+            Kind::File => "a file",
+            Kind::Directory => "a folder",
+            Kind::Link => "a symbolic link",
+            Kind::Pipe | Kind::Socket | Kind::Device => "not a regular file",
+        },
     }
 }
 

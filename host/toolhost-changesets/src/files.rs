@@ -1,17 +1,18 @@
 //! The contents of a changeset's files, and the bundle as the changeset leaves it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use toolhost::manifest::BundleView;
-use toolhost_files::PrivateDir;
+use toolhost_files::{ChangedFiles, DirView, EntryKind as Kind, Links, PrivateDir, ReadError};
 use toolhost_store::random_text;
 
 use crate::diff::Differences;
-use crate::error::ChangesetError;
-use crate::folder::{Entry, EntryKind, Folder, unfit};
+use crate::entry::{Digest, Entry, digest};
+use crate::error::{ChangesetError, unfit};
+use crate::limits::{ENTRIES_MAX, FILE_BYTES_MAX};
 use crate::outcome::ChangedFile;
 use crate::path::is_hidden;
 use crate::records::{FileRow, FileRows, FileVersion};
@@ -92,92 +93,63 @@ impl Contents {
 /// The bundle as a changeset leaves it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Merged<'a> {
-    pub(crate) folder: &'a Folder,
+    pub(crate) bundle: &'a DirView,
     pub(crate) contents: &'a Contents,
     pub(crate) rows: &'a FileRows,
 }
 
 impl Merged<'_> {
-    /// Reads a file; none if the changeset leaves none at the path.
-    pub(crate) fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ChangesetError> {
-        match self.version(path) {
-            Some(FileVersion::Content(name)) => self.contents.read(name).map(Some),
-            Some(FileVersion::Deleted) => Ok(None),
-            Some(FileVersion::Bundle) | None if self.has_file_above(path) => Ok(None),
-            Some(FileVersion::Bundle) | None if self.is_new_folder(path) => {
-                Err(unfit(path, EntryKind::Folder))
-            }
-            Some(FileVersion::Bundle) | None => self.folder.read(path),
-        }
+    /// Returns the files with which the bundle is loaded.
+    pub(crate) fn changed_files(&self) -> Result<ChangedFiles, ChangesetError> {
+        let file = |(path, row): (&String, &FileRow)| match &row.version {
+            FileVersion::Bundle => None,
+            FileVersion::Content(name) => Some((PathBuf::from(path), Some(PathBuf::from(name)))),
+            FileVersion::Deleted => Some((PathBuf::from(path), None)),
+        };
+        let files = self.rows.iter().filter_map(file).collect();
+        ChangedFiles::new(self.contents.dir(), files).map_err(self.contents.failed())
+    }
+
+    pub(crate) fn view(&self) -> Result<DirView, ChangesetError> {
+        let dir = Arc::clone(self.bundle.dir());
+        Ok(DirView::new(dir, self.changed_files()?))
     }
 
     /// Checks that a file can be written at a path.
     pub(crate) fn check_writable(&self, path: &str) -> Result<(), ChangesetError> {
+        let view = self.view()?;
         for (end, _) in path.match_indices('/') {
             let above = path.get(..end).unwrap_or_default();
-            let kind = match self.version(above) {
-                Some(FileVersion::Content(_)) => Some(EntryKind::File),
-                Some(FileVersion::Deleted) => None,
-                Some(FileVersion::Bundle) | None => self.folder.kind(above)?,
-            };
-            if let Some(kind @ (EntryKind::File | EntryKind::Link | EntryKind::Other)) = kind {
-                return Err(unfit(above, kind));
+            match kind(&view, above)? {
+                None | Some(Kind::Directory) => {}
+                Some(kind) => return Err(unfit(above, kind)),
             }
         }
-        if self.is_new_folder(path) {
-            return Err(unfit(path, EntryKind::Folder));
-        }
-        match self.version(path) {
-            Some(FileVersion::Content(_) | FileVersion::Deleted) => Ok(()),
-            Some(FileVersion::Bundle) | None => match self.folder.kind(path) {
-                Ok(None | Some(EntryKind::File)) => Ok(()),
-                Ok(Some(kind)) => Err(unfit(path, kind)),
-                // A file above it is deleted: it is looked up beneath nothing.
-                Err(error) => Err(error),
-            },
+        match kind(&view, path)? {
+            None | Some(Kind::File) => Ok(()),
+            Some(kind) => Err(unfit(path, kind)),
         }
     }
 
     /// Lists a folder, sorted by name. `path` is empty for the bundle's folder.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>, ChangesetError> {
-        let not_found = || ChangesetError::NotFound {
-            path: path.to_owned(),
-        };
-        if matches!(self.version(path), Some(FileVersion::Content(_))) {
-            return Err(unfit(path, EntryKind::File));
-        }
-        let own = match self.version(path) {
-            Some(FileVersion::Deleted) => None,
-            _ => self.folder.list(path)?,
-        };
-        if own.is_none() && !self.is_new_folder(path) {
-            return Err(not_found());
-        }
-        let beneath = |name: &str| match path {
-            "" => name.to_owned(),
-            _ => format!("{path}/{name}"),
-        };
-        let mut entries: BTreeMap<String, EntryKind> = BTreeMap::new();
-        for entry in own.unwrap_or_default() {
-            let is_deleted = self.version(&beneath(&entry.name)) == Some(&FileVersion::Deleted);
-            if !is_deleted && !is_hidden(&entry.name) {
-                entries.insert(entry.name, entry.kind);
+        let view = self.view()?;
+        match kind(&view, path)? {
+            Some(Kind::Directory) => {}
+            Some(kind) => return Err(unfit(path, kind)),
+            None => {
+                let path = path.to_owned();
+                return Err(ChangesetError::NotFound { path });
             }
         }
-        let prefix = beneath("");
-        for (file, row) in self.rows {
-            let Some(rest) = file.strip_prefix(&prefix) else {
-                continue;
-            };
-            if matches!(row.version, FileVersion::Content(_)) {
-                match rest.split_once('/') {
-                    Some((folder, _)) => entries.insert(folder.to_owned(), EntryKind::Folder),
-                    None => entries.insert(rest.to_owned(), EntryKind::File),
-                };
-            }
-        }
-        let entries = entries.into_iter();
-        Ok(entries.map(|(name, kind)| Entry::new(name, kind)).collect())
+        let entries = view.list(Path::new(path), ENTRIES_MAX);
+        let entries = entries.map_err(|error| ChangesetError::read(path, error))?;
+        let entries = entries.into_iter().filter(|(name, _)| !is_hidden(name));
+        let entry = |(name, kind): (String, Kind)| Entry {
+            name,
+            kind: kind.into(),
+        };
+        Ok(entries.map(entry).collect())
     }
 
     /// Returns the files that differ from the bundle's, sorted by path.
@@ -203,21 +175,9 @@ impl Merged<'_> {
                 FileVersion::Deleted => None,
             };
             // What took the place of a folder or a file of the bundle has no earlier version.
-            let old = self.folder.read(path).unwrap_or_default();
+            let old = read(self.bundle, path).unwrap_or_default();
             Some(Ok((path.as_str(), old, new)))
         })
-    }
-
-    /// Returns the view with which the bundle is loaded.
-    pub(crate) fn view(&self) -> Result<BundleView, ChangesetError> {
-        let file = |(path, row): (&String, &FileRow)| match &row.version {
-            FileVersion::Bundle => None,
-            FileVersion::Content(name) => Some((PathBuf::from(path), Some(PathBuf::from(name)))),
-            FileVersion::Deleted => Some((PathBuf::from(path), None)),
-        };
-        let files = self.rows.iter().filter_map(file).collect();
-        let view = BundleView::new(self.contents.dir(), files);
-        view.map_err(self.contents.failed())
     }
 
     /// Returns the paths that the changeset writes or deletes and whose file in the bundle is not the one
@@ -227,7 +187,7 @@ impl Merged<'_> {
         let changed = rows.filter(|(_, row)| row.version != FileVersion::Bundle);
         // What cannot be read any more, such as a file that became a folder, is a conflict too.
         let differs = |(path, row): &(&String, &FileRow)| {
-            self.folder.digest(path).map_or(true, |now| now != row.base)
+            digest_at(self.bundle, path).map_or(true, |now| now != row.base)
         };
         let conflicts = changed.filter(differs);
         conflicts.map(|(path, _)| path.clone()).collect()
@@ -239,31 +199,24 @@ impl Merged<'_> {
             |versions: Result<Versions<'_>, _>| matches!(versions, Ok((_, old, new)) if old == new);
         self.versions().all(is_same)
     }
+}
 
-    fn version(&self, path: &str) -> Option<&FileVersion> {
-        self.rows.get(path).map(|row| &row.version)
+/// Reads a regular file; none if there is nothing at the path. No folder on the path may be a link.
+pub(crate) fn read(view: &DirView, path: &str) -> Result<Option<Vec<u8>>, ChangesetError> {
+    match view.read(Path::new(path), Links::Refuse, FILE_BYTES_MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(ReadError::NotFound) => Ok(None),
+        Err(error) => Err(ChangesetError::read(path, error)),
     }
+}
 
-    /// Whether the changeset has written or deleted a file in the place of a folder of the path.
-    fn has_file_above(&self, path: &str) -> bool {
-        let mut above = path.match_indices('/').map(|(end, _)| end);
-        let replaced = |end: usize| {
-            let version = self.version(path.get(..end).unwrap_or_default());
-            matches!(
-                version,
-                Some(FileVersion::Content(_) | FileVersion::Deleted)
-            )
-        };
-        above.any(replaced)
-    }
+/// Returns what lies at a path; none if there is nothing. No folder on the path may be a link.
+pub(crate) fn kind(view: &DirView, path: &str) -> Result<Option<Kind>, ChangesetError> {
+    let kind = view.kind(Path::new(path));
+    kind.map_err(|error| ChangesetError::read(path, error))
+}
 
-    /// Whether the changeset has written files beneath a path.
-    fn is_new_folder(&self, path: &str) -> bool {
-        let prefix = format!("{path}/");
-        let mut rows = self.rows.range(prefix.clone()..);
-        let mut beneath = rows
-            .by_ref()
-            .take_while(|(file, _)| file.starts_with(&prefix));
-        beneath.any(|(_, row)| matches!(row.version, FileVersion::Content(_)))
-    }
+/// Returns the digest of a regular file; none if there is nothing at the path.
+pub(crate) fn digest_at(view: &DirView, path: &str) -> Result<Option<Digest>, ChangesetError> {
+    Ok(read(view, path)?.map(|bytes| digest(&bytes)))
 }

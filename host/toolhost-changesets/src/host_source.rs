@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
+use toolhost_files::DirView;
+
 use crate::error::ChangesetError;
-use crate::folder::Folder;
+use crate::files::{kind, read};
 use crate::path::PathError;
 
 const MANIFEST: &str = "Cargo.toml";
@@ -14,7 +16,7 @@ const TOOL: &str = "cdylib";
 
 /// Refuses a Rust source unless it is one of a tool's package without a build script, which is compiled for the
 /// sandbox alone. The manifests of packages are the author's: no changeset writes them.
-pub(crate) fn refuse(path: &str, folder: &Folder) -> Result<(), ChangesetError> {
+pub(crate) fn refuse(path: &str, folder: &DirView) -> Result<(), ChangesetError> {
     let is_rust = Path::new(path)
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("rs"));
@@ -25,12 +27,12 @@ pub(crate) fn refuse(path: &str, folder: &Folder) -> Result<(), ChangesetError> 
     Err(PathError::HostSource { path }.into())
 }
 
-fn is_for_the_sandbox(path: &str, folder: &Folder) -> Result<bool, ChangesetError> {
+fn is_for_the_sandbox(path: &str, folder: &DirView) -> Result<bool, ChangesetError> {
     for above in Path::new(path).ancestors().skip(1) {
         let at = |name: &str| above.join(name).to_string_lossy().into_owned();
-        if let Some(manifest) = folder.read(&at(MANIFEST))? {
+        if let Some(manifest) = read(folder, &at(MANIFEST))? {
             let manifest = String::from_utf8_lossy(&manifest);
-            let has_script = names_a_script(&manifest) || folder.kind(&at("build.rs"))?.is_some();
+            let has_script = names_a_script(&manifest) || kind(folder, &at("build.rs"))?.is_some();
             return Ok(is_of_a_tool(&manifest) && !has_script);
         }
     }

@@ -11,7 +11,7 @@ use data_encoding::HEXLOWER;
 use toolhost_store::rusqlite::{self, OptionalExtension, Transaction, types::Type};
 use toolhost_store::{Schema, Store, StoreError};
 
-use crate::folder::Digest;
+use crate::entry::Digest;
 use crate::limits::CLOSED_KEPT;
 use crate::owner::ChangesetOwner;
 

@@ -3,12 +3,13 @@
 
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
+use toolhost_files::{Links, ReadError, read_named};
 
 /// Reads a file of at most `max` bytes. `what` names it in errors.
 pub(crate) async fn read_async(what: &'static str, path: &Path, max: u64) -> Result<Vec<u8>> {
@@ -31,38 +32,22 @@ pub(crate) async fn stdin(max: u64) -> Result<String> {
 /// Reads a file of at most `max` bytes on this thread. Refuses a named pipe, which might block for ever; the pipes
 /// of a shell's `<(…)` lie in `/dev` or `/proc`.
 pub(crate) fn read(what: &str, path: &Path, max: u64) -> Result<Vec<u8>> {
-    let is_of_shell = ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir));
-    let flags = if is_of_shell {
-        OFlags::empty()
-    } else {
-        OFlags::NONBLOCK
-    };
-    let flags = flags.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path);
-    let file = file.with_context(|| format!("{what} {} cannot be read", path.display()))?;
-    if !is_of_shell
-        && file
-            .metadata()
-            .is_ok_and(|metadata| metadata.file_type().is_fifo())
-    {
-        bail!("{what} {} is a named pipe, not a file", path.display());
+    if ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir)) {
+        return read_or_wait(what, path, max);
     }
-    read_open(what, path, file, max)
+    let name = path.display();
+    match read_named(path, Links::Follow, max) {
+        Err(ReadError::NotAFile { kind }) => bail!("{what} {name} is {kind}, not a file"),
+        read => read.with_context(|| format!("{what} {name} cannot be read")),
+    }
 }
 
 /// Reads a file or a pipe of at most `max` bytes on this thread. Waits for the writer of a pipe.
 pub(crate) fn read_or_wait(what: &str, path: &Path, max: u64) -> Result<Vec<u8>> {
-    let file = File::open(path);
-    let file = file.with_context(|| format!("{what} {} cannot be read", path.display()))?;
-    read_open(what, path, file, max)
-}
-
-fn read_open(what: &str, path: &Path, file: File, max: u64) -> Result<Vec<u8>> {
-    let cannot = || format!("{what} {} cannot be read", path.display());
-    if file.metadata().with_context(cannot)?.is_dir() {
-        bail!("{what} {} is a directory, not a file", path.display());
-    }
-    bounded(file, max).with_context(cannot)
+    let read = File::open(path)
+        .map_err(Into::into)
+        .and_then(|file| bounded(file, max));
+    read.with_context(|| format!("{what} {} cannot be read", path.display()))
 }
 
 fn bounded(source: impl Read, max: u64) -> Result<Vec<u8>> {

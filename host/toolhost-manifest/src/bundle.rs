@@ -16,11 +16,9 @@ mod oauth_app;
 mod open;
 mod other_file;
 pub mod package;
-mod read;
 mod reference;
 mod resources;
 mod tool;
-mod view;
 
 use std::path::PathBuf;
 
@@ -33,9 +31,8 @@ pub use manifests::MANIFEST;
 pub use open::{Entry, LoadError, OpenBundle, SourceEntry};
 pub use other_file::{CORE_MODULE_HELP, OtherFile};
 pub use package::{PackageOrigin, PackageReference};
-pub use read::ReadError;
 pub use tool::ToolPlaces;
-pub use view::BundleView;
+pub use toolhost_files::{ChangedFiles, ReadError};
 
 pub use crate::diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
 pub use crate::yaml::YamlSource;

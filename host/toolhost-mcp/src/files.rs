@@ -3,16 +3,16 @@
 //! A file is opened beneath the directory handle of the workdir, so that no link and no `..` leads out of
 //! it, and only if it is a regular file.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
-use cap_primitives::fs::OpenOptionsExt;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::Dir;
 use data_encoding::BASE64;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 use toolhost::Workdir;
+use toolhost_files::{Links, ReadError, read_beneath};
 
 use crate::config::McpConfig;
 use crate::shared::ServedState;
@@ -124,25 +124,11 @@ impl Files {
 
     /// Reads a file of at most `max` bytes, if it is a regular file beneath the workdir.
     pub(crate) fn read(&self, path: &str, max: u64) -> io::Result<FileContent> {
-        let dir = self.directory()?;
-        let mut options = OpenOptions::new();
-        // A FIFO would block the thread.
-        options.read(true).custom_flags(NONBLOCK);
-        let file = dir.open_with(Path::new(path), &options)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
+        match read_beneath(&self.directory()?, Path::new(path), Links::Follow, max) {
+            Ok(bytes) => Ok(FileContent::Whole(bytes)),
+            Err(ReadError::TooLarge { bytes, .. }) => Ok(FileContent::TooLarge(bytes)),
+            Err(error) => Err(error.into()),
         }
-        if metadata.len() > max {
-            return Ok(FileContent::TooLarge(metadata.len()));
-        }
-        let mut bytes = Vec::new();
-        // The file may grow while it is read.
-        let read = file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
-        if read as u64 > max {
-            return Ok(FileContent::TooLarge(read as u64));
-        }
-        Ok(FileContent::Whole(bytes))
     }
 
     pub(crate) fn directory(&self) -> io::Result<Dir> {
@@ -150,9 +136,6 @@ impl Files {
         Ok(Dir::from_std_file(handle.into()))
     }
 }
-
-/// `O_NONBLOCK`.
-const NONBLOCK: i32 = 0o4000;
 
 /// Returns the path of a tool's file beneath the workdir: tools see the workdir as `/`.
 fn relative(path: &str) -> &str {

@@ -1,11 +1,11 @@
 //! Credentials for registries.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use docker_credential::{CredentialRetrievalError, DockerCredential};
+use toolhost_files::{Links, ReadError, read_named};
 
 /// Largest configuration file of Docker, in bytes.
 const CONFIG_MAX: u64 = 1 << 20;
@@ -76,32 +76,12 @@ impl DockerConfig {
     }
 
     fn read(&self) -> Result<Option<Vec<u8>>, String> {
-        let failed = |error: io::Error| format!("{}: {error}", self.path.display());
-        let mut bytes = Vec::new();
-        // A link to a file that does not exist is an error.
-        if let Err(error) = fs::symlink_metadata(&self.path)
-            && matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            )
-        {
-            return Ok(None);
+        match read_named(&self.path, Links::Follow, CONFIG_MAX) {
+            Ok(bytes) => Ok(Some(bytes)),
+            // A link to a file that does not exist is an error.
+            Err(ReadError::NotFound) if fs::symlink_metadata(&self.path).is_err() => Ok(None),
+            Err(error) => Err(format!("{}: {error}", self.path.display())),
         }
-        // Opening a pipe would wait for its writer.
-        if !fs::metadata(&self.path).map_err(failed)?.is_file() {
-            return Err(format!("{} is not a regular file", self.path.display()));
-        }
-        let file = File::open(&self.path).map_err(failed)?;
-        file.take(CONFIG_MAX + 1)
-            .read_to_end(&mut bytes)
-            .map_err(failed)?;
-        if bytes.len() as u64 > CONFIG_MAX {
-            return Err(format!(
-                "{} is larger than {CONFIG_MAX} bytes",
-                self.path.display()
-            ));
-        }
-        Ok(Some(bytes))
     }
 }
 

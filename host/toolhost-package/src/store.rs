@@ -1,9 +1,10 @@
 //! Directories of blobs by digest: the cache of pulled packages, and `vendor` beside a bundle.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use toolhost_files::{Links, ReadError, read_named};
 use toolhost_manifest::bundle::package::is_digest;
 
 use crate::registry::digest_of;
@@ -154,29 +155,18 @@ impl PackageStore {
 
 /// Reads a file of at most `max` bytes; none if there is no file.
 fn read_file(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError> {
-    let failed = |source| StoreError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    // Before it is opened: a pipe would wait, and a link leads out of the directory.
-    let metadata = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        metadata => metadata.map_err(failed)?,
-    };
-    if !metadata.is_file() {
-        return Err(failed(io::Error::other("it is not a regular file")));
+    match read_named(path, Links::Refuse, max) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(ReadError::NotFound) => Ok(None),
+        Err(ReadError::TooLarge { .. }) => Err(StoreError::TooLarge {
+            path: path.to_owned(),
+            max,
+        }),
+        Err(error) => Err(StoreError::Io {
+            path: path.to_owned(),
+            source: error.into(),
+        }),
     }
-    let file = fs::File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    if metadata.len() <= max {
-        let mut limited = file.take(max.saturating_add(1));
-        limited.read_to_end(&mut bytes).map_err(failed)?;
-    }
-    if metadata.len() > max || bytes.len() as u64 > max {
-        let path = path.to_owned();
-        return Err(StoreError::TooLarge { path, max });
-    }
-    Ok(Some(bytes))
 }
 
 #[cfg(test)]

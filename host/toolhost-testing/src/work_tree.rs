@@ -1,11 +1,12 @@
 //! The workdir of a case: the files put into it, and the files found in it. Opened beneath a handle, as a
 //! tool may leave links behind.
 
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::path::Path;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use toolhost_files::{EntryKind, Links, ReadError, read_beneath};
 
 /// Most bytes read of a file that a tool left behind.
 const READ_MAX: u64 = 64 << 20;
@@ -56,33 +57,14 @@ impl WorkTree {
 
     /// Returns what has this name. Follows links within the directory.
     pub(crate) fn state(&self, path: &str) -> FileState {
-        match self.read(path) {
-            Ok(state) => state,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                FileState::Absent
-            }
+        match read_beneath(&self.0, Path::new(path), Links::Follow, READ_MAX) {
+            Ok(bytes) => FileState::File(bytes),
+            Err(ReadError::NotFound) => FileState::Absent,
+            Err(ReadError::NotAFile {
+                kind: EntryKind::Directory,
+            }) => FileState::Directory,
             Err(error) => FileState::Unreadable(error.to_string()),
         }
-    }
-
-    fn read(&self, path: &str) -> io::Result<FileState> {
-        let metadata = self.0.metadata(path)?;
-        if metadata.is_dir() {
-            return Ok(FileState::Directory);
-        }
-        if !metadata.is_file() {
-            return Ok(FileState::Unreadable("it is not a regular file".to_owned()));
-        }
-        let mut bytes = Vec::new();
-        let mut file = self.0.open(path)?.take(READ_MAX + 1);
-        file.read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > READ_MAX {
-            let reason = format!("it is larger than {READ_MAX} bytes");
-            return Ok(FileState::Unreadable(reason));
-        }
-        Ok(FileState::File(bytes))
     }
 }
 

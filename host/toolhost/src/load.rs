@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use toolhost_contract::{ResourceName, ToolErrorCode};
 use toolhost_manifest::bundle::{
-    Bundle, BundleView, Diagnostic, LoadError, MANIFEST, OpenBundle, Place, ReadError, WriteGuard,
+    Bundle, ChangedFiles, Diagnostic, LoadError, MANIFEST, OpenBundle, Place, ReadError, WriteGuard,
 };
 use toolhost_manifest::policy::Policy;
 use toolhost_sandbox::SandboxError;
@@ -42,8 +42,8 @@ impl Host {
     /// # Errors
     /// [`LoadError`] contains all findings at once.
     pub async fn load(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
-        let view = BundleView::default();
-        load(&self.0, path.as_ref(), view, None, Needed::All).await
+        let changes = ChangedFiles::default();
+        load(&self.0, path.as_ref(), changes, None, Needed::All).await
     }
 
     /// Loads a bundle as [`Self::load`] does, but prepares only the components of some Tools: for a program that
@@ -62,8 +62,8 @@ impl Host {
         path: impl AsRef<Path>,
         tools: &[ResourceName],
     ) -> Result<LoadedBundle, LoadError> {
-        let view = BundleView::default();
-        load(&self.0, path.as_ref(), view, None, Needed::Of(tools)).await
+        let changes = ChangedFiles::default();
+        load(&self.0, path.as_ref(), changes, None, Needed::Of(tools)).await
     }
 
     /// Loads a bundle again from its path, as [`LoadedBundle::reload`] does, but under the policy of this
@@ -72,9 +72,9 @@ impl Host {
     /// # Errors
     /// [`LoadError`] contains all findings at once. The bundle that was loaded before is unaffected.
     pub async fn reload(&self, bundle: &LoadedBundle) -> Result<LoadedBundle, LoadError> {
-        let view = BundleView::default();
+        let changes = ChangedFiles::default();
         let previous = Some(bundle.clone());
-        load(&self.0, bundle.source(), view, previous, Needed::All).await
+        load(&self.0, bundle.source(), changes, previous, Needed::All).await
     }
 }
 
@@ -105,7 +105,7 @@ impl LoadedBundle {
         self.host().reload(self).await
     }
 
-    /// Loads the bundle as [`Self::reload`] does, but with the files of a view in the place of its own:
+    /// Loads the bundle as [`Self::reload`] does, but with changed files in the place of its own:
     /// whether a bundle loads can be known before its files are changed. Changes no file. Messages have the
     /// paths of the bundle.
     ///
@@ -113,9 +113,9 @@ impl LoadedBundle {
     /// [`LoadError`] contains all findings at once.
     ///
     /// Spec: requirements-v1 §12.4.
-    pub async fn reload_with(&self, view: BundleView) -> Result<Self, LoadError> {
+    pub async fn reload_with(&self, changes: ChangedFiles) -> Result<Self, LoadError> {
         let previous = Some(self.clone());
-        load(&self.0.host, self.source(), view, previous, Needed::All).await
+        load(&self.0.host, self.source(), changes, previous, Needed::All).await
     }
 }
 
@@ -123,7 +123,7 @@ impl LoadedBundle {
 async fn load(
     host: &Arc<HostInner>,
     source: &Path,
-    view: BundleView,
+    changes: ChangedFiles,
     previous: Option<LoadedBundle>,
     needed: Needed<'_>,
 ) -> Result<LoadedBundle, LoadError> {
@@ -131,7 +131,7 @@ async fn load(
     let open = host
         .sandbox
         .threads()
-        .compute(move || Bundle::open_with(&path, view));
+        .compute(move || Bundle::open_with(&path, changes));
     let open = open.await.map_err(|error| failed(source, error.into()))??;
     let open = Arc::new(open);
     let earlier = previous.as_ref().map(|bundle| component::of(&bundle.0));

@@ -1,15 +1,15 @@
 //! Reads and writes `.call` files.
 
-use std::fs::{DirBuilder, File};
+use std::fs::DirBuilder;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, anyhow};
-use rustix::fs::OFlags;
 use toolhost::Workdir;
 use toolhost::recording::{CallRecorder, CallRecording, FILE_BYTES_MAX};
+use toolhost_files::PrivateFile;
 
 use crate::failure::Failure;
 use crate::files;
@@ -115,10 +115,7 @@ impl RecordingFolder {
 fn write_new(folder: &Path, from: u64, recording: &CallRecording) -> anyhow::Result<u64> {
     for number in from.. {
         let path = folder.join(format!("{number:04}-{}.call", recording.tool));
-        let flags = OFlags::NOFOLLOW.bits().cast_signed();
-        let mut options = File::options();
-        let options = options.write(true).create_new(true).mode(0o600);
-        match options.custom_flags(flags).open(&path) {
+        match PrivateFile::make_new(&path) {
             Ok(mut file) => {
                 let result = file.write_all(&recording.to_bytes());
                 result.with_context(|| cannot_write(&path))?;

@@ -127,7 +127,7 @@ fn arguments_that_are_not_an_object_are_refused() {
         ),
         (
             "@large.json",
-            "large.json cannot be read: it holds more than 16777216 bytes",
+            "large.json cannot be read: it is larger than 16777216 bytes",
         ),
         ("-", "stdin is empty, not a JSON object"),
     ] {

@@ -109,7 +109,7 @@ fn a_workspace_that_is_a_link_to_the_home_directory_is_refused() {
         fs::rename(&link, &moved).unwrap();
         symlink(terminal.path("home"), &link).unwrap();
         let ran = write().fails(2, &format!("{} is a symbolic link", link.display()));
-        assert!(ran.stderr.contains("remove it with `rm '"), "{ran:?}");
+        assert!(ran.stderr.contains("run `rm '"), "{ran:?}");
         fs::remove_file(&link).unwrap();
         fs::rename(&moved, &link).unwrap();
     }

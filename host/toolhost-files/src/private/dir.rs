@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, fstat, mkdirat, open, openat};
 use rustix::io::Errno;
 
 use super::error::{Fault, NotPrivate};
-use super::{STICKY, WORLD_WRITABLE, check_dir, entry, this_user};
+use super::rule::{STICKY, WORLD_WRITABLE, check_dir, entry, this_user};
 
 /// A handle of a directory that only this user can write to.
 ///

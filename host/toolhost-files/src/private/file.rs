@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use super::error::{Fault, NotPrivate};
-use super::{OTHERS, check_file, check_own, entry};
+use super::rule::{OTHERS, check_file, check_own, entry};
 
 /// An open file that only this user can read and write.
 ///

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
-use super::PrivateFile;
+use super::file::PrivateFile;
 
 /// Bytes of a key.
 const KEY_LEN: usize = 32;

@@ -1,6 +1,7 @@
 use std::fs::{self, Permissions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
 
 use rustix::fs::OFlags;
 

@@ -13,9 +13,7 @@ use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolhost_contract::ResourceName;
-
-use super::read::ReadError;
-use super::view::BundleFolder;
+use toolhost_files::{DirView, Links, ReadError};
 
 /// The folder of built components, in the bundle's directory.
 pub const FOLDER: &str = ".toolhost";
@@ -173,7 +171,7 @@ impl Stamp {
     }
 
     /// Compares the sources beneath the bundle's directory with their digests, and looks for new ones.
-    pub(super) fn check(&self, folder: &BundleFolder, budget: &Budget) -> Result<(), Stale> {
+    pub(super) fn check(&self, folder: &DirView, budget: &Budget) -> Result<(), Stale> {
         self.look_for(budget)?;
         let mut absent = self.absent_inside();
         if let Some(path) = absent.find(|path| folder.has(Path::new(path))) {
@@ -184,12 +182,16 @@ impl Stamp {
     }
 }
 
-fn check_source(source: &Source, folder: &BundleFolder, budget: &Budget) -> Result<(), Stale> {
+fn check_source(source: &Source, folder: &DirView, budget: &Budget) -> Result<(), Stale> {
     if budget.left() == 0 {
         return Err(Stale::TooMuch);
     }
     let path = source.path.clone();
-    match folder.read(Path::new(&path), budget.left().min(FILE_BYTES_MAX)) {
+    match folder.read(
+        Path::new(&path),
+        Links::Follow,
+        budget.left().min(FILE_BYTES_MAX),
+    ) {
         Ok(bytes) => {
             budget.take(bytes.len() as u64);
             if digest(&bytes) == source.sha256 {

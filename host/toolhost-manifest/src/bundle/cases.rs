@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 use toolhost_contract::{CASES_FOLDER, Protected};
-
-use super::read::{Folder, ReadError, name_beneath, resolve, take_step};
+use toolhost_files::resolve::{Folder, name_beneath, resolve, take_step};
+use toolhost_files::{Links, ReadError};
 
 /// Adds the case files of the manifests in a folder of a bundle, and where others would be read. If they cannot
 /// be looked up, no name can be created, moved or removed in their folder.
@@ -19,12 +19,17 @@ pub(super) fn protect(
     protected: &mut Protected,
     steps: &mut usize,
 ) -> Result<(), ReadError> {
-    let mut find =
-        |path: &Path, protected: &mut Protected| match resolve(dir, path, protected, steps) {
-            Err(error @ ReadError::TooFar) => Err(error),
-            // A folder that cannot be resolved, such as a link out of the bundle, is not read either.
-            folder => Ok(folder.ok()),
-        };
+    let mut find = |path: &Path, protected: &mut Protected| match resolve(
+        dir,
+        path,
+        Links::Follow,
+        protected,
+        steps,
+    ) {
+        Err(error @ ReadError::TooFar) => Err(error),
+        // A folder that cannot be resolved, such as a link out of the bundle, is not read either.
+        folder => Ok(folder.ok()),
+    };
     let Some(bundle) = find(bundle, protected)? else {
         return Ok(());
     };
@@ -39,7 +44,7 @@ pub(super) fn protect(
     protected.add_cases(top.id);
     let looked = folders(dir, &top, steps).and_then(|folders| {
         for path in folders {
-            let Ok(folder) = resolve(dir, &path, protected, steps) else {
+            let Ok(folder) = resolve(dir, &path, Links::Follow, protected, steps) else {
                 continue;
             };
             protected.add_cases_beneath(folder.id);

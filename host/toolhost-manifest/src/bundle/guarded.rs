@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Dir;
 use toolhost_contract::{FileId, Protected};
+use toolhost_files::resolve::{Folder, name_beneath, resolve};
+use toolhost_files::{Links, ReadError};
 
 use super::cases;
 use super::host_files::near_sources;
 use super::manifests::MANIFEST;
-use super::read::{Folder, ReadError, name_beneath, resolve};
 use crate::lock::LOCK;
 
 /// The files of a bundle, by path in its directory, and their folders.
@@ -153,7 +154,7 @@ impl WriteGuard {
             };
             if !folders.contains_key(path) {
                 let mut on_path = Protected::default();
-                let folder = resolve(&self.dir, path, &mut on_path, &mut steps);
+                let folder = resolve(&self.dir, path, Links::Follow, &mut on_path, &mut steps);
                 let last = &mut looked.folders;
                 folders.insert(path, remember(path, folder, on_path, last, &mut protected)?);
             }
@@ -250,8 +251,8 @@ mod tests {
     use cap_std::ambient_authority;
     use toolhost_contract::{FileId, NameChange};
 
-    use super::super::read::read_beneath;
     use super::*;
+    use toolhost_files::read_beneath;
 
     fn guarded(dir: &Path) -> WriteGuard {
         with_sources(dir, Vec::new())
@@ -439,7 +440,7 @@ mod tests {
             symlink(to, dir.path().join(n.to_string())).unwrap();
         }
         let directory = Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap();
-        let read = |name: &str| read_beneath(&directory, Path::new(name), 10);
+        let read = |name: &str| read_beneath(&directory, Path::new(name), Links::Follow, 10);
         assert_eq!(read("1").unwrap(), b"x");
         assert!(matches!(read("20"), Err(ReadError::TooFar)));
     }

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 use toolhost_contract::text;
+use toolhost_files::{DirView, EntryKind, Links, ReadError};
 
 use super::other_file::OtherFile;
-use super::read::ReadError;
-use super::view::BundleFolder;
 use crate::yaml::YamlSource;
 
 /// The file that is read if the path of a bundle is a directory.
@@ -86,7 +85,7 @@ impl ManifestError {
 /// The manifests of a bundle, as they are read.
 #[derive(Debug)]
 pub(super) struct Manifests<'d> {
-    folder: &'d BundleFolder,
+    folder: &'d DirView,
     dir_path: &'d Path,
     read: Vec<Manifest>,
     /// The paths without links.
@@ -96,7 +95,7 @@ pub(super) struct Manifests<'d> {
 
 impl<'d> Manifests<'d> {
     /// Starts with no manifest. `path` is that of `folder`, as the operator wrote it.
-    pub(super) fn new(folder: &'d BundleFolder, path: &'d Path) -> Self {
+    pub(super) fn new(folder: &'d DirView, path: &'d Path) -> Self {
         Self {
             folder,
             dir_path: path,
@@ -116,7 +115,7 @@ impl<'d> Manifests<'d> {
         }
         match self.read(&path) {
             Err(ManifestError::Read(ReadError::NotAFile {
-                kind: "a directory",
+                kind: EntryKind::Directory,
             })) => self.read(&path.join(MANIFEST)),
             read => read,
         }
@@ -124,9 +123,12 @@ impl<'d> Manifests<'d> {
 
     /// Reads a manifest beneath the directory.
     pub(super) fn read(&mut self, path: &Path) -> Result<Manifest, ManifestError> {
-        let resolved = self.folder.resolve(path).map_err(ManifestError::Read)?;
+        let resolved = self
+            .folder
+            .resolve(path, Links::Follow)
+            .map_err(ManifestError::Read)?;
         if resolved.as_os_str().is_empty() {
-            let kind = "a directory";
+            let kind = EntryKind::Directory;
             return Err(ManifestError::Read(ReadError::NotAFile { kind }));
         }
         if self.paths.contains(&resolved) {
@@ -135,7 +137,7 @@ impl<'d> Manifests<'d> {
         if self.read.len() == MANIFESTS_MAX {
             return Err(ManifestError::TooMany);
         }
-        let bytes = self.folder.read(path, FILE_MAX as u64);
+        let bytes = self.folder.read(path, Links::Follow, FILE_MAX as u64);
         let bytes = bytes.map_err(ManifestError::Read)?;
         self.bytes += bytes.len();
         if self.bytes > FILE_MAX {

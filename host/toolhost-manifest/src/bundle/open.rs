@@ -10,6 +10,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use toolhost_contract::text::shell_word;
 use toolhost_contract::{Protected, ToolErrorCode, ToolResource};
+use toolhost_files::resolve::ids_to_the_root;
+use toolhost_files::{ChangedFiles, DirView, Links, ReadError};
 
 use super::Bundle;
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
@@ -17,8 +19,6 @@ use super::guarded::{BundleFiles, WriteGuard};
 use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, shown};
 use super::other_file::OtherFile;
 use super::package::{PackageOrigin, is_package};
-use super::read::{ReadError, ids_to_the_root};
-use super::view::{BundleFolder, BundleView};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::yaml::YamlSource;
 
@@ -116,7 +116,7 @@ pub struct OpenBundle {
     bundle: Bundle,
     /// The manifest, and those that it includes.
     manifests: Vec<Manifest>,
-    folder: BundleFolder,
+    folder: DirView,
     /// The path of the directory, as the operator wrote it.
     dir_path: PathBuf,
     /// The directory, all directories above it, and the links on its path.
@@ -154,21 +154,21 @@ impl Bundle {
     /// # Errors
     /// [`LoadError`] if the bundle cannot be read or has errors.
     pub fn open(path: &Path) -> Result<OpenBundle, LoadError> {
-        Self::open_with(path, BundleView::default())
+        Self::open_with(path, ChangedFiles::default())
     }
 
-    /// Opens the bundle at a path as [`Self::open`] does, but reads the files of a view in the place of
+    /// Opens the bundle at a path as [`Self::open`] does, but reads changed files in the place of
     /// those of the bundle's directory. Messages have the paths of the bundle's directory.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_with(path: &Path, view: BundleView) -> Result<OpenBundle, LoadError> {
+    pub fn open_with(path: &Path, changes: ChangedFiles) -> Result<OpenBundle, LoadError> {
         let unreadable = |source: ReadError| LoadError::Read {
             path: path.to_owned(),
             source,
         };
         let (dir, dir_path, manifest) = open_dir(path).map_err(unreadable)?;
-        let folder = BundleFolder::new(Arc::new(dir), view);
+        let folder = DirView::new(Arc::new(dir), changes);
         let mut manifests = Manifests::new(&folder, &dir_path);
         let first = match manifests.read(&manifest) {
             Ok(first) => first,
@@ -331,7 +331,7 @@ impl OpenBundle {
             if OtherFile::of_source(entry).is_some() {
                 return Err(self.not_a_component(tool));
             }
-            let read = self.folder.read(entry, max_bytes);
+            let read = self.folder.read(entry, Links::Follow, max_bytes);
             return Ok(Entry {
                 component: read.map_err(|error| self.unreadable(tool, &error))?,
                 files: Vec::new(),
@@ -391,7 +391,10 @@ impl OpenBundle {
         source: &SourceEntry<'_>,
         max_bytes: u64,
     ) -> Result<(Vec<u8>, Stamp), Stale> {
-        let component = match self.folder.read(&source.component, max_bytes) {
+        let component = match self
+            .folder
+            .read(&source.component, Links::Follow, max_bytes)
+        {
             Ok(component) => component,
             Err(ReadError::NotFound) => return Err(Stale::NotBuilt),
             Err(error) => {
@@ -463,7 +466,9 @@ impl OpenBundle {
             ReadError::TooLarge { .. } => {
                 "Make the component smaller: build optimised and stripped."
             }
-            ReadError::Io(_) => "Check the file, and the folders and links on its path.",
+            ReadError::Io(_) | ReadError::Link { .. } | ReadError::Dangling => {
+                "Check the file, and the folders and links on its path."
+            }
         };
         let code = if matches!(error, ReadError::TooLarge { .. }) {
             ToolErrorCode::ComponentLimit

@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
 use toolhost::agents::{Orchestrator, OrchestratorConfig};
 use toolhost::text::shell_word;
+use toolhost_files::PrivateFile;
 
 use super::directories::STATE;
 use super::finding::Finding;
@@ -68,12 +68,7 @@ async fn open_copy(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies a file. Follows no link, and does not wait for the other end of a pipe.
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut from = File::options().read(true).custom_flags(flags).open(from)?;
-    if !from.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
-    }
+    let mut from = PrivateFile::open_own(from, OFlags::RDONLY)?;
     io::copy(&mut from, &mut File::create_new(to)?).map(drop)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use toolhost_manifest::Bundle;
-use toolhost_manifest::bundle::{BundleView, MANIFEST};
+use toolhost_manifest::bundle::{ChangedFiles, MANIFEST};
 
 use crate::failure::Failure;
 use crate::files;
@@ -55,7 +55,7 @@ impl ManifestFile {
         fs::write(folder.path().join("manifest"), changed)
             .context("a temporary file cannot be written")?;
         let files = BTreeMap::from([(self.name.clone(), Some(PathBuf::from("manifest")))]);
-        let view = BundleView::new(folder.path(), files)
+        let changes = ChangedFiles::new(folder.path(), files)
             .context("a temporary directory cannot be opened")?;
         // By its directory, in which the manifest may not exist yet.
         let bundle = if self.name.as_os_str() == MANIFEST {
@@ -63,7 +63,7 @@ impl ManifestFile {
         } else {
             self.path()
         };
-        let bundle = Bundle::open_with(&bundle, view);
+        let bundle = Bundle::open_with(&bundle, changes);
         bundle.map_err(|error| {
             Failure::of_bundle(error, None).hint("The manifest was not changed.")
         })?;

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use cap_std::fs::Dir;
 
-use super::super::view::BundleView;
 use super::*;
+use toolhost_files::ChangedFiles;
 
 const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
@@ -80,7 +80,7 @@ fn sources_are_read_up_to_the_budget() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("index.ts"), "x").unwrap();
     let folder = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
-    let folder = BundleFolder::new(Arc::new(folder), BundleView::default());
+    let folder = DirView::new(Arc::new(folder), ChangedFiles::default());
     let refused = stamp("./index.ts").check(&folder, &budget);
     assert!(matches!(refused, Err(Stale::TooMuch)), "{refused:?}");
 
@@ -103,14 +103,14 @@ fn a_file_where_the_build_found_none_makes_a_component_out_of_date() {
     std::fs::write(dir.path().join("index.ts"), "export const handlers = {}").unwrap();
     std::fs::create_dir(dir.path().join("contents")).unwrap();
     std::fs::write(dir.path().join("contents/1"), "{}").unwrap();
-    let check = |stamp: &Stamp, view: BundleView| {
+    let check = |stamp: &Stamp, view: ChangedFiles| {
         let dir_handle = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
-        let folder = BundleFolder::new(Arc::new(dir_handle), view);
+        let folder = DirView::new(Arc::new(dir_handle), view);
         stamp.check(&folder, &Budget::default())
     };
     let view = |content: Option<&str>| {
         let files = [("sub/package.json".into(), content.map(Into::into))];
-        BundleView::new(&dir.path().join("contents"), files.into()).unwrap()
+        ChangedFiles::new(&dir.path().join("contents"), files.into()).unwrap()
     };
     let mut stamp = stamp("./index.ts");
     let absent = [
@@ -120,14 +120,14 @@ fn a_file_where_the_build_found_none_makes_a_component_out_of_date() {
         "node_modules",
     ];
     stamp.absent = Some(absent.map(str::to_owned).to_vec());
-    assert!(check(&stamp, BundleView::default()).is_ok());
+    assert!(check(&stamp, ChangedFiles::default()).is_ok());
     assert!(check(&stamp, view(None)).is_ok());
     // A changeset writes it.
     let new = check(&stamp, view(Some("1")));
     assert!(matches!(new, Err(Stale::New { .. })), "{new:?}");
     for path in ["node_modules", "sub/package.json"] {
         std::fs::create_dir_all(dir.path().join(path)).unwrap();
-        let new = check(&stamp, BundleView::default());
+        let new = check(&stamp, ChangedFiles::default());
         assert!(
             matches!(&new, Err(Stale::New { path: it }) if it == path),
             "{new:?}"

@@ -146,7 +146,7 @@ fn an_included_bundle_that_cannot_be_read_is_a_finding_at_its_path() {
     };
     check("nope", "'nope': there is no such file or directory");
     check("empty", "'empty': there is no such file or directory");
-    check("link", "'link': the path leaves the bundle's directory");
+    check("link", "'link': the path leaves the directory");
     check(
         "../x",
         "'../x' contains '..': it must lie beneath the bundle's directory",

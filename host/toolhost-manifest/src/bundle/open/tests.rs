@@ -121,7 +121,7 @@ fn a_path_without_a_bundle_is_an_error_that_names_it() {
 
     fs::create_dir(at("out")).unwrap();
     symlink("/etc/passwd", at("out/goondan.yaml")).unwrap();
-    let outside = "cannot be read: the path leaves the bundle's directory";
+    let outside = "cannot be read: the path leaves the directory";
     assert_eq!(
         refused(&at("out")),
         format!("the bundle DIR/out/goondan.yaml {outside}")
@@ -270,7 +270,7 @@ fn an_entry_never_comes_from_outside_the_bundle() {
         let message = read(&dir).unwrap_err();
         assert_eq!(
             message,
-            "E_CONFIG_ENTRY_NOT_FOUND tool t: entry in/t.wasm in DIR: the path leaves the bundle's directory"
+            "E_CONFIG_ENTRY_NOT_FOUND tool t: entry in/t.wasm in DIR: the path leaves the directory"
         );
     };
     refused(&|dir| symlink(&secret, dir.join("in/t.wasm")).unwrap());
