@@ -16,9 +16,7 @@ pub(crate) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitCon
             Ok(condition) => Some(condition),
             Err(error) => match error {
                 CommitConditionError::Equals => equals.refuse(error.to_string(), fields.findings),
-                CommitConditionError::Pointer => {
-                    pointer.refuse(error.to_string(), fields.findings)
-                }
+                CommitConditionError::Pointer => pointer.refuse(error.to_string(), fields.findings),
             },
         }
     })
