@@ -27,7 +27,7 @@ use crate::sender::{HttpSender, RequestTimeouts};
 #[derive(Clone)]
 pub struct HttpClient {
     grant: Arc<HttpGrant>,
-    limits: Limits,
+    limits: Arc<Limits>,
     /// Connections are open files; those of one client count together.
     owner: ComponentId,
     network: Arc<Network>,
@@ -72,7 +72,7 @@ impl HttpClient {
     ) -> Self {
         Self {
             grant,
-            limits,
+            limits: Arc::new(limits),
             owner,
             network,
         }
@@ -88,7 +88,7 @@ impl HttpClient {
         &self,
         request: Request<Bytes>,
     ) -> Result<Response<ResponseBody>, HttpClientError> {
-        let meter = Arc::new(HttpMeter::new(self.owner, self.limits.clone()));
+        let meter = Arc::new(HttpMeter::new(self.owner, (*self.limits).clone()));
         let (grant, network) = (Arc::clone(&self.grant), Arc::clone(&self.network));
         let mut sender = HttpSender::new(Some(grant), network, meter, None);
         let request = sender.admit(request.map(Full::new), RequestTimeouts::default())?;

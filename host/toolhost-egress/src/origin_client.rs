@@ -105,7 +105,9 @@ impl OriginClient {
     /// # Errors
     /// [`HttpClientError`]; [`HttpClientError::NotPublic`] before anything is sent.
     pub async fn fetch(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpClientError> {
-        let answer = self.threads.within(self.time, self.exchange(request));
+        // On the heap, as callers await it deep in futures of their own.
+        let exchange = Box::pin(self.exchange(request));
+        let answer = self.threads.within(self.time, exchange);
         let too_late = HttpClientError::Timeout { time: self.time };
         answer.await.unwrap_or(Err(too_late))
     }
