@@ -1,8 +1,8 @@
 //! System calls of files that differ between systems.
 //!
-//! [`system`] has what each system names differently, or lacks: Linux and macOS. [`calls`] has what Linux does in
+//! `system` has what each system names differently, or lacks: Linux and macOS. `calls` has what Linux does in
 //! one system call and other systems step by step; the feature `portable` chooses the steps on Linux too, so that its
-//! tests run over both. [`options`] has how cap-std opens a file.
+//! tests run over both. `options` has how cap-std opens a file.
 
 #[cfg(target_vendor = "apple")]
 #[path = "platform/apple.rs"]

@@ -117,10 +117,13 @@ fn arguments_that_are_not_an_object_are_refused() {
         ),
         (
             "@nowhere.json",
-            "the arguments file nowhere.json cannot be read: No such file",
+            "the arguments file nowhere.json cannot be read: there is no such file",
         ),
         ("@dir", "the arguments file dir is a directory, not a file"),
-        ("@", "the arguments file  cannot be read: No such file"),
+        (
+            "@",
+            "the arguments file  cannot be read: there is no such file",
+        ),
         (
             "@latin1.json",
             "the arguments file latin1.json is not UTF-8 text",
@@ -164,7 +167,7 @@ fn an_invalid_policy_stops_the_load() {
         (
             "nowhere.yaml",
             2,
-            "the policy nowhere.yaml cannot be read: No such file",
+            "the policy nowhere.yaml cannot be read: there is no such file",
         ),
         ("dir", 2, "the policy dir is a directory, not a file"),
         ("typo.yaml", 1, "unknown key 'tolls'"),

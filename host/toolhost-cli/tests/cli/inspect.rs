@@ -116,9 +116,10 @@ fn a_component_that_would_not_load_is_reported_with_a_hint() {
 fn a_component_that_cannot_be_read_is_named() {
     let terminal = Terminal::new();
     fs::create_dir(terminal.path("here/dir.wasm")).unwrap();
-    terminal
-        .run(["inspect", "nowhere.wasm"])
-        .fails(2, "the component nowhere.wasm cannot be read: No such file");
+    terminal.run(["inspect", "nowhere.wasm"]).fails(
+        2,
+        "the component nowhere.wasm cannot be read: there is no such file",
+    );
     terminal
         .run(["inspect", "dir.wasm"])
         .fails(2, "the component dir.wasm is a directory, not a file");

@@ -211,7 +211,7 @@ fn a_workdir_without_read_permission_is_named() {
 
     run(&with(&["../D", "--args", "@../args.json"])).exits(0);
     locked("secret.json", 0);
-    let says = "../secret.json cannot be read: Permission denied";
+    let says = "../secret.json cannot be read: permission denied";
     run(&with(&["../D", "--args", "@../secret.json"])).fails(2, says);
     run(&with(&["../D", "--policy", "../secret.json"])).fails(2, says);
     run(&["inspect", "../secret.json"]).fails(2, says);

@@ -16,7 +16,8 @@ use super::rule::{STICKY, WORLD_WRITABLE, check_dir, entry, this_user};
 /// A handle of a directory that only this user can write to.
 ///
 /// Each function fails with [`NotPrivate`] as the source of a
-/// [`PermissionDenied`](io::ErrorKind::PermissionDenied) where the rule of [this module](self) does not hold.
+/// [`PermissionDenied`](io::ErrorKind::PermissionDenied) where it belongs to another
+/// user, or others can write to it or exchange it.
 #[derive(Debug)]
 pub struct PrivateDir {
     handle: OwnedFd,

@@ -17,8 +17,8 @@ use super::rule::{OTHERS, check_file, check_own, entry};
 /// An open file that only this user can read and write.
 ///
 /// Each function follows no link, does not wait for the other end of a pipe, opens nothing but a regular file, and
-/// fails with [`NotPrivate`] as the source of a [`PermissionDenied`](io::ErrorKind::PermissionDenied) where the rule of
-/// [this module](self) does not hold.
+/// fails with [`NotPrivate`] as the source of a [`PermissionDenied`](io::ErrorKind::PermissionDenied) where it
+/// belongs to another user, or others can read or write it.
 #[derive(Debug)]
 pub struct PrivateFile(File);
 

@@ -145,7 +145,7 @@ spec: {transport: {http: {url: http://127.0.0.1:9/mcp}}}
     assert_eq!(warnings.len(), 1);
     assert!(
         warnings[0].starts_with("McpServer/srv is not available: ")
-            && warnings[0].contains("connection refused"),
+            && warnings[0].contains("the connection was refused"),
         "{warnings:?}"
     );
 }

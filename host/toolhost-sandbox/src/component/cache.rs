@@ -17,8 +17,9 @@ mod compile_lock;
 mod eviction;
 mod record;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -334,6 +335,8 @@ impl ComponentCache {
         let dir = &self.config.dir;
         let path = dir.join(name.to_string());
         let written = eviction::write_with_room(dir, || PrivateFile::temporary(dir, &bytes))?;
+        let read_only = Permissions::from_mode(0o400);
+        written.as_file().set_permissions(read_only)?;
         written.persist(&path)?;
         Ok(eviction::sweep(dir, &path, self.config.bytes)?)
     }
