@@ -131,3 +131,16 @@ fn a_response_body_of_ten_gigabytes_does_not_grow_the_host() {
         }
     });
 }
+
+#[tokio::test]
+async fn an_invalid_root_certificate_is_an_error_when_the_sandbox_starts() {
+    let mut config = toolhost::SandboxConfig::default();
+    config.http.roots = vec![b"-----BEGIN".to_vec()];
+    let error = toolhost::Sandbox::new(config).err().unwrap();
+    assert!(
+        error
+            .to_string()
+            .starts_with("a root certificate cannot be used"),
+        "{error}"
+    );
+}
