@@ -50,14 +50,12 @@ impl Listing {
         let mut file_type = entry.file_type();
         if file_type == FileType::Unknown {
             // Some file systems list no types.
-            let found = statat(
+            let stat = statat(
                 self.entries.fd()?,
                 entry.file_name(),
                 AtFlags::SYMLINK_NOFOLLOW,
             );
-            file_type = found.map_or(file_type, |found| {
-                platform::file_type(platform::mode(&found))
-            });
+            file_type = stat.map_or(file_type, |stat| platform::file_type(platform::mode(&stat)));
         }
         let name = entry.file_name().to_string_lossy().into_owned();
         Ok(Some((file_type, name)))

@@ -74,10 +74,10 @@ pub fn handle_path(dir: impl AsFd) -> String {
 /// Opens the very file that a handle is open for, with other access: by its path, if that still names it.
 pub fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::NOFOLLOW;
-    let opened = rustix::fs::open(path_of(&handle)?, flags, Mode::empty())?;
-    let (own, found) = (fstat(handle)?, fstat(&opened)?);
-    if (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino) {
-        Ok(opened)
+    let file = rustix::fs::open(path_of(&handle)?, flags, Mode::empty())?;
+    let (own, again) = (fstat(handle)?, fstat(&file)?);
+    if (own.st_dev, own.st_ino) == (again.st_dev, again.st_ino) {
+        Ok(file)
     } else {
         Err(Errno::AGAIN)
     }
@@ -85,9 +85,9 @@ pub fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
 
 /// Returns when a directory was made, in seconds and nanoseconds.
 pub fn birth_time(dir: impl AsFd) -> Option<(i64, u32)> {
-    let found = fstat(dir).ok()?;
-    let nanoseconds = u32::try_from(found.st_birthtime_nsec).ok()?;
-    Some((found.st_birthtime, nanoseconds))
+    let stat = fstat(dir).ok()?;
+    let nanoseconds = u32::try_from(stat.st_birthtime_nsec).ok()?;
+    Some((stat.st_birthtime, nanoseconds))
 }
 
 /// A mount has no number of its own; its file system has one.

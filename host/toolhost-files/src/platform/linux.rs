@@ -71,17 +71,17 @@ pub fn open_again(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
 
 /// Returns when a directory was made, in seconds and nanoseconds. None where the file system does not keep it.
 pub fn birth_time(dir: impl AsFd) -> Option<(i64, u32)> {
-    let asked = StatxFlags::INO | StatxFlags::BTIME;
-    let found = statx(dir, "", AtFlags::EMPTY_PATH, asked).ok()?;
-    let is_known = found.stx_mask & StatxFlags::BTIME.bits() != 0;
-    is_known.then_some((found.stx_btime.tv_sec, found.stx_btime.tv_nsec))
+    let fields = StatxFlags::INO | StatxFlags::BTIME;
+    let stat = statx(dir, "", AtFlags::EMPTY_PATH, fields).ok()?;
+    let is_known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+    is_known.then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec))
 }
 
 /// Returns the mount in which a directory is open.
 pub fn mount_id(dir: impl AsFd) -> Option<u64> {
-    let asked = StatxFlags::MNT_ID;
-    let found = statx(dir, "", AtFlags::EMPTY_PATH, asked).ok()?;
-    (found.stx_mask & asked.bits() != 0).then_some(found.stx_mnt_id)
+    let fields = StatxFlags::MNT_ID;
+    let stat = statx(dir, "", AtFlags::EMPTY_PATH, fields).ok()?;
+    (stat.stx_mask & fields.bits() != 0).then_some(stat.stx_mnt_id)
 }
 
 /// Writes all of all file systems to the disk.

@@ -21,9 +21,9 @@ pub fn file_id(metadata: &Metadata) -> FileId {
 
 /// Returns the identity of an open file or directory.
 pub(crate) fn id_of(open: impl AsFd) -> Result<FileId, Errno> {
-    let found = fstat(open)?;
+    let stat = fstat(open)?;
     Ok(FileId {
-        device: device(&found),
-        inode: found.st_ino,
+        device: device(&stat),
+        inode: stat.st_ino,
     })
 }

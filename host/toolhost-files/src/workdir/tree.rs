@@ -85,22 +85,23 @@ impl Tree {
         access: OFlags,
     ) -> FileResult<WorkdirFile> {
         let open = |access| open_found((dir, path), follow, entry, access | OPEN_FLAGS);
-        let opened = open(access)?;
+        // With the access that was asked for, so that the kernel checks the permissions in a transaction as well.
+        let file = open(access)?;
         let Self::Transaction(overlay) = self else {
-            return Ok(WorkdirFile::Own(opened));
+            return Ok(WorkdirFile::Own(file));
         };
         let writes = access != OFlags::RDONLY;
-        let opened = if writes && !entry.is_staged() {
+        let file = if writes && !entry.is_staged() {
             open(OFlags::RDONLY)?
         } else {
-            opened
+            file
         };
         let is_kernels = entry.place.is_none() && overlay.is_root(dir);
         let given = is_kernels.then_some(path);
-        Ok(overlay.opened(opened, entry, writes, given)?)
+        Ok(overlay.opened(file, entry, writes, given)?)
     }
 
-    /// Returns what differs between the own entries of a directory and those to list. None if nothing does.
+    /// Returns what differs between the own entries of a directory and those to list, or `None` where they are the same.
     pub(crate) fn listing_changes(&self, dir: &Dir) -> Result<Option<ListingChanges>, Errno> {
         self.merged()
             .map_or(Ok(None), |overlay| overlay.listing(dir))
@@ -134,7 +135,7 @@ impl Tree {
     }
 
     /// Returns where a directory that a transaction has made lies: the directory of the workdir above it, and the
-    /// names from there. None of other directories.
+    /// names from there. Returns `None` for other directories.
     pub(crate) fn made_beneath(&self, dir: FileId) -> Result<Option<(FileId, Vec<String>)>, Errno> {
         self.merged()
             .map_or(Ok(None), |overlay| overlay.made_beneath(dir))
@@ -143,20 +144,20 @@ impl Tree {
     /// Resolves the directory of the last name of a path.
     pub(crate) fn name<'a>(&'a self, start: &'a Dir, path: &'a str) -> FileResult<EntryName<'a>> {
         let (parent_path, name) = split(path);
-        let opened = if parent_path.is_empty() && !path.is_empty() {
+        let parent = if parent_path.is_empty() && !path.is_empty() {
             None
         } else {
             let flags = OFlags::DIRECTORY;
-            let parent = match self.merged() {
+            let handle = match self.merged() {
                 None => open_beneath(start, parent_path, PATH_ONLY | flags)?,
                 Some(overlay) => overlay.find(start, parent_path, flags)?.handle,
             };
-            Some(Dir::from_std_file(parent))
+            Some(Dir::from_std_file(handle))
         };
         Ok(EntryName {
             tree: self,
             start,
-            opened,
+            parent,
             parent_path,
             name,
         })
@@ -170,7 +171,7 @@ fn open_found(
     entry: &Entry,
     flags: OFlags,
 ) -> FileResult<File> {
-    // Of a transaction, the path may lead to what the transaction has changed.
+    // Within a transaction, the path may already lead to changed content.
     if platform::has_proc() || entry.place.is_some() {
         return Ok(platform::open_again(&entry.handle, flags)?.into());
     }
@@ -188,7 +189,7 @@ pub(crate) struct EntryName<'a> {
     tree: &'a Tree,
     start: &'a Dir,
     /// The parent, if it is not `start`.
-    opened: Option<Dir>,
+    parent: Option<Dir>,
     /// The part of the guest's path before the name.
     parent_path: &'a str,
     name: &'a str,
@@ -212,7 +213,7 @@ pub(crate) fn last_name(path: &str) -> &str {
 
 impl EntryName<'_> {
     fn parent(&self) -> &Dir {
-        self.opened.as_ref().unwrap_or(self.start)
+        self.parent.as_ref().unwrap_or(self.start)
     }
 
     pub(crate) fn parent_id(&self) -> FileResult<FileId> {
@@ -238,7 +239,7 @@ impl EntryName<'_> {
         }
     }
 
-    /// Returns the path from the same start to where the symlink of this name leads. None if it is none.
+    /// Returns the path from the same start to where the symlink of this name leads, or `None` where it is no symlink.
     pub(crate) fn link_target(&self) -> Option<String> {
         let link = self.tree.find(self.parent(), self.name(), OFlags::NOFOLLOW);
         let target = String::from_utf8(link.ok()?.read_link().ok()?).ok()?;
@@ -249,7 +250,7 @@ impl EntryName<'_> {
         })
     }
 
-    /// Finds the entry itself, without following a symlink. None if it does not exist.
+    /// Finds the entry itself, without following a symlink. Returns `None` where it is missing.
     pub(crate) fn find(&self) -> FileResult<Option<Entry>> {
         match self.tree.find(self.parent(), self.name, OFlags::NOFOLLOW) {
             Err(FileError::Errno(Errno::NOENT)) => Ok(None),

@@ -253,11 +253,11 @@ fn check_memory(test: &str, change: impl Fn(&Call, &str)) {
     const REST: u64 = 1 << 20;
     if !std::env::args().any(|arg| arg == "--exact") {
         let mut alone = Command::new(std::env::current_exe().unwrap());
-        let ended = alone.args([&format!("call::tests::limits::{test}"), "--exact"]);
-        let ended = ended.output().unwrap();
-        let output = String::from_utf8_lossy(&ended.stdout);
+        let test_run = alone.args([&format!("call::tests::limits::{test}"), "--exact"]);
+        let test_run = test_run.output().unwrap();
+        let output = String::from_utf8_lossy(&test_run.stdout);
         assert!(
-            ended.status.success() && output.contains("1 passed"),
+            test_run.status.success() && output.contains("1 passed"),
             "{output}"
         );
         return;

@@ -227,7 +227,7 @@ impl Session {
 
     fn overlay(&self) -> &Arc<Overlay> {
         match &self.side.files.tree {
-            Tree::Direct => panic!("it is no transaction"),
+            Tree::Direct => panic!("the side changes the workdir directly"),
             Tree::Transaction(overlay) => overlay,
         }
     }

@@ -107,9 +107,9 @@ impl Overlay {
             return Ok(None);
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&**state.staging()?.dir(), flat, flags, Mode::empty())?;
-        let opened = File::from(opened);
-        Ok((state.origins.get(&id_of(&opened)?) == Some(&lower)).then_some(opened))
+        let copy = rustix::fs::openat(&**state.staging()?.dir(), flat, flags, Mode::empty())?;
+        let copy = File::from(copy);
+        Ok((state.origins.get(&id_of(&copy)?) == Some(&lower)).then_some(copy))
     }
 
     /// Copies a file or a symlink of the lower layer into the staging directory. `home` is the name that shows
@@ -122,35 +122,35 @@ impl Overlay {
         home: Option<NameIn>,
         charge: Charge<'_>,
     ) -> Result<File, Errno> {
-        let found = fstat(&lower)?;
-        if device(&found) != self.device {
+        let stat = fstat(&lower)?;
+        if device(&stat) != self.device {
             return Err(Errno::XDEV);
         }
-        let stamp = of_stat(&found);
+        let stamp = of_stat(&stat);
         if let Some(home) = &home {
             self.ensure_home(state, home, &lower)?;
         }
         let staging = Arc::clone(state.staging()?.dir());
         let flat = state.staging()?.new_name();
-        let (copied, kind) = match FileType::from_raw_mode(found.st_mode) {
+        let (copied, kind) = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => {
                 let target = read_link_of(&lower)?;
                 rustix::fs::symlinkat(target, &*staging, &*flat)?;
                 let flags = PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let made = rustix::fs::openat(&*staging, &*flat, flags, Mode::empty())?;
-                set_times(&made, &times(&found))?;
+                set_times(&made, &times(&stat))?;
                 (File::from(made), FileKind::Link)
             }
             FileType::RegularFile => {
-                let keep = keep.min(size(&found));
-                let on_disk = u64::try_from(found.st_blocks)
+                let keep = keep.min(size(&stat));
+                let on_disk = u64::try_from(stat.st_blocks)
                     .unwrap_or(0)
                     .saturating_mul(512);
                 charge(keep.min(on_disk))?;
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 let made = rustix::fs::openat(&*staging, &*flat, flags, Mode::RUSR | Mode::WUSR)?;
                 let made = File::from(made);
-                if let Err(errno) = fill(&lower, &made, keep, &found) {
+                if let Err(errno) = fill(&lower, &made, keep, &stat) {
                     let _ = rustix::fs::unlinkat(&*staging, &*flat, AtFlags::empty());
                     return Err(errno);
                 }
@@ -181,44 +181,44 @@ impl Overlay {
     }
 }
 
-fn size(found: &Stat) -> u64 {
-    u64::try_from(found.st_size).unwrap_or(0)
+fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-fn times(found: &Stat) -> Timestamps {
+fn times(stat: &Stat) -> Timestamps {
     let of = |tv_sec: i64, tv_nsec: i64| Timespec { tv_sec, tv_nsec };
     Timestamps {
-        last_access: of(found.st_atime, nanoseconds(found.st_atime_nsec)),
-        last_modification: of(found.st_mtime, nanoseconds(found.st_mtime_nsec)),
+        last_access: of(stat.st_atime, nanoseconds(stat.st_atime_nsec)),
+        last_modification: of(stat.st_mtime, nanoseconds(stat.st_mtime_nsec)),
     }
 }
 
 /// Copies bytes, owner, mode and times.
-fn fill(lower: impl AsFd, made: &File, keep: u64, found: &Stat) -> Result<(), Errno> {
+fn fill(lower: impl AsFd, made: &File, keep: u64, stat: &Stat) -> Result<(), Errno> {
     if keep > 0 {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let source = File::from(platform::open_again(&lower, flags)?);
-        let is_whole = keep == size(found);
+        let is_whole = keep == size(stat);
         if !is_whole || clone_file(made, &source).is_err() {
             copy_data(&source, made, keep)?;
         }
     }
-    let has_owner = |made: &Stat| (made.st_uid, made.st_gid) == (found.st_uid, found.st_gid);
+    let has_owner = |made: &Stat| (made.st_uid, made.st_gid) == (stat.st_uid, stat.st_gid);
     let mut owner = fstat(made)?;
     if !has_owner(&owner) {
         // Only root can give a file away.
-        let (uid, gid) = (Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid));
+        let (uid, gid) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
         let _ = rustix::fs::fchown(made, Some(uid), Some(gid));
         owner = fstat(made)?;
     }
-    rustix::fs::fchmod(made, copied_mode(found, has_owner(&owner)))?;
-    rustix::fs::futimens(made, &times(found))
+    rustix::fs::fchmod(made, copied_mode(stat, has_owner(&owner)))?;
+    rustix::fs::futimens(made, &times(stat))
 }
 
 /// Returns the mode of a copy. A program that runs as its owner or its group must not run as another one.
-fn copied_mode(found: &Stat, has_owner: bool) -> Mode {
+fn copied_mode(stat: &Stat, has_owner: bool) -> Mode {
     let bits = if has_owner { 0o7777 } else { 0o1777 };
-    Mode::from_raw_mode(found.st_mode) & Mode::from_bits_truncate(bits)
+    Mode::from_raw_mode(stat.st_mode) & Mode::from_bits_truncate(bits)
 }
 
 /// Copies the first bytes of a file. Holes stay holes.
@@ -297,9 +297,9 @@ mod tests {
         ] {
             file.set_permissions(std::fs::Permissions::from_mode(mode))
                 .unwrap();
-            let found = fstat(&file).unwrap();
-            assert_eq!(copied_mode(&found, false), Mode::from_raw_mode(other));
-            assert_eq!(copied_mode(&found, true), Mode::from_raw_mode(mode));
+            let stat = fstat(&file).unwrap();
+            assert_eq!(copied_mode(&stat, false), Mode::from_raw_mode(other));
+            assert_eq!(copied_mode(&stat, true), Mode::from_raw_mode(mode));
         }
     }
 }

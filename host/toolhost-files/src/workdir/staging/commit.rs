@@ -315,8 +315,8 @@ impl Commit<'_> {
 
     /// Refuses to delete a directory in which another program has made a file.
     fn check_empty(&self, staged: &str, path: &TreePath) -> Result<(), Broken> {
-        let found = staged_dir(self.renames.staging, staged).and_then(|dir| is_empty(&dir));
-        match found {
+        let emptiness = staged_dir(self.renames.staging, staged).and_then(|dir| is_empty(&dir));
+        match emptiness {
             Ok(true) => Ok(()),
             Ok(false) => Err(Broken::conflict(path)),
             Err(errno) => Err(Broken::failed(format!("reading `{path}`"), errno.into())),
@@ -327,8 +327,8 @@ impl Commit<'_> {
         let dir: &Dir = self.renames.staging;
         let names = self.staged.iter().map(String::as_str);
         let bytes = names.chain([journal::NAME]).map(|name| {
-            let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            Ok(u64::try_from(found.st_blocks).unwrap_or_default())
+            let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            Ok(u64::try_from(stat.st_blocks).unwrap_or_default())
         });
         let blocks = bytes.sum::<Result<u64, Errno>>()?;
         let end = EndMark {

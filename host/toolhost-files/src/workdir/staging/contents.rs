@@ -19,8 +19,8 @@ pub(super) fn make_dir(parent: impl AsFd, name: &str) -> Result<Dir, Errno> {
 /// Opens a directory of this name without following a link.
 pub(super) fn open_dir(parent: impl AsFd, name: impl Arg) -> Result<Dir, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = openat(parent, name, flags, Mode::empty())?;
-    Ok(Dir::from_std_file(opened.into()))
+    let dir = openat(parent, name, flags, Mode::empty())?;
+    Ok(Dir::from_std_file(dir.into()))
 }
 
 /// Removes all that a directory holds, without following links. What lies in directories beneath is moved up
@@ -80,8 +80,8 @@ pub(super) fn names(dir: &Dir) -> Result<Vec<(CString, bool)>, Errno> {
         }
         let mut kind = entry.file_type();
         if kind == FileType::Unknown {
-            let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            kind = FileType::from_raw_mode(found.st_mode);
+            let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            kind = FileType::from_raw_mode(stat.st_mode);
         }
         let is_dir = kind == FileType::Directory;
         names.push((name.to_owned(), is_dir));
