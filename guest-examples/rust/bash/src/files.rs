@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
 use bashkit::{
@@ -20,6 +22,10 @@ use crate::symlink::symlink;
 /// Folders that are in memory for one call, unless the workdir has a folder of that name.
 const SCRATCH: [&str; 2] = ["/tmp", "/dev"];
 
+/// The most links that follow one another.
+const LINKS: usize = 40;
+
+/// Commands of this crate use these files without futures; bashkit uses them as its [`FileSystem`].
 pub(crate) struct Files {
     scratch: InMemoryFs,
     /// Those of [`SCRATCH`] that are in memory.
@@ -46,7 +52,7 @@ impl Files {
         theirs.then_some(&self.scratch)
     }
 
-    fn metadata(&self, path: &Path, found: &fs::Metadata, mode: Mode) -> Metadata {
+    fn metadata_of(&self, path: &Path, found: &fs::Metadata, mode: Mode) -> Metadata {
         let kind = found.file_type();
         let (file_type, usual) = match mode {
             _ if kind.is_dir() => (FileType::Directory, 0o755),
@@ -80,38 +86,216 @@ fn is_script(path: &Path) -> bool {
     read.is_ok() && &start == b"#!"
 }
 
-/// Formats an error as shell commands do, without the number that std adds.
-fn shell_error(error: Error) -> bashkit::Error {
+/// The text of an error as the C library has it, without the number that std adds.
+pub(crate) fn text_of(error: &Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
-        Some((text, _)) => Error::new(error.kind(), text.to_owned()).into(),
-        None => error.into(),
+        Some((text, _)) => text.to_owned(),
+        None => text,
     }
 }
 
-/// Makes an error with the text of the C library.
-fn found(kind: ErrorKind, text: &str) -> bashkit::Error {
-    Error::new(kind, text).into()
+fn shell_error(error: Error) -> bashkit::Error {
+    Error::new(error.kind(), text_of(&error)).into()
+}
+
+fn error(kind: ErrorKind, text: &str) -> Error {
+    Error::new(kind, text)
 }
 
 /// Reports a link that the host does not follow as missing, so that bashkit follows it.
-fn opened(path: &Path, result: io::Result<File>) -> Result<File> {
-    result.map_err(|error| match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => missing(),
-        _ => shell_error(error),
+fn opened(path: &Path, result: io::Result<File>) -> io::Result<File> {
+    result.map_err(|failure| match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            error(ErrorKind::NotFound, "No such file or directory")
+        }
+        _ => failure,
     })
 }
 
-fn open_for_reading(path: &Path) -> Result<File> {
+fn open_for_reading(path: &Path) -> io::Result<File> {
     let file = opened(path, File::open(path))?;
     match file.metadata() {
-        Ok(metadata) if metadata.is_dir() => Err(found(ErrorKind::IsADirectory, "Is a directory")),
+        Ok(metadata) if metadata.is_dir() => Err(error(ErrorKind::IsADirectory, "Is a directory")),
         _ => Ok(file),
     }
 }
 
-fn missing() -> bashkit::Error {
-    found(ErrorKind::NotFound, "No such file or directory")
+impl Files {
+    /// Reads a whole file.
+    pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            return now(scratch.read_file(&path));
+        }
+        let mut bytes = Vec::new();
+        open_for_reading(&path)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Replaces a file's content, or makes the file.
+    pub(crate) fn write(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            return now(scratch.write_file(&path, content));
+        }
+        opened(&path, File::create(&path))?.write_all(content)
+    }
+
+    /// Adds to the end of a file, or makes the file.
+    pub(crate) fn append(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            return now(scratch.append_file(&path, content));
+        }
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        opened(&path, file)?.write_all(content)
+    }
+
+    /// Makes a folder whose parent exists.
+    pub(crate) fn make_folder(&self, path: &Path) -> io::Result<()> {
+        let path = normalize_path(path);
+        match self.scratch(&path) {
+            Some(scratch) => now(scratch.mkdir(&path, false)),
+            None => fs::create_dir(&path),
+        }
+    }
+
+    /// Removes a file or a link.
+    pub(crate) fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let path = normalize_path(path);
+        match self.scratch(&path) {
+            Some(scratch) => now(scratch.remove(&path, false)),
+            None => fs::remove_file(&path),
+        }
+    }
+
+    /// Removes an empty folder.
+    pub(crate) fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        let path = normalize_path(path);
+        match self.scratch(&path) {
+            Some(scratch) => now(scratch.remove(&path, false)),
+            None => fs::remove_dir(&path),
+        }
+    }
+
+    /// What is at a path; a link is not followed.
+    pub(crate) fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            return now(scratch.stat(&path));
+        }
+        let found = fs::symlink_metadata(&path)?;
+        Ok(self.metadata_of(&path, &found, Mode::OfContent))
+    }
+
+    /// What is at a path, after its links.
+    pub(crate) fn target_metadata(&self, path: &Path) -> io::Result<Metadata> {
+        self.metadata(&self.target(path)?)
+    }
+
+    /// The path that a path leads to once the links at its end are followed.
+    pub(crate) fn target(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut path = normalize_path(path);
+        for _ in 0..LINKS {
+            if !self.metadata(&path)?.file_type.is_symlink() {
+                return Ok(path);
+            }
+            let folder = path.parent().unwrap_or(&path);
+            path = normalize_path(&folder.join(self.read_link(&path)?));
+        }
+        Err(Error::other("Too many levels of symbolic links"))
+    }
+
+    /// The entries of a folder, in no order.
+    pub(crate) fn entries(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            return now(scratch.read_dir(&path));
+        }
+        if !fs::symlink_metadata(&path)?.is_dir() {
+            return Err(error(ErrorKind::NotADirectory, "Not a directory"));
+        }
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(&path)? {
+            let entry = entry?;
+            // Gone since it was listed.
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
+            let metadata = self.metadata_of(&entry.path(), &found, Mode::Usual);
+            entries.push(DirEntry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                metadata,
+            });
+        }
+        Ok(entries)
+    }
+
+    /// Moves a file or a folder; between the workdir and memory, only a file.
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (from, to) = (normalize_path(from), normalize_path(to));
+        match (self.scratch(&from), self.scratch(&to)) {
+            (None, None) => fs::rename(&from, &to),
+            (Some(scratch), Some(_)) => now(scratch.rename(&from, &to)),
+            _ if self.metadata(&from)?.file_type.is_dir() => Err(error(
+                ErrorKind::CrossesDevices,
+                "Invalid cross-device link",
+            )),
+            _ => {
+                self.write(&to, &self.read(&from)?)?;
+                self.remove_file(&from)
+            }
+        }
+    }
+
+    pub(crate) fn symlink(&self, target: &Path, link: &Path) -> io::Result<()> {
+        let link = normalize_path(link);
+        match self.scratch(&link) {
+            Some(scratch) => now(scratch.symlink(target, &link)),
+            None => symlink(target, &link),
+        }
+    }
+
+    pub(crate) fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        let path = normalize_path(path);
+        match self.scratch(&path) {
+            Some(scratch) => now(scratch.read_link(&path)),
+            None => fs::read_link(&path),
+        }
+    }
+
+    pub(crate) fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            return now(scratch.chmod(&path, mode));
+        }
+        fs::symlink_metadata(&path)?;
+        let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
+        modes.insert(path, mode);
+        Ok(())
+    }
+
+    pub(crate) fn set_modified(&self, path: &Path, time: SystemTime) -> io::Result<()> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            return now(scratch.set_modified_time(&path, time));
+        }
+        let file = OpenOptions::new().write(true).open(&path);
+        let file = file.or_else(|_| File::open(&path));
+        file.and_then(|file| file.set_modified(time))
+    }
+}
+
+/// The result of a future of files in memory, which never waits.
+fn now<T>(future: impl Future<Output = Result<T>>) -> io::Result<T> {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(Ok(value)) => Ok(value),
+        Poll::Ready(Err(bashkit::Error::Io(error))) => Err(error),
+        Poll::Ready(Err(error)) => Err(Error::other(error.to_string())),
+        Poll::Pending => Err(Error::other("a file in memory is not ready")),
+    }
 }
 
 impl FileSystemExt for Files {
@@ -123,33 +307,15 @@ impl FileSystemExt for Files {
 #[async_trait]
 impl FileSystem for Files {
     async fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.read_file(&path).await;
-        }
-        let mut bytes = Vec::new();
-        open_for_reading(&path)?
-            .read_to_end(&mut bytes)
-            .map_err(shell_error)?;
-        Ok(bytes)
+        self.read(path).map_err(shell_error)
     }
 
     async fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.write_file(&path, content).await;
-        }
-        let mut file = opened(&path, File::create(&path))?;
-        file.write_all(content).map_err(shell_error)
+        self.write(path, content).map_err(shell_error)
     }
 
     async fn append_file(&self, path: &Path, content: &[u8]) -> Result<()> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.append_file(&path, content).await;
-        }
-        let file = OpenOptions::new().append(true).create(true).open(&path);
-        opened(&path, file)?.write_all(content).map_err(shell_error)
+        self.append(path, content).map_err(shell_error)
     }
 
     async fn mkdir(&self, path: &Path, recursive: bool) -> Result<()> {
@@ -159,7 +325,7 @@ impl FileSystem for Files {
         }
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() && recursive => Ok(()),
-            Ok(_) => Err(found(ErrorKind::AlreadyExists, "File exists")),
+            Ok(_) => Err(shell_error(error(ErrorKind::AlreadyExists, "File exists"))),
             Err(_) if recursive => fs::create_dir_all(&path).map_err(shell_error),
             Err(_) => fs::create_dir(&path).map_err(shell_error),
         }
@@ -180,103 +346,39 @@ impl FileSystem for Files {
     }
 
     async fn stat(&self, path: &Path) -> Result<Metadata> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.stat(&path).await;
-        }
-        let found = fs::symlink_metadata(&path).map_err(shell_error)?;
-        Ok(self.metadata(&path, &found, Mode::OfContent))
+        self.metadata(path).map_err(shell_error)
     }
 
     async fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.read_dir(&path).await;
-        }
-        let metadata = fs::symlink_metadata(&path).map_err(shell_error)?;
-        if !metadata.is_dir() {
-            return Err(found(ErrorKind::NotADirectory, "Not a directory"));
-        }
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(&path).map_err(shell_error)? {
-            let entry = entry.map_err(shell_error)?;
-            // Gone since it was listed.
-            let Ok(found) = entry.metadata() else {
-                continue;
-            };
-            let metadata = self.metadata(&entry.path(), &found, Mode::Usual);
-            entries.push(DirEntry {
-                name: entry.file_name().to_string_lossy().into_owned(),
-                metadata,
-            });
-        }
-        Ok(entries)
+        self.entries(path).map_err(shell_error)
     }
 
     async fn exists(&self, path: &Path) -> Result<bool> {
-        let path = normalize_path(path);
-        match self.scratch(&path) {
-            Some(scratch) => scratch.exists(&path).await,
-            None => Ok(fs::symlink_metadata(&path).is_ok()),
-        }
+        Ok(self.metadata(path).is_ok())
     }
 
     async fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let (from, to) = (normalize_path(from), normalize_path(to));
-        match (self.scratch(&from), self.scratch(&to)) {
-            (None, None) => fs::rename(&from, &to).map_err(shell_error),
-            (Some(scratch), Some(_)) => scratch.rename(&from, &to).await,
-            _ if self.stat(&from).await?.file_type.is_dir() => Err(found(
-                ErrorKind::CrossesDevices,
-                "Invalid cross-device link",
-            )),
-            _ => {
-                self.copy(&from, &to).await?;
-                self.remove(&from, false).await
-            }
-        }
+        Files::rename(self, from, to).map_err(shell_error)
     }
 
     async fn copy(&self, from: &Path, to: &Path) -> Result<()> {
-        let content = self.read_file(from).await?;
-        self.write_file(to, &content).await
+        let content = self.read(from).map_err(shell_error)?;
+        self.write(to, &content).map_err(shell_error)
     }
 
     async fn symlink(&self, target: &Path, link: &Path) -> Result<()> {
-        let link = normalize_path(link);
-        match self.scratch(&link) {
-            Some(scratch) => scratch.symlink(target, &link).await,
-            None => symlink(target, &link).map_err(shell_error),
-        }
+        Files::symlink(self, target, link).map_err(shell_error)
     }
 
     async fn read_link(&self, path: &Path) -> Result<PathBuf> {
-        let path = normalize_path(path);
-        match self.scratch(&path) {
-            Some(scratch) => scratch.read_link(&path).await,
-            None => fs::read_link(&path).map_err(shell_error),
-        }
+        Files::read_link(self, path).map_err(shell_error)
     }
 
     async fn chmod(&self, path: &Path, mode: u32) -> Result<()> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.chmod(&path, mode).await;
-        }
-        fs::symlink_metadata(&path).map_err(shell_error)?;
-        let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
-        modes.insert(path, mode);
-        Ok(())
+        self.set_mode(path, mode).map_err(shell_error)
     }
 
     async fn set_modified_time(&self, path: &Path, time: SystemTime) -> Result<()> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.set_modified_time(&path, time).await;
-        }
-        let file = OpenOptions::new().write(true).open(&path);
-        let file = file.or_else(|_| File::open(&path));
-        file.and_then(|file| file.set_modified(time))
-            .map_err(shell_error)
+        self.set_modified(path, time).map_err(shell_error)
     }
 }

@@ -5,6 +5,7 @@
 
 use toolhost_guest::handlers;
 
+mod commands;
 mod exec;
 mod files;
 mod missing;

@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bashkit::{
-    Bash, Error, ExecOptions, ExecutionBudgetExceeded, ExecutionLimits, LimitExceeded,
+    Bash, Error, ExecOptions, ExecutionBudgetExceeded, ExecutionLimits, FileSystem, LimitExceeded,
     SessionLimits, normalize_path,
 };
 use serde::Deserialize;
 use toolhost_guest::ToolError;
 
+use crate::commands;
 use crate::files::Files;
 use crate::missing::{Absent, Missing, OF_THE_NETWORK};
 use crate::output::{Kept, Output};
@@ -59,8 +60,9 @@ impl Shell {
     pub(crate) fn new(settings: Settings) -> Result<Self, ToolError> {
         let timeout = settings.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
         let timeout = Duration::from_millis(timeout);
+        let files = Arc::new(Files::new());
         let mut bash = Bash::builder()
-            .fs(Arc::new(Files::new()))
+            .fs(Arc::clone(&files) as Arc<dyn FileSystem>)
             // The workdir is the root, without the folders of an operating system.
             .rootfs(false)
             .cwd(folder(&settings.cwd)?)
@@ -83,6 +85,9 @@ impl Shell {
         }
         for name in OF_THE_NETWORK {
             bash = bash.builtin(*name, Box::new(Absent::of_the_network(name)));
+        }
+        for (name, command) in commands::all(&files) {
+            bash = bash.builtin(name, command);
         }
         Ok(Self {
             bash: bash.build(),

@@ -1,0 +1,149 @@
+//! Commands that this tool brings in place of bashkit's, and the reason for each.
+//!
+//! A command is a function over a [`Call`], in one of the tables [`TABLES`]. It reads its options by a
+//! [`Spec`](options::Spec), so that an option that is not implemented is an error.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionPlan, SubCommand, async_trait};
+
+use crate::files::Files;
+use call::{Call, Failure};
+use options::{Line, Spec};
+
+pub(crate) mod call;
+mod on_files;
+mod on_text;
+pub(crate) mod options;
+
+const TABLES: &[&[Command]] = &[on_files::COMMANDS, on_text::COMMANDS];
+
+/// How a command does its work.
+pub(crate) enum Run {
+    /// Returns the exit code.
+    Here(fn(&mut Call, &Line) -> Result<i32, Failure>),
+    /// Returns a text that the shell runs in a subshell in the command's place. What the command has written
+    /// to `out` and `err` is dropped: it belongs into the text.
+    Shell(fn(&mut Call, &Line) -> Result<String, Failure>),
+}
+
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    pub(crate) spec: Spec,
+    pub(crate) run: Run,
+}
+
+impl Command {
+    pub(crate) const fn new(
+        name: &'static str,
+        spec: Spec,
+        run: fn(&mut Call, &Line) -> Result<i32, Failure>,
+    ) -> Self {
+        let run = Run::Here(run);
+        Self { name, spec, run }
+    }
+
+    pub(crate) const fn of_shell(
+        name: &'static str,
+        spec: Spec,
+        run: fn(&mut Call, &Line) -> Result<String, Failure>,
+    ) -> Self {
+        let run = Run::Shell(run);
+        Self { name, spec, run }
+    }
+}
+
+/// The commands by name, for bashkit.
+pub(crate) fn all(files: &Arc<Files>) -> impl Iterator<Item = (&'static str, Box<dyn Builtin>)> {
+    let commands = TABLES.iter().copied().flatten();
+    commands.map(|command| {
+        let files = Arc::clone(files);
+        let builtin: Box<dyn Builtin> = Box::new(Adapter { command, files });
+        (command.name, builtin)
+    })
+}
+
+/// A text as one word of the shell.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+struct Adapter {
+    command: &'static Command,
+    files: Arc<Files>,
+}
+
+impl Adapter {
+    fn call<'a>(&'a self, context: &'a BuiltinContext<'_>) -> Call<'a> {
+        Call {
+            name: self.command.name,
+            args: context.args,
+            env: context.env,
+            cwd: context.cwd,
+            files: &self.files,
+            stdin: context.stdin_bytes().unwrap_or_default(),
+            devices: HashMap::new(),
+            out: Vec::new(),
+            err: Vec::new(),
+        }
+    }
+}
+
+#[async_trait]
+impl Builtin for Adapter {
+    async fn execute(&self, context: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
+        let Run::Here(run) = self.command.run else {
+            return Ok(ExecResult::ok(""));
+        };
+        let mut call = self.call(&context);
+        for arg in context
+            .args
+            .iter()
+            .filter(|arg| arg.starts_with("/dev/fd/"))
+        {
+            if let Ok(bytes) = context.fs.read_file(arg.as_ref()).await {
+                call.devices.insert(arg.clone(), bytes);
+            }
+        }
+        let ran = self.command.spec.read(context.args);
+        let exit_code = match ran.and_then(|line| run(&mut call, &line)) {
+            Ok(code) => code,
+            Err(Failure { code, text }) => {
+                call.complain(text);
+                code
+            }
+        };
+        let mut result = ExecResult::ok_bytes(call.out);
+        result.stderr = call.err.into();
+        result.exit_code = exit_code;
+        Ok(result)
+    }
+
+    async fn execution_plan(
+        &self,
+        context: &BuiltinContext<'_>,
+    ) -> bashkit::Result<Option<ExecutionPlan>> {
+        let Run::Shell(run) = self.command.run else {
+            return Ok(None);
+        };
+        let mut call = self.call(context);
+        let ran = self.command.spec.read(context.args);
+        let text = match ran.and_then(|line| run(&mut call, &line)) {
+            Ok(text) => text,
+            Err(Failure { code, text }) => {
+                let text = quoted(&format!("{}: {text}", self.command.name));
+                format!("printf '%s\\n' {text} >&2; exit {code}")
+            }
+        };
+        let command = SubCommand {
+            name: "eval".to_owned(),
+            args: vec![format!("( {text}\n)")],
+            stdin: context.stdin.cloned(),
+            assignments: Vec::new(),
+        };
+        Ok(Some(ExecutionPlan::Batch {
+            commands: vec![command],
+        }))
+    }
+}
