@@ -4,7 +4,8 @@
 //! one by one, so the functions here never follow the last part of a path.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, FileTimes, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -17,6 +18,7 @@ use bashkit::{
     normalize_path,
 };
 
+use crate::status::Status;
 use crate::symlink::symlink;
 
 /// Folders that are in memory for one call, unless the workdir has a folder of that name.
@@ -189,6 +191,29 @@ impl Files {
         Ok(self.metadata_of(&path, &found, Mode::OfContent))
     }
 
+    /// Identity, links and times of what is at a path; a link is not followed.
+    pub(crate) fn status(&self, path: &Path) -> io::Result<Status> {
+        let path = normalize_path(path);
+        let Some(scratch) = self.scratch(&path) else {
+            return Status::read(&path);
+        };
+        let metadata = now(scratch.stat(&path))?;
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        Ok(Status {
+            device: 1,
+            inode: hasher.finish() >> 32,
+            links: 1,
+            size: if metadata.file_type.is_dir() {
+                4096
+            } else {
+                metadata.size
+            },
+            accessed: metadata.modified,
+            changed: metadata.modified,
+        })
+    }
+
     /// What is at a path, after its links.
     pub(crate) fn target_metadata(&self, path: &Path) -> io::Result<Metadata> {
         self.metadata(&self.target(path)?)
@@ -205,6 +230,23 @@ impl Files {
             path = normalize_path(&folder.join(self.read_link(&path)?));
         }
         Err(Error::other("Too many levels of symbolic links"))
+    }
+
+    /// The path without links.
+    pub(crate) fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut physical = PathBuf::from("/");
+        for part in normalize_path(path).components().skip(1) {
+            physical = self.target(&physical.join(part))?;
+        }
+        Ok(physical)
+    }
+
+    /// The path without links in what is before its last part, which may be missing.
+    pub(crate) fn canonical_new(&self, path: &Path) -> io::Result<PathBuf> {
+        match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => Ok(self.canonical(folder)?.join(name)),
+            _ => self.canonical(path),
+        }
     }
 
     /// The entries of a folder, in no order.
@@ -230,6 +272,43 @@ impl Files {
             });
         }
         Ok(entries)
+    }
+
+    /// The names in a folder and what each is, sorted. Cheaper than [`Self::entries`].
+    pub(crate) fn names(&self, path: &Path) -> io::Result<Vec<(String, FileType)>> {
+        let path = normalize_path(path);
+        let mut names = Vec::new();
+        if let Some(scratch) = self.scratch(&path) {
+            let entries = now(scratch.read_dir(&path))?;
+            names.extend(
+                entries
+                    .into_iter()
+                    .map(|entry| (entry.name, entry.metadata.file_type)),
+            );
+        } else {
+            for entry in fs::read_dir(&path)? {
+                let entry = entry?;
+                let file_type = match entry.file_type()? {
+                    kind if kind.is_dir() => FileType::Directory,
+                    kind if kind.is_symlink() => FileType::Symlink,
+                    _ => FileType::File,
+                };
+                names.push((entry.file_name().to_string_lossy().into_owned(), file_type));
+            }
+        }
+        names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(names)
+    }
+
+    /// Copies the content of a file.
+    pub(crate) fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (from, to) = (normalize_path(from), normalize_path(to));
+        if self.scratch(&from).is_some() || self.scratch(&to).is_some() {
+            return self.write(&to, &self.read(&from)?);
+        }
+        let mut source = open_for_reading(&from)?;
+        let mut target = opened(&to, File::create(&to))?;
+        io::copy(&mut source, &mut target).map(drop)
     }
 
     /// Moves a file or a folder; between the workdir and memory, only a file.
@@ -281,9 +360,18 @@ impl Files {
         if let Some(scratch) = self.scratch(&path) {
             return now(scratch.set_modified_time(&path, time));
         }
+        self.set_times(&path, FileTimes::new().set_modified(time))
+    }
+
+    /// Sets times of a file or a folder of the workdir; those in memory have only that of the change.
+    pub(crate) fn set_times(&self, path: &Path, times: FileTimes) -> io::Result<()> {
+        let path = normalize_path(path);
+        if self.scratch(&path).is_some() {
+            return Ok(());
+        }
         let file = OpenOptions::new().write(true).open(&path);
         let file = file.or_else(|_| File::open(&path));
-        file.and_then(|file| file.set_modified(time))
+        file.and_then(|file| file.set_times(times))
     }
 }
 

@@ -13,6 +13,7 @@ mod output;
 mod parameters;
 mod script;
 mod shell;
+mod status;
 mod symlink;
 
 handlers! {

@@ -3,11 +3,18 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use bashkit::normalize_path;
+use bashkit::{FileType, Metadata, normalize_path};
 
 use crate::files::{Files, text_of};
+
+/// Whether a link at the end of a path stands for what it leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    Follow,
+    Keep,
+}
 
 /// Why a command gives up: the text after its name on stderr, and the exit code.
 #[derive(Debug)]
@@ -45,9 +52,86 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The absolute path of an operand.
+    /// The absolute path of an operand. `..` is the parent of what a link leads to.
     pub(crate) fn path(&self, operand: &str) -> PathBuf {
-        normalize_path(&self.cwd.join(operand))
+        let path = self.cwd.join(operand);
+        if !operand.contains("..") {
+            return normalize_path(&path);
+        }
+        let mut physical = PathBuf::new();
+        for part in path.components() {
+            if part == Component::ParentDir {
+                physical = self.files.target(&physical).unwrap_or(physical);
+                physical.pop();
+            } else {
+                physical.push(part);
+            }
+        }
+        normalize_path(&physical)
+    }
+
+    /// What is at an operand. A slash at its end asks for a folder, and follows a link.
+    ///
+    /// # Errors
+    /// Nothing is there, or it cannot be read.
+    pub(crate) fn metadata(&self, operand: &str, links: Links) -> io::Result<Metadata> {
+        if operand.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "No such file or directory",
+            ));
+        }
+        let (path, slash) = (self.path(operand), operand.ends_with('/'));
+        let metadata = if slash || links == Links::Follow {
+            self.files.target_metadata(&path)?
+        } else {
+            self.files.metadata(&path)?
+        };
+        if slash && metadata.file_type != FileType::Directory {
+            let text = "Not a directory";
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, text));
+        }
+        Ok(metadata)
+    }
+
+    /// Whether an operand is a folder, or a link to one.
+    pub(crate) fn is_folder(&self, operand: &str) -> bool {
+        let metadata = self.metadata(operand, Links::Follow);
+        metadata.is_ok_and(|metadata| metadata.file_type.is_dir())
+    }
+
+    /// Asks on standard error, and reads a line of standard input. The end of the input means no.
+    pub(crate) fn confirm(&mut self, question: impl std::fmt::Display) -> bool {
+        let question = format!("{}: {question} ", self.name);
+        self.err.extend_from_slice(question.as_bytes());
+        let end = self.stdin.iter().position(|byte| *byte == b'\n');
+        let (answer, rest) = self
+            .stdin
+            .split_at(end.map_or(self.stdin.len(), |end| end + 1));
+        self.stdin = rest;
+        matches!(answer.first(), Some(b'y' | b'Y'))
+    }
+
+    /// A name between the quotation marks of the locale.
+    pub(crate) fn quoted(&self, name: &str) -> String {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| {
+            let value = self.env.get(*name);
+            value.filter(|value| !value.is_empty())
+        });
+        if locale.is_some_and(|locale| locale.to_ascii_lowercase().contains("utf")) {
+            format!("\u{2018}{name}\u{2019}")
+        } else {
+            format!("'{name}'")
+        }
+    }
+
+    /// Arguments that the command cannot use, as GNU's programs say it.
+    pub(crate) fn misuse(&self, text: impl std::fmt::Display) -> Failure {
+        let name = self.name;
+        Failure::new(
+            1,
+            format!("{text}\nTry '{name} --help' for more information."),
+        )
     }
 
     /// The content of an operand; `-` is standard input.

@@ -26,6 +26,11 @@ pub(crate) enum Run {
     /// Returns a text that the shell runs in a subshell in the command's place. What the command has written
     /// to `out` and `err` is dropped: it belongs into the text.
     Shell(fn(&mut Call, &Line) -> Result<String, Failure>),
+    /// Returns such a text if the first function has one, or else what the second does.
+    Either(
+        fn(&mut Call, &Line) -> Result<Option<String>, Failure>,
+        fn(&mut Call, &Line) -> Result<i32, Failure>,
+    ),
 }
 
 pub(crate) struct Command {
@@ -93,7 +98,7 @@ impl Adapter {
 #[async_trait]
 impl Builtin for Adapter {
     async fn execute(&self, context: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
-        let Run::Here(run) = self.command.run else {
+        let (Run::Here(run) | Run::Either(_, run)) = self.command.run else {
             return Ok(ExecResult::ok(""));
         };
         let mut call = self.call(&context);
@@ -124,13 +129,16 @@ impl Builtin for Adapter {
         &self,
         context: &BuiltinContext<'_>,
     ) -> bashkit::Result<Option<ExecutionPlan>> {
-        let Run::Shell(run) = self.command.run else {
-            return Ok(None);
-        };
         let mut call = self.call(context);
-        let ran = self.command.spec.read(context.args);
-        let text = match ran.and_then(|line| run(&mut call, &line)) {
-            Ok(text) => text,
+        let read = || self.command.spec.read(context.args);
+        let ran = match self.command.run {
+            Run::Here(_) => return Ok(None),
+            Run::Shell(run) => read().and_then(|line| run(&mut call, &line).map(Some)),
+            Run::Either(run, _) => read().and_then(|line| run(&mut call, &line)),
+        };
+        let text = match ran {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(None),
             Err(Failure { code, text }) => {
                 let text = quoted(&format!("{}: {text}", self.command.name));
                 format!("printf '%s\\n' {text} >&2; exit {code}")

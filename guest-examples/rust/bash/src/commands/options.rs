@@ -74,6 +74,8 @@ pub(crate) struct Spec {
     pub(crate) options: &'static [Opt],
     /// Whether what follows the first operand belongs to another command.
     pub(crate) ends_at_operand: bool,
+    /// Whether the command reads its arguments itself: all are operands.
+    pub(crate) is_raw: bool,
     pub(crate) numbers: Numbers,
 }
 
@@ -82,8 +84,16 @@ impl Spec {
         Self {
             options,
             ends_at_operand: false,
+            is_raw: false,
             numbers: Numbers::Options,
         }
+    }
+
+    /// For arguments that are no options: the command reads them itself.
+    pub(crate) const fn raw() -> Self {
+        let mut spec = Self::new(&[]);
+        spec.is_raw = true;
+        spec
     }
 
     pub(crate) const fn ends_at_operand(mut self) -> Self {
@@ -102,6 +112,10 @@ impl Spec {
     /// An option that is not implemented, or has no value that it needs.
     pub(crate) fn read(&self, args: &[String]) -> Result<Line, Failure> {
         let mut line = Line::default();
+        if self.is_raw {
+            line.operands = args.to_vec();
+            return Ok(line);
+        }
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             if arg == "--" {
