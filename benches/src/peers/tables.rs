@@ -24,15 +24,14 @@ impl Section {
     /// Returns the table of the work.
     pub(super) fn table(&self) -> String {
         let mut table = format!(
-            "**{}**\n\n| | one call: p50, p99 | its time / toolhost's | calls/s with 1, 4, 16, 256 in flight \
-             | processor time of a call | page faults of a call |\n\
-             |---|---|---|---|---|---|\n",
+            "**{}**\n\n| | one call: p50, p99 | its time / toolhost's | calls/s with 1, 4, 16, 256 in flight |\n\
+             |---|---|---|---|\n",
             self.title
         );
         for row in &self.rows {
             let cells = match &row.cells {
                 Ok(cells) => self.cells(row.name, cells),
-                Err(reason) => format!("not measured: {} | | | | |", without_root(reason)),
+                Err(reason) => format!("not measured: {} | | |", without_root(reason)),
             };
             table.push_str(&format!("| {} | {cells}\n", row.name));
         }
@@ -47,14 +46,12 @@ impl Section {
         });
         let per_second: Vec<_> = per_second.collect();
         format!(
-            "{}, {} | {} | {} | {} | {} |",
+            "{}, {} | {} | {} |",
             micros(one.percentile(50)),
             micros(one.percentile(99)),
             self.time_ratio(name, OURS)
                 .map_or_else(|| "–".to_owned(), Spread::ratio),
             per_second.join(", "),
-            micros(one.cpu()),
-            faults(one.faults()),
         )
     }
 
