@@ -83,7 +83,7 @@ fn measure(runtime: &Runtime, work: &Path, component: &[u8]) -> (f64, f64) {
     (median(kept), median(returned))
 }
 
-/// Prints the table "Resetting memory" of docs/performance.md.
+/// Prints the table under "What a reset takes" of docs/design/memory.md.
 pub(crate) fn print(runtime: &Runtime, work: &Path) {
     println!("resetting memory: µs of a call that writes to so many pages, kept and returned");
     let titles = PAGES.map(|pages| format!(" {pages} pages: kept, returned |"));
