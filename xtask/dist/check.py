@@ -2,7 +2,8 @@
 
 Each is installed in an empty folder, with an empty home, no network and no program of this machine but those of
 /usr/bin and /bin, and the one that installs it. With the program of a registry, which runs on loopback, the tool of the
-call is a package that was published and signed; without one, it is the component.
+call is a package that was published and signed; without one, it is the component. Then the shell of the base tools is
+called twice, and once more over MCP.
 """
 
 import contextlib
@@ -22,6 +23,10 @@ kind: Tool
 metadata: {name: echo}
 spec: {entry: ./echo.wasm, exports: [{name: say}]}
 """
+
+
+# Where tests share what is compiled: else each package starts with nothing.
+SHARED = os.environ.get("TOOLHOST_DIST_CACHE")
 
 
 class Registry:
@@ -69,15 +74,21 @@ class Place:
         shutil.copy(component, self.bundle / "echo.wasm")
         (self.bundle / "goondan.yaml").write_text(MANIFEST)
 
-    def run(self, *command: object, path: str = "/usr/bin:/bin") -> str:
+    def environment(self, path: str) -> dict[str, str]:
         # The proxies point nowhere: nothing may be fetched.
         nowhere = "http://127.0.0.1:9"
-        environment = {
+        variables = {
             "HOME": str(self.home),
             "PATH": path,
             "http_proxy": nowhere,
             "https_proxy": nowhere,
         }
+        if SHARED:
+            variables |= {"XDG_CACHE_HOME": f"{SHARED}/cli-cache", "XDG_STATE_HOME": f"{SHARED}/cli-state"}
+        return variables
+
+    def run(self, *command: object, path: str = "/usr/bin:/bin") -> str:
+        environment = self.environment(path)
         words = [str(word) for word in command]
         ran = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True)
         if ran.returncode != 0:
@@ -99,6 +110,53 @@ class Place:
         result = json.loads(called)
         assert result["status"] == "ok" and "hello" in called, called
         return version
+
+
+    def base_tools(self, program: Path, path: str = "/usr/bin:/bin") -> list[float]:
+        """Calls the shell twice, and once as an MCP client does. Returns how long each took, with the start."""
+        workdir = self.folder / "work"
+        workdir.mkdir()
+        script = "echo hello > said; cat said | tr a-z A-Z"
+        took = []
+        for _ in range(2):
+            started = time.monotonic()
+            arguments = ("--workdir", workdir, "--args", json.dumps({"command": script}))
+            called = self.run(program, "call", "base", "bash__exec", *arguments, path=path)
+            took.append(time.monotonic() - started)
+            assert json.loads(called)["output"]["stdout"] == "HELLO\n", called
+            assert (workdir / "said").read_text() == "hello\n"
+        started = time.monotonic()
+        result = self.over_mcp([program, "serve", "base", "--workdir", workdir], script, path)
+        took.append(time.monotonic() - started)
+        assert result["structuredContent"]["stdout"] == "HELLO\n", result
+        return took
+
+    def over_mcp(self, command: list, script: str, path: str) -> dict:
+        words = [str(word) for word in command]
+        with subprocess.Popen(
+            words,
+            cwd=self.folder,
+            env=self.environment(path),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as server:
+            client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "dist", "version": "1"}}
+            call = {"name": "bash__exec", "arguments": {"command": script}}
+            for message in (
+                {"id": 1, "method": "initialize", "params": client},
+                {"method": "notifications/initialized"},
+                {"id": 2, "method": "tools/call", "params": call},
+            ):
+                server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+                server.stdin.flush()
+            for line in server.stdout:
+                answer = json.loads(line)
+                if answer.get("id") == 2:
+                    server.stdin.close()
+                    return answer["result"]
+        sys.exit(f"dist: {' '.join(words)}: ended without an answer")
 
 
 def wheel(place: Place, package: Path) -> Path:
@@ -200,6 +258,8 @@ def main() -> None:
             versions.add(place.first_call(program, registry, path))
             took = (installed - started, time.monotonic() - installed)
             print(f"dist: {name}: {took[0]:.1f} s; version, {what}: {took[1]:.1f} s")
+            first, second, mcp = place.base_tools(program, path)
+            print(f"dist: {name}: bash__exec: {first:.1f} s, again: {second:.2f} s, with serve over MCP: {mcp:.2f} s")
     assert len(versions) == 1, versions
 
 

@@ -1,7 +1,8 @@
 """Writes the packages of a release: `packages.py BINARY OUT`, from the root of the repository.
 
-The same binary gives the same bytes. Everything is made from the binary (man pages, completions, version), from
-LICENSE, README.md and Cargo.lock, and from `cargo metadata`.
+The same binary gives the same bytes. Everything is made from the binary (man pages, completions, version), from the
+components of the base tools, which are put behind the binary, from LICENSE, README.md and the Cargo.locks, and from
+`cargo metadata`.
 """
 
 import base64
@@ -15,8 +16,11 @@ import tempfile
 from pathlib import Path
 
 from archives import Member, ar, gzipped, tar_gz, zipped
+from base import base_tools
 from statements import provenance, sbom
 
+# At PyPI, `toolhost` belongs to others.
+NAME = "toolhost-cli"
 SUMMARY = "Runs AI agents' tools as WASI components: each call in a fresh sandbox"
 # The oldest C library that the binary of a release runs with.
 GLIBC_MAX = (2, 28)
@@ -25,9 +29,9 @@ GLIBC_MAX = (2, 28)
 class Binary:
     """The program, and what it prints of itself."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, root: Path):
         self.path = path.resolve()
-        self.data = path.read_bytes()
+        self.data = path.read_bytes() + base_tools(root)
         words = self.prints("--version").split()
         self.version = words[1]
         found = re.findall(rb"GLIBC_(\d+)\.(\d+)", self.data)
@@ -63,9 +67,11 @@ def wheel(binary: Binary, root: Path) -> tuple[str, bytes]:
     """A wheel that installs the program into the `bin` of an environment."""
     version = binary.version
     tag = f"py3-none-manylinux_{binary.glibc[0]}_{binary.glibc[1]}_x86_64"
-    data, info = f"toolhost-{version}.data", f"toolhost-{version}.dist-info"
+    # As wheels spell it.
+    spelled = NAME.replace("-", "_")
+    data, info = f"{spelled}-{version}.data", f"{spelled}-{version}.dist-info"
     metadata = (
-        f"Metadata-Version: 2.4\nName: toolhost\nVersion: {version}\nSummary: {SUMMARY}\n"
+        f"Metadata-Version: 2.4\nName: {NAME}\nVersion: {version}\nSummary: {SUMMARY}\n"
         "License-Expression: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.8\n"
         "Description-Content-Type: text/markdown\n\n"
     )
@@ -85,7 +91,7 @@ def wheel(binary: Binary, root: Path) -> tuple[str, bytes]:
         record += f"{member.path},sha256={digest.decode()},{len(member.data)}\n"
     record += f"{info}/RECORD,,\n"
     members.append(Member(f"{info}/RECORD", record.encode()))
-    return f"toolhost-{version}-{tag}.whl", zipped(members)
+    return f"{spelled}-{version}-{tag}.whl", zipped(members)
 
 
 def npm(binary: Binary, root: Path) -> list[tuple[str, bytes]]:
@@ -93,7 +99,7 @@ def npm(binary: Binary, root: Path) -> list[tuple[str, bytes]]:
     version = binary.version
     common = {"version": version, "license": "Apache-2.0", "description": SUMMARY}
     platform = {
-        "name": "@toolhost/linux-x64-gnu",
+        "name": f"{NAME}-linux-x64-gnu",
         **common,
         "os": ["linux"],
         "cpu": ["x64"],
@@ -101,7 +107,7 @@ def npm(binary: Binary, root: Path) -> list[tuple[str, bytes]]:
         "files": ["toolhost"],
     }
     main = {
-        "name": "toolhost",
+        "name": NAME,
         **common,
         "bin": {"toolhost": "toolhost.js"},
         "files": ["toolhost.js"],
@@ -118,8 +124,8 @@ def npm(binary: Binary, root: Path) -> list[tuple[str, bytes]]:
         return tar_gz([Member("package/package.json", text.encode()), own, *texts])
 
     return [
-        (f"toolhost-linux-x64-gnu-{version}.tgz", package(platform, program)),
-        (f"toolhost-{version}.tgz", package(main, launcher)),
+        (f"{platform['name']}-{version}.tgz", package(platform, program)),
+        (f"{NAME}-{version}.tgz", package(main, launcher)),
     ]
 
 
@@ -160,7 +166,7 @@ def deb(binary: Binary, root: Path) -> tuple[str, bytes]:
 def main() -> None:
     path, out = map(Path, sys.argv[1:])
     root = Path.cwd()
-    binary = Binary(path)
+    binary = Binary(path, root)
     if binary.glibc > GLIBC_MAX and "TOOLHOST_DIST_ANY_GLIBC" not in os.environ:
         needed, most = (".".join(map(str, version)) for version in (binary.glibc, GLIBC_MAX))
         sys.exit(f"dist: {path} needs glibc {needed}, and a release at most {most}: build it with zig")

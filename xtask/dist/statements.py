@@ -7,7 +7,10 @@ import subprocess
 from pathlib import Path
 from urllib.parse import quote
 
+from base import entries
+
 TARGET = "x86_64-unknown-linux-gnu"
+GUEST_TARGET = "wasm32-wasip2"
 
 
 def canonical(value: object) -> bytes:
@@ -26,51 +29,69 @@ def checksums(root: Path) -> dict[tuple[str, str], str]:
     return {(name, version): digest for name, version, digest in found}
 
 
+class Crates:
+    """Crates that are linked into the program or a component, by reference."""
+
+    def __init__(self) -> None:
+        self.described: dict[str, dict] = {}
+        self.dependencies: dict[str, list[str]] = {}
+
+    def add(self, root: Path, target: str, tops: set[str]) -> None:
+        """Adds packages of a workspace, and what they link."""
+        command = ("metadata", "--format-version=1", "--locked", "--filter-platform", target)
+        metadata = json.loads(read(root, os.environ.get("CARGO", "cargo"), *command))
+        packages = {package["id"]: package for package in metadata["packages"]}
+        nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+        sums = checksums(root)
+
+        def linked(key: str) -> list[str]:
+            """Its dependencies, without those of builds and tests."""
+            dependencies = nodes[key]["deps"]
+            return sorted(
+                dependency["pkg"]
+                for dependency in dependencies
+                if any(kind["kind"] is None for kind in dependency["dep_kinds"])
+            )
+
+        members = set(metadata["workspace_members"])
+        found = {key for key in members if packages[key]["name"] in tops}
+        queue = list(found)
+        while queue:
+            new = [key for key in linked(queue.pop()) if key not in found]
+            found.update(new)
+            queue.extend(new)
+        for key in found:
+            package = packages[key]
+            name = (package["name"], package["version"])
+            described = {
+                "type": "library",
+                "bom-ref": reference(package),
+                "purl": reference(package),
+                "name": name[0],
+                "version": name[1],
+            }
+            if package.get("license"):
+                described["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
+            if sums.get(name):
+                described["hashes"] = [{"alg": "SHA-256", "content": sums[name]}]
+            links = {reference(packages[of]) for of in linked(key)}
+            links.update(self.dependencies.get(reference(package), []))
+            self.described[reference(package)] = described
+            self.dependencies[reference(package)] = sorted(links)
+
+
+def reference(package: dict) -> str:
+    return f"pkg:cargo/{quote(package['name'])}@{quote(package['version'], safe='')}"
+
+
 def sbom(root: Path, version: str) -> bytes:
-    """The crates that are linked into the program, as CycloneDX 1.5."""
-    command = ("metadata", "--format-version=1", "--locked", "--filter-platform", TARGET)
-    metadata = json.loads(read(root, os.environ.get("CARGO", "cargo"), *command))
-    packages = {package["id"]: package for package in metadata["packages"]}
-    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    sums = checksums(root)
-    top = next(key for key, package in packages.items() if package["name"] == "toolhost-cli")
-
-    def linked(key: str) -> list[str]:
-        """Its dependencies, without those of builds and tests."""
-        dependencies = nodes[key]["deps"]
-        return sorted(
-            dependency["pkg"]
-            for dependency in dependencies
-            if any(kind["kind"] is None for kind in dependency["dep_kinds"])
-        )
-
-    found, queue = {top}, [top]
-    while queue:
-        new = [key for key in linked(queue.pop()) if key not in found]
-        found.update(new)
-        queue.extend(new)
-
-    def reference(key: str) -> str:
-        package = packages[key]
-        return f"pkg:cargo/{quote(package['name'])}@{quote(package['version'], safe='')}"
-
-    def component(key: str) -> dict:
-        package = packages[key]
-        name = (package["name"], package["version"])
-        described = {
-            "type": "library",
-            "bom-ref": reference(key),
-            "purl": reference(key),
-            "name": name[0],
-            "version": name[1],
-        }
-        if package.get("license"):
-            described["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
-        if sums.get(name):
-            described["hashes"] = [{"alg": "SHA-256", "content": sums[name]}]
-        return described
-
-    others = sorted(found - {top}, key=reference)
+    """The crates that are linked into the program and the base tools, as CycloneDX 1.5."""
+    crates = Crates()
+    crates.add(root, TARGET, {"toolhost-cli"})
+    tools = {Path(entry).stem for entry in entries(root)}
+    crates.add(root / "guest-examples", GUEST_TARGET, tools)
+    top = reference({"name": "toolhost-cli", "version": version})
+    crates.described.pop(top)
     return canonical(
         {
             "bomFormat": "CycloneDX",
@@ -79,15 +100,14 @@ def sbom(root: Path, version: str) -> bytes:
             "metadata": {
                 "component": {
                     "type": "application",
-                    "bom-ref": reference(top),
+                    "bom-ref": top,
                     "name": "toolhost",
                     "version": version,
                 }
             },
-            "components": [component(key) for key in others],
+            "components": [crates.described[key] for key in sorted(crates.described)],
             "dependencies": [
-                {"ref": reference(key), "dependsOn": sorted({reference(of) for of in linked(key)})}
-                for key in sorted(found, key=reference)
+                {"ref": key, "dependsOn": crates.dependencies[key]} for key in sorted(crates.dependencies)
             ],
         }
     )

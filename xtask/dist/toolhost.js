@@ -6,7 +6,7 @@
 const { spawn } = require('node:child_process');
 const { constants } = require('node:os');
 
-const PACKAGES = { 'linux x64': '@toolhost/linux-x64-gnu' };
+const PACKAGES = { 'linux x64': 'toolhost-cli-linux-x64-gnu' };
 
 function program() {
   const platform = `${process.platform} ${process.arch}`;
@@ -17,7 +17,7 @@ function program() {
   try {
     return require.resolve(`${name}/toolhost`);
   } catch {
-    throw new Error(`${name} is not installed: install toolhost again, with optional dependencies`);
+    throw new Error(`${name} is not installed: install toolhost-cli again, with optional dependencies`);
   }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn run(workspace: &Workspace, run: &DistRun) -> Result<()> {
         }
         DistRun::Of(binary) => write(workspace, binary, &out, any_c_library)?,
     }
-    install(workspace, &out)
+    install(workspace, &out, |_| {})
 }
 
 /// Tests packages with the binary of the dev profile: they install and run, and a second time they have the same
@@ -83,7 +83,10 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
         first.display(),
         second.display()
     );
-    install(workspace, &first)
+    install(workspace, &first, |command| {
+        // That of the tests of the command line: nothing is compiled twice.
+        command.env("TOOLHOST_DIST_CACHE", workspace.target().join("tmp"));
+    })
 }
 
 /// Builds the binary of a release with zig, which has the C libraries of all ages.
@@ -121,7 +124,7 @@ fn write(
     child::run(&mut python)
 }
 
-fn install(workspace: &Workspace, folder: &Path) -> Result<()> {
+fn install(workspace: &Workspace, folder: &Path, with: impl Fn(&mut Command)) -> Result<()> {
     let component = workspace.examples().join(".toolhost/echo.wasm");
     let mut python = script(workspace, "check.py");
     python.arg(folder).arg(component);
@@ -129,6 +132,7 @@ fn install(workspace: &Workspace, folder: &Path) -> Result<()> {
     if registry.exists() {
         python.arg(registry);
     }
+    with(&mut python);
     child::run(&mut python)
 }
 

@@ -7,6 +7,7 @@ mod help;
 mod instances;
 mod lock;
 mod mcp;
+mod origin;
 mod packages;
 mod parse;
 mod policy;
@@ -22,8 +23,9 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use toolhost::ToolName;
+use toolhost::{ToolName, http::HttpRule};
 
+use crate::base::is_base;
 use crate::failure::Failure;
 use crate::terminal::{ColorChoice, Verbosity};
 use crate::toolchains::Engine;
@@ -283,7 +285,7 @@ impl BuildArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Bundle file, or directory that holds a goondan.yaml
+    /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
     /// The operator's policy: grants and limits of tools
@@ -311,7 +313,7 @@ pub(crate) enum Provider {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Bundle file, or directory that holds a goondan.yaml
+    /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
     /// The agent; required if the bundle has several
@@ -352,7 +354,8 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// Bundle file, or directory that holds a goondan.yaml [default: goondan.yaml]
+    /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships [default:
+    /// goondan.yaml]
     #[arg(value_name = "BUNDLE")]
     first: Option<PathBuf>,
     /// The tool's name, such as text__upper
@@ -382,8 +385,9 @@ impl CallArgs {
             (Some(bundle), Some(tool)) => Ok((bundle, tool.into())),
             (Some(only), None) => {
                 let tool = only.to_string_lossy();
-                if ToolName::parse(&tool).is_err() && only.exists() {
-                    let error = anyhow!("the call names no tool: {tool} is a path");
+                if is_base(only) || ToolName::parse(&tool).is_err() && only.exists() {
+                    let what = if is_base(only) { "bundle" } else { "path" };
+                    let error = anyhow!("the call names no tool: {tool} is a {what}");
                     return Err(no_tool(error));
                 }
                 Ok((Path::new(BUNDLE), tool))
@@ -408,6 +412,9 @@ pub(crate) struct CallerArgs {
     /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// Let every tool send HTTP requests to this origin, such as https://api.example.com; may be repeated
+    #[arg(long, value_name = "ORIGIN", value_parser = origin::parse)]
+    pub(crate) allow_http: Vec<HttpRule>,
     /// The user whose grants of OAuthApps the tool uses
     #[arg(long, value_name = "USER")]
     pub(crate) subject: Option<String>,

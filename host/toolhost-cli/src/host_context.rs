@@ -18,6 +18,7 @@ use toolhost_package::{
     DockerConfig, PackageSource, PackageStore, Registry, RegistryConfig, Signers, SignersError,
 };
 
+use crate::base::Base;
 use crate::failure::Failure;
 use crate::files;
 use crate::grants;
@@ -39,6 +40,7 @@ pub(crate) struct HostFactory {
     policy_path: Option<PathBuf>,
     secret_files: Vec<PathBuf>,
     cache: Option<PathBuf>,
+    base: Arc<Base>,
     packages: PackageSource,
     /// Displays what is compiled.
     pub(crate) progress: Progress,
@@ -54,6 +56,7 @@ impl HostFactory {
             policy_path: policy.path.clone(),
             secret_files: policy.secret_files.clone(),
             cache: settings.dirs.cache.clone(),
+            base: Arc::clone(&settings.base),
             progress: Progress::start(settings.verbosity),
         })
     }
@@ -64,6 +67,7 @@ impl HostFactory {
             .sandbox(self.sandbox.clone())
             .policy(policy)
             .component_source(self.packages.clone())
+            .shipped_bundles(self.base.clone())
             .on_progress(self.progress.listener());
         if let Some(home) = &self.home {
             builder = builder.keep_out_of("the home directory", home);
@@ -88,6 +92,7 @@ pub(crate) struct HostContext {
     pub(crate) policy: Option<YamlSource>,
     /// Whether the host has a state root, so that another command can poll a pending call.
     pub(crate) keeps_state: bool,
+    settings: Settings,
     progress: Progress,
 }
 
@@ -124,6 +129,7 @@ impl HostContext {
             host: host.ignoring_lock(),
             keeps_state: false,
             policy: policy.source,
+            settings: settings.clone(),
             progress: factory.progress,
         })
     }
@@ -163,6 +169,7 @@ impl HostContext {
             host,
             keeps_state,
             policy: policy.source,
+            settings: settings.clone(),
             progress: factory.progress,
         })
     }
@@ -173,6 +180,7 @@ impl HostContext {
     }
 
     pub(crate) async fn load(&self, bundle: &Path) -> Result<LoadedBundle, Failure> {
+        let bundle = self.settings.bundle(bundle)?;
         self.loaded(self.host.load(bundle).await)
     }
 
@@ -182,6 +190,7 @@ impl HostContext {
         bundle: &Path,
         tool: Option<&ToolName>,
     ) -> Result<LoadedBundle, Failure> {
+        let bundle = self.settings.bundle(bundle)?;
         let tools = tool.map(|tool| tool.resource().clone());
         self.loaded(self.host.load_tools(bundle, tools.as_slice()).await)
     }

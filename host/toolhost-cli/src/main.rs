@@ -1,6 +1,7 @@
 //! The binary `toolhost`: the command line.
 
 mod args;
+mod base;
 mod commands;
 mod environment;
 mod exit;

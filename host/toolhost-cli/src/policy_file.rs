@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::anyhow;
-use toolhost::{Policy, credentials::SecretSource, manifest::YamlSource};
+use anyhow::{Context, anyhow};
+use toolhost::http::HttpRule;
+use toolhost::workdir::StagingRoot;
+use toolhost::{Policy, ResourceName, credentials::SecretSource, manifest::YamlSource};
+use toolhost_files::{Workdir, WorkdirUsages};
 
+use crate::base::{WORKSPACE, is_base};
 use crate::environment;
 use crate::failure::Failure;
 use crate::files;
@@ -52,6 +56,76 @@ pub(crate) fn choose(policy: &mut Option<PathBuf>, settings: &Settings) -> Resul
             Some(path) => format!("the policy is {} ({origin})", text::path(path)),
             None => "there is no policy: nothing is granted".to_owned(),
         });
+    }
+    Ok(())
+}
+
+/// The policy of a command that makes calls: a file, what options add to it, and defaults for the base tools.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PolicyChoice {
+    pub(crate) path: Option<PathBuf>,
+    /// Requests that every tool may send.
+    pub(crate) allow_http: Vec<HttpRule>,
+    /// The name of the workspaces, unless the policy names them.
+    workspace: Option<ResourceName>,
+    /// Whether calls are transactions, unless there is a file.
+    is_transactional: bool,
+}
+
+impl PolicyChoice {
+    /// Chooses a file, for calls of the tools of a bundle.
+    pub(crate) fn new(path: Option<&Path>, bundle: Option<&Path>) -> Self {
+        let is_base = bundle.is_some_and(is_base);
+        let workspace = is_base.then(|| ResourceName::parse(WORKSPACE).ok());
+        Self {
+            path: path.map(Path::to_owned),
+            workspace: workspace.flatten(),
+            ..Self::default()
+        }
+    }
+
+    /// Makes calls of the base tools transactions, unless there is a file, if the changes in the workdir can be staged
+    /// in the state root.
+    pub(crate) fn or_transactional(mut self, workdir: Option<&Path>, settings: &Settings) -> Self {
+        let has_default = self.workspace.is_some() && self.path.is_none();
+        if !has_default {
+            return self;
+        }
+        // A workspace lies in the state root.
+        let Some(workdir) = workdir else {
+            self.is_transactional = true;
+            return self;
+        };
+        match can_stage(workdir, settings) {
+            Ok(()) => self.is_transactional = true,
+            Err(error) => settings.note(&format!(
+                "calls change the workdir at once, and not as transactions: {error:#}"
+            )),
+        }
+        self
+    }
+
+    /// Reads the file.
+    pub(crate) async fn read(&self) -> Result<PolicyFile, Failure> {
+        let mut file = PolicyFile::read(self.path.as_deref()).await?;
+        if let Some(name) = &self.workspace {
+            file.policy = file.policy.or_workspace(name.clone());
+        }
+        if self.is_transactional {
+            file.policy = file.policy.or_transactional();
+        }
+        file.policy = file.policy.allow_http(self.allow_http.iter().cloned());
+        Ok(file)
+    }
+}
+
+/// Finds out whether the changes in a workdir can be staged in the state root.
+fn can_stage(workdir: &Path, settings: &Settings) -> anyhow::Result<()> {
+    let root = settings.dirs.state_root.as_deref();
+    let staging = StagingRoot::open(root.context("there is no state root")?)?;
+    // A workdir that cannot be opened is an error of the command.
+    if let Ok(workdir) = Workdir::open_own(workdir, &WorkdirUsages::default()) {
+        workdir.transactional(&staging)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinError;
 
 use crate::args::{self, Command};
+use crate::base::Base;
 use crate::commands;
 use crate::environment;
 use crate::exit::Exit;
@@ -27,6 +28,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Stack of each thread, in bytes: as large as a main thread's.
 const STACK_BYTES: usize = 8 << 20;
 
+/// The variable that names a file with the base tools behind it, in the place of this program.
+const BASE_ARCHIVE: &str = "TOOLHOST_BASE";
+
 /// Runs the command in the arguments of the process.
 pub(crate) fn run() -> Exit {
     workflow::start_if_present();
@@ -35,8 +39,14 @@ pub(crate) fn run() -> Exit {
         Err(exit) => return exit,
     };
     let color = cli.global.color;
+    let verbosity = cli.global.verbosity();
+    let dirs = StateDirs::find(cli.global.state_root, environment::value);
+    let base = Base::new(
+        dirs.cache.clone(),
+        environment::value(BASE_ARCHIVE).map(Into::into),
+    );
     let settings = Arc::new(Settings {
-        verbosity: cli.global.verbosity(),
+        verbosity,
         style: Style::of_stderr(color),
         stdout_style: Style::of_stdout(color),
         target_dir: match environment::value("CARGO_TARGET_DIR") {
@@ -44,7 +54,8 @@ pub(crate) fn run() -> Exit {
             None => TargetDir::Cache,
         },
         ca_file: cli.global.ca_file,
-        dirs: StateDirs::find(cli.global.state_root, environment::value),
+        dirs,
+        base: Arc::new(base),
     });
     log::start(settings.verbosity);
     process_limits::report_missing_threads(settings.style);

@@ -1,7 +1,9 @@
 //! The settings of every command.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::base::Base;
 use crate::state_dirs::StateDirs;
 use crate::terminal::{Style, Verbosity, stderr, text};
 use crate::toolchains::TargetDir;
@@ -20,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) stdout_style: Style,
     /// Where cargo builds.
     pub(crate) target_dir: TargetDir,
+    /// The bundle that this program ships.
+    pub(crate) base: Arc<Base>,
 }
 
 impl Settings {

@@ -1,6 +1,6 @@
 //! Loads the bundle and the policy of a command again when their files change.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use toolhost::{BundleWatch, LiveBundle, LoadedBundle};
 
 use crate::failure::Failure;
 use crate::host_context::{self, note_policy_warnings};
-use crate::policy_file::PolicyFile;
+use crate::policy_file::{PolicyChoice, PolicyFile};
 use crate::settings::Settings;
 
 /// How long reading the policy and its secrets may take: a secret may be a pipe that nobody writes to.
@@ -19,18 +19,23 @@ const POLICY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Watches the files of a bundle, the policy and the files of its secrets.
 pub(crate) struct Watch {
     files: BundleWatch,
-    policy: Option<PathBuf>,
+    policy: PolicyChoice,
 }
 
 impl Watch {
     /// Looks at the files. Do this before the policy and the bundle are read, so that no change is missed.
-    pub(crate) fn new(bundle: &Path, policy: Option<&Path>) -> Self {
-        let mut files = BundleWatch::new(bundle);
-        files.set_also(policy.map(Path::to_owned));
-        Self {
+    pub(crate) fn new(
+        bundle: &Path,
+        policy: &PolicyChoice,
+        settings: &Settings,
+    ) -> Result<Self, Failure> {
+        let bundle = settings.bundle(bundle)?;
+        let mut files = BundleWatch::with_shipped(bundle, settings.base.clone());
+        files.set_also(policy.path.clone());
+        Ok(Self {
             files,
-            policy: policy.map(Path::to_owned),
-        }
+            policy: policy.clone(),
+        })
     }
 
     /// Reloads the bundle whenever a file has changed. If the bundle or the policy cannot be used, writes
@@ -63,7 +68,7 @@ impl Watch {
         live: &LiveBundle,
         settings: &Settings,
     ) -> Result<LoadedBundle, Failure> {
-        let read = PolicyFile::read(self.policy.as_deref());
+        let read = self.policy.read();
         let read = tokio::time::timeout(POLICY_TIMEOUT, read).await;
         let PolicyFile {
             policy,
@@ -71,7 +76,7 @@ impl Watch {
             secret_files,
             ..
         } = read.map_err(|_| too_slow())??;
-        let also = self.policy.iter().cloned().chain(secret_files);
+        let also = self.policy.path.iter().cloned().chain(secret_files);
         self.files.set_also(also);
         // With the signers of this policy.
         let sandbox = live.current().host().sandbox().clone();

@@ -18,6 +18,7 @@ mod other_file;
 pub mod package;
 mod reference;
 mod resources;
+mod shipped;
 mod tool;
 
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use manifests::MANIFEST;
 pub use open::{Entry, LoadError, OpenBundle, SourceEntry};
 pub use other_file::{CORE_MODULE_HELP, OtherFile};
 pub use package::{PackageOrigin, PackageReference};
+pub use shipped::{NoShippedBundles, ShippedBundles};
 pub use tool::ToolPlaces;
 pub use toolhost_files::{ChangedFiles, ReadError};
 
@@ -77,8 +79,9 @@ impl Bundle {
         let manifest = Manifest {
             path: PathBuf::from(MANIFEST),
             yaml: source.clone(),
+            hides_folder: false,
         };
-        Self::of(manifest, &mut |_| Err(ManifestError::NoDirectory))
+        Self::of(manifest, &mut |_, _| Err(ManifestError::NoDirectory))
     }
 
     /// Parses a manifest, and those that it includes.

@@ -22,8 +22,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use toolhost_contract::{
-    AddressBlock, CommitCondition, Grants, Limits, Locale, McpServerResource, OAuthAppResource,
-    Redactor, ResourceName, WorkdirChanges,
+    AddressBlock, CommitCondition, Grants, HttpRule, Limits, Locale, McpServerResource,
+    OAuthAppResource, Redactor, ResourceName, WorkdirChanges,
 };
 
 use crate::diagnostic::{Diagnostic, Place};
@@ -135,6 +135,8 @@ pub struct Policy {
     oauth_apps: BTreeMap<ResourceName, OAuthAppRule>,
     lock: LockRule,
     packages: Option<Arc<PackageRules>>,
+    /// Requests that every tool may send, besides those of its rules.
+    http_for_all: Vec<HttpRule>,
     answered_by: Option<SocketAddr>,
     /// The policy whose limits are the maximum.
     operators: Option<Arc<Policy>>,
@@ -199,6 +201,9 @@ impl Policy {
         for rule in self.rules(agent, tool) {
             rule.limits.apply(&mut limits);
             rule.add_to(&mut grants, self.answered_by);
+        }
+        if !self.http_for_all.is_empty() {
+            http::add(&mut grants, &self.http_for_all, self.answered_by);
         }
         if let Some(operators) = &self.operators {
             let (_, most) = operators.resolve(agent, tool);
@@ -287,7 +292,7 @@ impl Policy {
     #[must_use]
     pub fn grants_any_http(&self) -> bool {
         let mut grants = self.all_rules().filter_map(|rule| rule.http.as_ref());
-        grants.any(|http| http.grant(None).is_some())
+        !self.http_for_all.is_empty() || grants.any(|http| http.grant(None).is_some())
     }
 
     /// Returns whether a tool that this agent calls may use other agents. Default: no.
@@ -312,8 +317,35 @@ impl Policy {
     /// Returns whether a tool that this agent calls may send any HTTP request. Default: no.
     #[must_use]
     pub fn grants_http(&self, agent: &str, tool: &ResourceName) -> bool {
+        !self.http_for_all.is_empty() || self.has_http_rules(agent, tool)
+    }
+
+    /// Returns whether the rules for a tool of this agent allow any HTTP request.
+    fn has_http_rules(&self, agent: &str, tool: &ResourceName) -> bool {
         let http = self.last(agent, tool, |rule| rule.http.as_ref());
         http.is_some_and(|http| http.grant(None).is_some())
+    }
+
+    /// Allows these requests to every tool, besides those that its rules allow.
+    #[must_use]
+    pub fn allow_http(mut self, rules: impl IntoIterator<Item = HttpRule>) -> Self {
+        self.http_for_all.extend(rules);
+        self
+    }
+
+    /// Names the workspaces of instances, unless the policy does.
+    #[must_use]
+    pub fn or_workspace(mut self, name: ResourceName) -> Self {
+        self.workspace.get_or_insert(name);
+        self
+    }
+
+    /// Makes calls transactions, unless the policy says when their changes take effect.
+    #[must_use]
+    pub fn or_transactional(mut self) -> Self {
+        let changes = &mut self.defaults.changes;
+        changes.get_or_insert(WorkdirChanges::Transactional);
+        self
     }
 
     /// Sends all allowed HTTP requests to one server, for tests of tools: over plain HTTP, whatever their

@@ -38,8 +38,8 @@ pub mod lock {
 pub mod manifest {
     pub use crate::loaded_bundle::Declares;
     pub use toolhost_contract::ToolResource;
-    pub use toolhost_manifest::bundle::ChangedFiles;
     pub use toolhost_manifest::bundle::host_files::{folded, is_read_by_name};
+    pub use toolhost_manifest::bundle::{ChangedFiles, ShippedBundles};
     pub use toolhost_manifest::component_source::{BundleDirectory, ComponentSource, EntryFuture};
     pub use toolhost_manifest::{
         Bundle, ChangesetGrant, Diagnostic, LimitInfo, Place, Severity, YamlSource,

@@ -21,6 +21,7 @@ use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use crate::recording::recorder::CallRecorder;
 use crate::workdir_provider::{InstanceWorkdir, WorkdirProvider};
+use toolhost_manifest::bundle::{NoShippedBundles, ShippedBundles};
 use toolhost_manifest::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 
@@ -113,6 +114,7 @@ pub struct HostBuilder {
     events: EventBusConfig,
     pending_expiry: Option<Duration>,
     components: Option<Arc<dyn ComponentSource>>,
+    shipped: Option<Arc<dyn ShippedBundles>>,
     ignores_lock: bool,
     workdirs: Option<Arc<dyn WorkdirProvider>>,
     oauth: Option<OAuth>,
@@ -205,6 +207,13 @@ impl HostBuilder {
         self
     }
 
+    /// Sets the bundles that others include by name. Default: none.
+    #[must_use]
+    pub fn shipped_bundles(mut self, bundles: Arc<dyn ShippedBundles>) -> Self {
+        self.shipped = Some(bundles);
+        self
+    }
+
     /// Sets which directory a call sees as `/`. Default: [`InstanceWorkdir`].
     #[must_use]
     pub fn workdir_provider(mut self, provider: impl WorkdirProvider) -> Self {
@@ -273,6 +282,7 @@ impl HostBuilder {
             pending: Arc::new(pending),
             workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
             components: self.components,
+            shipped: self.shipped.unwrap_or_else(|| Arc::new(NoShippedBundles)),
             ignores_lock: self.ignores_lock,
             oauth: self.oauth,
             recorder: self.recorder,
@@ -328,6 +338,8 @@ pub(crate) struct HostInner {
     pub(crate) workdirs: Arc<dyn WorkdirProvider>,
     /// Where the bytes of components come from. None: from the bundle's directory.
     pub(crate) components: Option<Arc<dyn ComponentSource>>,
+    /// The bundles that others include by name.
+    pub(crate) shipped: Arc<dyn ShippedBundles>,
     pub(crate) ignores_lock: bool,
     /// The grants of OAuthApps.
     pub(crate) oauth: Option<OAuth>,

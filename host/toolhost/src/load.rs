@@ -127,11 +127,11 @@ async fn load(
     previous: Option<LoadedBundle>,
     needed: Needed<'_>,
 ) -> Result<LoadedBundle, LoadError> {
-    let path = source.to_owned();
+    let (path, shipped) = (source.to_owned(), Arc::clone(&host.shipped));
     let open = host
         .sandbox
         .threads()
-        .compute(move || Bundle::open_with(&path, changes));
+        .compute(move || Bundle::open_with(&path, changes, &*shipped));
     let open = open.await.map_err(|error| failed(source, error.into()))??;
     let open = Arc::new(open);
     let earlier = previous.as_ref().map(|bundle| component::of(&bundle.0));

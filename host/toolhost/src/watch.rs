@@ -4,10 +4,14 @@ mod file_state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use toolhost_manifest::bundle::{Bundle, MANIFEST, OpenBundle};
+use toolhost_manifest::LoadError;
+use toolhost_manifest::bundle::{
+    Bundle, ChangedFiles, MANIFEST, NoShippedBundles, OpenBundle, ShippedBundles,
+};
 use toolhost_manifest::lock::LOCK;
 use toolhost_sandbox::Sandbox;
 
@@ -48,6 +52,7 @@ const SETTLING_MAX: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct BundleWatch {
     bundle: PathBuf,
+    shipped: Arc<dyn ShippedBundles>,
     also: BTreeSet<PathBuf>,
     /// The state of each file when a change was last reported.
     known: Files,
@@ -59,10 +64,17 @@ impl BundleWatch {
     /// Looks at the files of the bundle at a path: a manifest, or a directory that contains one. Reads
     /// the manifest for the names of the components.
     pub fn new(bundle: impl Into<PathBuf>) -> Self {
+        Self::with_shipped(bundle, Arc::new(NoShippedBundles))
+    }
+
+    /// Looks at the files as [`Self::new`] does. The bundle may include `shipped` ones, which are not watched.
+    pub fn with_shipped(bundle: impl Into<PathBuf>, shipped: Arc<dyn ShippedBundles>) -> Self {
         let bundle = bundle.into();
-        let known = states(paths(&bundle));
+        let named = open(&bundle, &*shipped).map_or_else(|_| Vec::new(), |open| named(&open));
+        let known = states(named.into_iter().chain(given(&bundle)));
         Self {
             bundle,
+            shipped,
             also: BTreeSet::new(),
             known,
         }
@@ -128,9 +140,10 @@ impl BundleWatch {
     /// stay.
     async fn name_files(&mut self, sandbox: &Sandbox) {
         let (bundle, also) = (self.bundle.clone(), self.also.clone());
+        let shipped = Arc::clone(&self.shipped);
         let before: Vec<_> = self.known.keys().cloned().collect();
         let files = on_thread(sandbox, move || {
-            let named = match Bundle::open(&bundle) {
+            let named = match open(&bundle, &*shipped) {
                 Ok(open) => named(&open),
                 Err(_) => before,
             };
@@ -142,11 +155,8 @@ impl BundleWatch {
     }
 }
 
-/// Returns the paths of a bundle's files, as far as its manifest can be read.
-fn paths(bundle: &Path) -> Vec<PathBuf> {
-    let mut paths = Bundle::open(bundle).map_or_else(|_| Vec::new(), |open| named(&open));
-    paths.extend(given(bundle));
-    paths
+fn open(bundle: &Path, shipped: &dyn ShippedBundles) -> Result<OpenBundle, LoadError> {
+    Bundle::open_with(bundle, ChangedFiles::default(), shipped)
 }
 
 /// Returns the paths of the manifests, the components and the lock.

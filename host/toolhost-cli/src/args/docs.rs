@@ -8,7 +8,7 @@ use super::bundle::BUNDLE;
 
 #[derive(Debug, Args)]
 pub(crate) struct DocsArgs {
-    /// Bundle file, or directory that holds a goondan.yaml
+    /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
     /// The operator's policy: the page has its grants and limits, and the tools of MCP servers that it grants

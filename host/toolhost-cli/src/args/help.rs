@@ -122,6 +122,7 @@ Exit codes: 0 listed · 2 the bundle does not load";
 pub(crate) const CALL: &str = "\
 Examples:
   toolhost call my-bundle text__upper --args '{\"text\": \"hi\"}'
+  toolhost call base bash__exec --args '{\"command\": \"ls | wc -l\"}' --workdir .
   toolhost call text__upper --args @args.json       goondan.yaml in the current directory
   echo '{\"text\": \"hi\"}' | toolhost call my-bundle text__upper --args -
   toolhost call my-bundle file-system__list --args '{\"path\": \".\"}' --workdir ./work --usage

@@ -27,7 +27,8 @@ client stopped reading · 129, 130, 143 stopped by a second signal";
 
 #[derive(Debug, Args)]
 pub(crate) struct RpcArgs {
-    /// Bundle file, or directory that holds a goondan.yaml [default: clients load bundles]
+    /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships [default: clients
+    /// load bundles]
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: Option<PathBuf>,
     /// The agent that clients use [default: they choose one]

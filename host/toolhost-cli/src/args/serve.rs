@@ -4,11 +4,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use toolhost::http::HttpRule;
+
+use super::origin;
 
 /// The long text of `--help`.
 pub(crate) const HELP: &str = "\
 Examples:
-  toolhost serve my-bundle --workdir ~/project          on stdin and stdout
+  toolhost serve base --workdir ~/project               the tools that toolhost ships, on stdin and stdout
+  toolhost serve my-bundle --workdir ~/project
   toolhost serve my-bundle --http 127.0.0.1:8484        at http://127.0.0.1:8484/mcp
   toolhost serve my-bundle --http 0.0.0.0:8484 --tokens tokens.txt --allow-host tools.example.com
   toolhost serve my-bundle --http 0.0.0.0:8484 --oauth-issuer https://id.example.com \
@@ -38,7 +42,7 @@ address cannot be used · 129, 130, 143 stopped by a second signal";
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Bundle file, or directory that holds a goondan.yaml
+    /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships
     #[arg(value_name = "BUNDLE", default_value = "goondan.yaml")]
     pub(crate) bundle: PathBuf,
     /// The agent; required if the bundle has several
@@ -53,6 +57,9 @@ pub(crate) struct ServeArgs {
     /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// Let every tool send HTTP requests to this origin, such as https://api.example.com; may be repeated
+    #[arg(long, value_name = "ORIGIN", value_parser = origin::parse)]
+    pub(crate) allow_http: Vec<HttpRule>,
     /// Serve the client on stdin and stdout; the default
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,

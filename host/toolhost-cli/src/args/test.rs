@@ -7,14 +7,15 @@ use clap::Args;
 use toolhost_testing::Shard;
 
 use super::bundle::BUNDLE;
+use crate::base::is_base;
 
 /// Folder of case files, beside the manifest.
 const CASES: &str = "tests";
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// Bundle file, or directory that holds a goondan.yaml [default: goondan.yaml]; its cases are in
-    /// tests/*.yaml beside it, those of a NAME.yaml in tests/NAME/*.yaml
+    /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships [default:
+    /// goondan.yaml]; its cases are in tests/*.yaml beside it, those of a NAME.yaml in tests/NAME/*.yaml
     #[arg(value_name = "BUNDLE")]
     first: Option<PathBuf>,
     /// Run only these cases: paths of case files, also with `:LINE`, or texts in the file, the name or the
@@ -81,7 +82,7 @@ impl TestArgs {
                 .chain(self.rest.clone())
                 .collect()
         };
-        if first.join(BUNDLE).exists() {
+        if is_base(first) || first.join(BUNDLE).exists() {
             return (first.clone(), self.rest.clone());
         }
         if let Some(bundle) = bundle_of(&without_line(first)) {

@@ -78,7 +78,7 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
     let sandbox = host_context::sandbox(settings)?;
     let was_there = match &args.policy {
         Some(policy) => {
-            let (app, policy) = find(&args.app, policy).await?;
+            let (app, policy) = find(&args.app, policy, settings).await?;
             let oauth = grants::open(&sandbox, &policy, settings)?;
             let revoked = oauth.revoke(&app, subject).await;
             match revoked.map_err(Failure::of)? {

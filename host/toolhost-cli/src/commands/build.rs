@@ -12,10 +12,11 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use serde::Serialize;
 use serde_json::json;
-use toolhost::manifest::{Bundle, Diagnostic, Severity};
+use toolhost::manifest::{Diagnostic, Severity};
 use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
 
 use crate::args::BuildArgs;
+use crate::base;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -70,7 +71,7 @@ async fn watch(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
     let mut round = Round::First;
     loop {
         let bundle = args.bundle.clone();
-        let sources = SourceWatch::new(&bundle).await?;
+        let sources = SourceWatch::new(&bundle, &settings.base).await?;
         if let Err(failure) = once(&args, settings, round).await {
             if round == Round::First && failure.findings.is_empty() {
                 return Err(failure);
@@ -125,7 +126,8 @@ async fn build_all(
     settings: &Settings,
     round: Round,
 ) -> Result<Vec<BuildReport>, Failure> {
-    let open = Bundle::open(&args.bundle);
+    base::refuse(&args.bundle, "build")?;
+    let open = settings.base.open(&args.bundle);
     let open = open.map_err(|error| Failure::of_bundle(error, None))?;
     let mut outcomes = Vec::new();
     for (tool, error) in entries::wrong(&open) {

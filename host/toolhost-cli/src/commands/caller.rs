@@ -12,6 +12,7 @@ use crate::args::CallerArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot, note_policy_warnings};
+use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::terminal::{Verbosity, stdout};
 
@@ -44,7 +45,10 @@ pub(super) async fn open(
         Some(_) => state_root,
         None => StateRoot::Needed,
     };
-    let context = HostContext::open(settings, args.policy.as_deref(), state_root).await?;
+    let mut policy = PolicyChoice::new(args.policy.as_deref(), Some(bundle))
+        .or_transactional(args.workdir.as_deref(), settings);
+    policy.allow_http.clone_from(&args.allow_http);
+    let context = HostContext::open_with(settings, policy.read().await?, state_root)?;
     // Before the bundle, which may take long to load.
     let dir = args.workdir.as_deref();
     let option = dir.map(|dir| workdir(&context.host, dir)).transpose()?;

@@ -43,7 +43,7 @@ pub(crate) async fn docs(args: &DocsArgs, settings: &Settings) -> Result<Exit, F
     let servers = mcp_servers::start(&bundle, settings).await?;
     let live = LiveBundle::new(bundle.clone());
     let _changesets = changesets::start(&live, settings)?;
-    let examples = example::of_cases(&args.bundle, settings).await?;
+    let examples = example::of_cases(settings.bundle(&args.bundle)?, settings).await?;
     let contents = Contents::new(&args.bundle, &bundle, &agents, &rules, &examples);
     servers.close().await;
     let page = page::render(&contents);

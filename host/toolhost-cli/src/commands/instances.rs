@@ -12,7 +12,7 @@ use crate::args::{InstancesAction, InstancesArgs, RemoveArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
-use crate::policy_file::PolicyFile;
+use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::terminal::progress::size;
 use crate::terminal::{stdin, stdout, text};
@@ -30,8 +30,8 @@ pub(crate) async fn instances(args: &InstancesArgs, settings: &Settings) -> Resu
     let name = match &args.bundle {
         None => None,
         Some(bundle) => {
-            let policy = PolicyFile::read(args.policy.as_deref()).await?.policy;
-            Some(instances::name_of(&policy, bundle))
+            let policy = PolicyChoice::new(args.policy.as_deref(), Some(bundle));
+            Some(instances::name_of(&policy.read().await?.policy, bundle))
         }
     };
     let of_bundle = |it: &&StoredInstance| name.as_ref().is_none_or(|name| *name == it.bundle);

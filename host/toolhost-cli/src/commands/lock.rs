@@ -13,6 +13,7 @@ use toolhost::text::escape_lines;
 
 use super::mcp_servers;
 use crate::args::LockArgs;
+use crate::base;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
@@ -22,6 +23,7 @@ use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, Failure> {
+    base::refuse(&args.bundle, "lock")?;
     let folder = if args.bundle.is_dir() {
         args.bundle.as_path()
     } else {

@@ -13,8 +13,8 @@ use std::path::Path;
 use serde_json::Value;
 use toolhost::Sandbox;
 use toolhost::tool::JsonLimits;
+use toolhost_manifest::bundle::OpenBundle;
 use toolhost_manifest::bundle::package::PackageReference;
-use toolhost_manifest::{Bundle, bundle::OpenBundle};
 use toolhost_package::{PackageSource, PullError, Pulled};
 
 pub(crate) use add::add;
@@ -38,9 +38,10 @@ fn reference(text: &str) -> Result<PackageReference, Failure> {
 }
 
 /// Opens a bundle without loading its components.
-async fn open(path: &Path) -> Result<OpenBundle, Failure> {
-    let path = path.to_owned();
-    let bundle = tokio::task::spawn_blocking(move || Bundle::open(&path)).await;
+async fn open(path: &Path, settings: &Settings) -> Result<OpenBundle, Failure> {
+    let path = settings.bundle(path)?.to_owned();
+    let base = settings.base.clone();
+    let bundle = tokio::task::spawn_blocking(move || base.open(&path)).await;
     let bundle = bundle.map_err(Failure::of)?;
     bundle.map_err(|error| Failure::of_bundle(error, None))
 }

@@ -14,6 +14,7 @@ use crate::args::RpcArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot};
+use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
 use crate::watch::Watch;
@@ -41,11 +42,12 @@ async fn config(
     settings: &Settings,
     tasks: &mut JoinSet<()>,
 ) -> Result<RpcConfig, Failure> {
-    let policy = args.policy.as_deref();
+    let policy = PolicyChoice::new(args.policy.as_deref(), args.bundle.as_deref());
     // Before the files are read, so that no change is missed.
     let watched = args.bundle.as_deref().filter(|_| args.watch);
-    let watch = watched.map(|bundle| Watch::new(bundle, policy));
-    let context = HostContext::open(settings, policy, StateRoot::Optional).await?;
+    let watch = watched.map(|bundle| Watch::new(bundle, &policy, settings));
+    let watch = watch.transpose()?;
+    let context = HostContext::open_with(settings, policy.read().await?, StateRoot::Optional)?;
     // Before the bundle, which may take long to load.
     let workdir = args.workdir.as_deref();
     let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));

@@ -18,7 +18,7 @@ use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot};
-use crate::policy_file::PolicyFile;
+use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
 use crate::watch::Watch;
@@ -37,10 +37,14 @@ pub(crate) async fn serve(
         None => StateRoot::Needed,
     };
     // Before the bundle and the policy are read, so that no change is missed.
+    let mut policy = PolicyChoice::new(args.policy.as_deref(), Some(&args.bundle))
+        .or_transactional(args.workdir.as_deref(), settings);
+    policy.allow_http.clone_from(&args.allow_http);
     let watch = args
         .watch
-        .then(|| Watch::new(&args.bundle, args.policy.as_deref()));
-    let mut policy = PolicyFile::read(args.policy.as_deref()).await?;
+        .then(|| Watch::new(&args.bundle, &policy, settings))
+        .transpose()?;
+    let mut policy = policy.read().await?;
     policy.secret_files.extend(args.tokens.clone());
     let context = HostContext::open_with(settings, policy, state_root)?;
     // Before the bundle, which may take long to load.

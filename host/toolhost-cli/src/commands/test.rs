@@ -38,7 +38,8 @@ pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, F
         workflow::start();
     }
     let is_annotated = workflow::start_if_present() || args.github;
-    let (bundle, words) = args.target();
+    let (named, words) = args.target();
+    let bundle = settings.bundle(&named)?.to_owned();
     if let Some(recording) = &args.from {
         let case_files = read_case_files(&bundle).await?;
         return from::write_case(recording, &bundle, &case_files, args.list, settings).await;

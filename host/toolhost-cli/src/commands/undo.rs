@@ -10,11 +10,13 @@ use crate::args::UndoArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot};
+use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn undo(args: &UndoArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let context = HostContext::open(settings, None, StateRoot::Needed).await?;
+    let policy = PolicyChoice::new(None, args.bundle.as_deref());
+    let context = HostContext::open_with(settings, policy.read().await?, StateRoot::Needed)?;
     let workdir = workdir(args, &context, settings).await?;
     let host = &context.host;
     if args.list {

@@ -31,6 +31,7 @@ fn settings() -> Arc<Settings> {
         style: Style::of_stderr(ColorChoice::Never),
         stdout_style: Style::of_stdout(ColorChoice::Never),
         target_dir: TargetDir::Cache,
+        base: Arc::default(),
     })
 }
 
@@ -59,8 +60,9 @@ async fn the_bundle_and_the_policy_are_loaded_again_when_their_files_change() {
     let policy = "tools: {echo: {env: {TOKEN: {fromFile: token}}}}";
     fs::write(path("policy.yaml"), policy).unwrap();
 
-    let mut watch = Watch::new(dir.path(), Some(&path("policy.yaml")));
-    let read = PolicyFile::read(Some(&path("policy.yaml"))).await.unwrap();
+    let policy = PolicyChoice::new(Some(&path("policy.yaml")), None);
+    let mut watch = Watch::new(dir.path(), &policy, &settings()).unwrap();
+    let read = policy.read().await.unwrap();
     let host = Host::builder().policy(read.policy).build().unwrap();
     let live = LiveBundle::new(host.load(dir.path()).await.unwrap());
     watch.files.set_also([path("policy.yaml"), path("token")]);

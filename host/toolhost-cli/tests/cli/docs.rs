@@ -1,5 +1,6 @@
 //! Each snippet of the pages is checked by the program that reads it.
 
+mod names;
 mod pages;
 mod shell;
 

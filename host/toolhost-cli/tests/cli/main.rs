@@ -12,6 +12,7 @@
 mod auth;
 mod author;
 mod bad_input;
+mod base;
 mod cache;
 mod call;
 mod changesets;

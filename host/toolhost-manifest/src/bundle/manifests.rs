@@ -1,12 +1,17 @@
 //! Reads the manifest of a bundle, and the manifests of the bundles that it includes.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use toolhost_contract::text;
-use toolhost_files::{DirView, EntryKind, Links, ReadError};
+use toolhost_files::{ChangedFiles, DirView, EntryKind, Links, ReadError};
 
 use super::other_file::OtherFile;
+use super::shipped::{SHIPPED, ShippedBundles, is_shipped};
 use crate::yaml::YamlSource;
 
 /// The file that is read if the path of a bundle is a directory.
@@ -27,6 +32,8 @@ pub(super) struct Manifest {
     /// The path from the bundle's directory.
     pub(super) path: PathBuf,
     pub(super) yaml: YamlSource,
+    /// Whether it is that of a shipped bundle, and a folder with a bundle has the same name.
+    pub(super) hides_folder: bool,
 }
 
 impl Manifest {
@@ -59,6 +66,8 @@ pub(super) enum ManifestError {
     TooLarge,
     #[error("only a bundle that is opened as a file can include others")]
     NoDirectory,
+    #[error("toolhost ships it, but cannot read it: {0}")]
+    Shipped(io::Error),
 }
 
 impl ManifestError {
@@ -78,6 +87,7 @@ impl ManifestError {
             Self::Repeated => "Remove it from the list.",
             Self::TooMany | Self::TooLarge => "Declare fewer Tools in one bundle.",
             Self::NoDirectory => "Open the bundle's file.",
+            Self::Shipped(_) => "See `toolhost list base`; a folder of that name is ./base.",
         }
     }
 }
@@ -87,6 +97,9 @@ impl ManifestError {
 pub(super) struct Manifests<'d> {
     folder: &'d DirView,
     dir_path: &'d Path,
+    shipped: &'d dyn ShippedBundles,
+    /// The folders of shipped bundles that were included, by how the paths of their files begin.
+    shipped_folders: ShippedFolders,
     read: Vec<Manifest>,
     /// The paths without links.
     paths: HashSet<PathBuf>,
@@ -95,19 +108,39 @@ pub(super) struct Manifests<'d> {
 
 impl<'d> Manifests<'d> {
     /// Starts with no manifest. `path` is that of `folder`, as the operator wrote it.
-    pub(super) fn new(folder: &'d DirView, path: &'d Path) -> Self {
+    pub(super) fn new(
+        folder: &'d DirView,
+        path: &'d Path,
+        shipped: &'d dyn ShippedBundles,
+    ) -> Self {
         Self {
             folder,
             dir_path: path,
+            shipped,
+            shipped_folders: ShippedFolders::default(),
             read: Vec::new(),
             paths: HashSet::new(),
             bytes: 0,
         }
     }
 
-    /// Reads the manifest of a bundle beneath the directory: a file, or a directory that contains a
-    /// `goondan.yaml`.
-    pub(super) fn include(&mut self, path: &Path) -> Result<Manifest, ManifestError> {
+    /// Reads the manifest that another one includes. A name alone is that of a shipped bundle, if there is one. Else
+    /// the path is that of a file beneath the directory, or of a directory that contains a `goondan.yaml`.
+    pub(super) fn include(
+        &mut self,
+        from: &Manifest,
+        path: &str,
+    ) -> Result<Manifest, ManifestError> {
+        let resolved = from.resolve(path);
+        if !is_shipped(&from.path)
+            && let Some(folder) = self.shipped.folder(path)
+        {
+            let of_this_name = Path::new(&resolved).join(MANIFEST);
+            let mut manifest = self.include_shipped(path, folder)?;
+            manifest.hides_folder = self.folder.resolve(&of_this_name, Links::Follow).is_ok();
+            return Ok(manifest);
+        }
+        let path = Path::new(&resolved);
         let parts = path.components().filter(|part| *part != Component::CurDir);
         let path: PathBuf = parts.collect();
         if path.as_os_str().is_empty() {
@@ -121,23 +154,43 @@ impl<'d> Manifests<'d> {
         }
     }
 
-    /// Reads a manifest beneath the directory.
+    fn include_shipped(
+        &mut self,
+        name: &str,
+        folder: io::Result<PathBuf>,
+    ) -> Result<Manifest, ManifestError> {
+        let open = |path: PathBuf| Dir::open_ambient_dir(path, ambient_authority());
+        let folder = folder.and_then(open).map_err(ManifestError::Shipped)?;
+        let view = DirView::new(Arc::new(folder), ChangedFiles::default());
+        let prefix = PathBuf::from(format!("{SHIPPED}{name}"));
+        let manifest = prefix.join(MANIFEST);
+        self.shipped_folders.0.push((prefix, view));
+        self.read(&manifest)
+    }
+
+    /// Reads a manifest beneath the directory, or of a shipped bundle that was included.
     pub(super) fn read(&mut self, path: &Path) -> Result<Manifest, ManifestError> {
-        let resolved = self
-            .folder
-            .resolve(path, Links::Follow)
+        let (folder, beneath) = self.shipped_folders.locate(self.folder, path);
+        let is_shipped = beneath != path;
+        let resolved = folder
+            .resolve(beneath, Links::Follow)
             .map_err(ManifestError::Read)?;
         if resolved.as_os_str().is_empty() {
             let kind = EntryKind::Directory;
             return Err(ManifestError::Read(ReadError::NotAFile { kind }));
         }
+        let resolved = if is_shipped {
+            path.to_owned()
+        } else {
+            resolved
+        };
         if self.paths.contains(&resolved) {
             return Err(ManifestError::Repeated);
         }
         if self.read.len() == MANIFESTS_MAX {
             return Err(ManifestError::TooMany);
         }
-        let bytes = self.folder.read(path, Links::Follow, FILE_MAX as u64);
+        let bytes = folder.read(beneath, Links::Follow, FILE_MAX as u64);
         let bytes = bytes.map_err(ManifestError::Read)?;
         self.bytes += bytes.len();
         if self.bytes > FILE_MAX {
@@ -147,18 +200,42 @@ impl<'d> Manifests<'d> {
             return Err(ManifestError::Other(file));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| ManifestError::NotText)?;
+        let name = if is_shipped {
+            shown(path)
+        } else {
+            shown(&self.dir_path.join(path))
+        };
         let manifest = Manifest {
             path: path.to_owned(),
-            yaml: YamlSource::new(shown(&self.dir_path.join(path)), text),
+            yaml: YamlSource::new(name, text),
+            hides_folder: false,
         };
         self.paths.insert(resolved);
         self.read.push(manifest.clone());
         Ok(manifest)
     }
 
-    /// Returns the manifests that were read, the bundle's own first.
-    pub(super) fn into_vec(self) -> Vec<Manifest> {
-        self.read
+    /// Returns the manifests that were read, the bundle's own first, and the folders of those that were shipped.
+    pub(super) fn into_parts(self) -> (Vec<Manifest>, ShippedFolders) {
+        (self.read, self.shipped_folders)
+    }
+}
+
+/// The folders of shipped bundles, by how the paths of their files begin.
+#[derive(Debug, Default)]
+pub(super) struct ShippedFolders(Vec<(PathBuf, DirView)>);
+
+impl ShippedFolders {
+    /// Returns the folder of a file, and the file's path in it. `others` is that of all files that were not shipped.
+    pub(super) fn locate<'a>(
+        &'a self,
+        others: &'a DirView,
+        path: &'a Path,
+    ) -> (&'a DirView, &'a Path) {
+        let mut shipped = self.0.iter();
+        let of_path =
+            |(prefix, view): &'a (PathBuf, DirView)| Some((view, path.strip_prefix(prefix).ok()?));
+        shipped.find_map(of_path).unwrap_or((others, path))
     }
 }
 

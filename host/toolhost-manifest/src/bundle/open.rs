@@ -16,9 +16,10 @@ use toolhost_files::{ChangedFiles, DirView, Links, ReadError};
 use super::Bundle;
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
 use super::guarded::{BundleFiles, WriteGuard};
-use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, shown};
+use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, ShippedFolders, shown};
 use super::other_file::OtherFile;
 use super::package::{PackageOrigin, is_package};
+use super::shipped::{NoShippedBundles, ShippedBundles, is_shipped};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::yaml::YamlSource;
 
@@ -117,6 +118,7 @@ pub struct OpenBundle {
     /// The manifest, and those that it includes.
     manifests: Vec<Manifest>,
     folder: DirView,
+    shipped: ShippedFolders,
     /// The path of the directory, as the operator wrote it.
     dir_path: PathBuf,
     /// The directory, all directories above it, and the links on its path.
@@ -154,22 +156,27 @@ impl Bundle {
     /// # Errors
     /// [`LoadError`] if the bundle cannot be read or has errors.
     pub fn open(path: &Path) -> Result<OpenBundle, LoadError> {
-        Self::open_with(path, ChangedFiles::default())
+        Self::open_with(path, ChangedFiles::default(), &NoShippedBundles)
     }
 
     /// Opens the bundle at a path as [`Self::open`] does, but reads changed files in the place of
-    /// those of the bundle's directory. Messages have the paths of the bundle's directory.
+    /// those of the bundle's directory, and shipped bundles that it includes. Messages have the paths of the bundle's
+    /// directory.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_with(path: &Path, changes: ChangedFiles) -> Result<OpenBundle, LoadError> {
+    pub fn open_with(
+        path: &Path,
+        changes: ChangedFiles,
+        shipped: &dyn ShippedBundles,
+    ) -> Result<OpenBundle, LoadError> {
         let unreadable = |source: ReadError| LoadError::Read {
             path: path.to_owned(),
             source,
         };
         let (dir, dir_path, manifest) = open_dir(path).map_err(unreadable)?;
         let folder = DirView::new(Arc::new(dir), changes);
-        let mut manifests = Manifests::new(&folder, &dir_path);
+        let mut manifests = Manifests::new(&folder, &dir_path, shipped);
         let first = match manifests.read(&manifest) {
             Ok(first) => first,
             Err(ManifestError::Read(ReadError::NotFound)) => {
@@ -203,13 +210,14 @@ impl Bundle {
         }
         let target = folders.add_path_chain(&dir_path);
         target.map_err(|error| unreadable(error.into()))?;
-        let parsed = Self::of(first, &mut |path| manifests.include(path));
-        let manifests = manifests.into_vec();
+        let parsed = Self::of(first, &mut |from, path| manifests.include(from, path));
+        let (manifests, shipped) = manifests.into_parts();
         match parsed {
             Ok(bundle) => Ok(OpenBundle {
                 bundle,
                 manifests,
                 folder,
+                shipped,
                 dir_path,
                 folders,
                 budget: Budget::default(),
@@ -285,15 +293,19 @@ impl OpenBundle {
         files.map(|file| self.dir_path.join(file)).collect()
     }
 
-    /// Returns the paths of the manifests, from the bundle's directory.
+    /// Returns the paths of the manifests in the bundle's directory.
     fn manifest_paths(&self) -> impl Iterator<Item = PathBuf> {
-        self.manifests.iter().map(|manifest| manifest.path.clone())
+        let paths = self.manifests.iter().map(|manifest| &manifest.path);
+        paths.filter(|path| !is_shipped(path)).cloned()
     }
 
     /// Returns the Tools whose entries are files beneath the bundle's directory.
     fn tools_of_files(&self) -> impl Iterator<Item = &ToolResource> {
         let tools = self.bundle.tools().iter();
-        tools.filter(|tool| !is_package(&tool.spec.entry))
+        let entries = tools.map(|tool| (tool, &tool.spec.entry));
+        let files =
+            entries.filter(|(_, entry)| !is_package(entry) && !is_shipped(Path::new(entry)));
+        files.map(|(tool, _)| tool)
     }
 
     /// Protects the files of the bundle against changes by guests. `sources` are those of
@@ -331,7 +343,8 @@ impl OpenBundle {
             if OtherFile::of_source(entry).is_some() {
                 return Err(self.not_a_component(tool));
             }
-            let read = self.folder.read(entry, Links::Follow, max_bytes);
+            let (folder, entry) = self.shipped.locate(&self.folder, entry);
+            let read = folder.read(entry, Links::Follow, max_bytes);
             return Ok(Entry {
                 component: read.map_err(|error| self.unreadable(tool, &error))?,
                 files: Vec::new(),

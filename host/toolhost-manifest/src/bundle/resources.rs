@@ -1,7 +1,6 @@
 //! Reads the resources of a bundle, and checks their names and references.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::Path;
 
 use toolhost_contract::{
     AgentResource, AgentSpec, McpServerResource, OAuthAppResource, ResourceMetadata, ResourceName,
@@ -33,8 +32,8 @@ pub(super) struct Resources {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// Reads the manifest of a bundle at a path that is relative to the directory of the bundle that includes it.
-pub(super) type Include<'a> = dyn FnMut(&Path) -> Result<Manifest, ManifestError> + 'a;
+/// Reads the manifest of the bundle that a manifest includes with this path or name.
+pub(super) type Include<'a> = dyn FnMut(&Manifest, &str) -> Result<Manifest, ManifestError> + 'a;
 
 type Names = HashMap<ResourceName, Place>;
 
@@ -137,14 +136,25 @@ impl Reading<'_> {
             self.findings.error(code, item, message);
             return None;
         }
-        let read = (self.include)(Path::new(&self.manifest.resolve(path)));
-        read.map_err(|error| {
-            let message = format!("the included bundle '{}': {error}", short(path));
-            let place = self.findings.place(item);
-            let finding = Diagnostic::error(code, place, message).with_help(error.help());
-            self.findings.add(finding);
-        })
-        .ok()
+        let place = self.findings.place(item);
+        match (self.include)(&self.manifest, path) {
+            Ok(manifest) => {
+                if manifest.hides_folder {
+                    let message =
+                        format!("'{path}' is the bundle that toolhost ships, not the folder");
+                    let help = format!("Write ./{path} for the folder.");
+                    let finding = Diagnostic::warning(code, place, message).with_help(help);
+                    self.findings.add(finding);
+                }
+                Some(manifest)
+            }
+            Err(error) => {
+                let message = format!("the included bundle '{}': {error}", short(path));
+                let finding = Diagnostic::error(code, place, message).with_help(error.help());
+                self.findings.add(finding);
+                None
+            }
+        }
     }
 
     fn document(&mut self, at: &Cursor<'_>) {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use toolhost_contract::{
-    AddressBlock, HttpCredential, HttpCredentialError, HttpGrant, HttpRule, ToolErrorCode,
+    AddressBlock, Grants, HttpCredential, HttpCredentialError, HttpGrant, HttpRule, ToolErrorCode,
 };
 
 use super::variable::{Secrets, Variable, read_variable};
@@ -42,6 +42,14 @@ impl HttpRules {
             }),
         })
     }
+}
+
+/// Allows requests besides those that are granted.
+pub(super) fn add(grants: &mut Grants, rules: &[HttpRule], answered_by: Option<SocketAddr>) {
+    let mut http = grants.http.as_deref().cloned().unwrap_or_default();
+    http.allow = http.allow.iter().chain(rules).cloned().collect();
+    http.answered_by = answered_by;
+    grants.http = Some(Arc::new(http));
 }
 
 /// Reads the value of `http`.

@@ -108,6 +108,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
                 oauth_apps::read(fields, place, secrets)
             }),
             lock: fields.read("lock", lock::read).unwrap_or_default(),
+            http_for_all: Vec::new(),
             packages: fields
                 .read("packages", |at, findings| {
                     packages::read(at, secrets, findings)

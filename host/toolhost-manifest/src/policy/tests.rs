@@ -6,7 +6,7 @@ mod mcp_servers;
 mod oauth_apps;
 mod packages;
 
-use toolhost_contract::{HttpGrant, WorkdirAccess};
+use toolhost_contract::{HttpGrant, HttpRule, WorkdirAccess, WorkdirChanges};
 
 use super::*;
 use crate::bundle::Bundle;

@@ -4,20 +4,26 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use toolhost::Policy;
-use toolhost::manifest::{Bundle, Diagnostic};
+use toolhost::manifest::Diagnostic;
 use toolhost::oauth::{OAuthApp, granted_app};
 use toolhost_contract::suggest::did_you_mean;
 
 use crate::args::AppArgs;
 use crate::failure::Failure;
 use crate::policy_file::PolicyFile;
+use crate::settings::Settings;
 use crate::terminal::text;
 
 /// Finds an OAuthApp of a bundle that a policy grants. No component of the bundle is read.
-pub(super) async fn find(args: &AppArgs, policy: &Path) -> Result<(OAuthApp, Policy), Failure> {
+pub(super) async fn find(
+    args: &AppArgs,
+    policy: &Path,
+    settings: &Settings,
+) -> Result<(OAuthApp, Policy), Failure> {
     let file = PolicyFile::read(Some(policy)).await?;
-    let path = args.bundle.clone();
-    let open = tokio::task::spawn_blocking(move || Bundle::open(&path)).await;
+    let path = settings.bundle(&args.bundle)?.to_owned();
+    let base = settings.base.clone();
+    let open = tokio::task::spawn_blocking(move || base.open(&path)).await;
     let open = open.map_err(Failure::of)?;
     let open = open.map_err(|error| Failure::of_bundle(error, file.source.as_ref()))?;
     let apps = open.bundle().oauth_apps();

@@ -21,7 +21,7 @@ use crate::{grants, host_context};
 const LOOPBACK: &str = "http://127.0.0.1:";
 
 pub(super) async fn login(args: &AuthLoginArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let (app, policy) = find(&args.app, &args.policy).await?;
+    let (app, policy) = find(&args.app, &args.policy, settings).await?;
     if app.subject_mode == SubjectMode::User && args.app.subject.is_none() {
         let error = anyhow!("OAuthApp/{} has a grant for each user", app.name);
         return Err(Failure::from(error).hint("Pass --subject USER."));

@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use std::fs::{Metadata, metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use toolhost::LoadError;
-use toolhost::manifest::{Bundle, YamlSource};
+use toolhost::manifest::YamlSource;
 use toolhost_manifest::bundle::MANIFEST;
 use toolhost_manifest::bundle::built::FOLDER;
 
 use super::sources::{Sources, sources};
+use crate::base::Base;
 use crate::files::spawn_blocking;
 
 /// Time between two looks at the files.
@@ -32,21 +34,26 @@ const CARGO_LOCK: &str = "Cargo.lock";
 #[derive(Debug)]
 pub(super) struct SourceWatch<'a> {
     bundle: &'a Path,
+    base: &'a Arc<Base>,
     /// The files before the build.
     before: Files,
 }
 
 impl<'a> SourceWatch<'a> {
     /// Looks at the files. Do this before the build, so that no change is missed.
-    pub(super) async fn new(bundle: &'a Path) -> anyhow::Result<Self> {
-        let before = look(bundle).await?;
-        Ok(Self { bundle, before })
+    pub(super) async fn new(bundle: &'a Path, base: &'a Arc<Base>) -> anyhow::Result<Self> {
+        let before = look(bundle, base).await?;
+        Ok(Self {
+            bundle,
+            base,
+            before,
+        })
     }
 
     /// Waits, after the build, until a file differs from the one that was built.
     pub(super) async fn changed(self) -> anyhow::Result<()> {
-        let baseline = baseline(self.before, look(self.bundle).await?);
-        changed(self.bundle, &baseline).await
+        let baseline = baseline(self.before, look(self.bundle, self.base).await?);
+        changed(self.bundle, &baseline, self.base).await
     }
 }
 
@@ -72,17 +79,17 @@ impl FileState {
 }
 
 /// Waits until a file differs from the baseline, and the files have settled.
-async fn changed(bundle: &Path, baseline: &Files) -> anyhow::Result<()> {
+async fn changed(bundle: &Path, baseline: &Files, base: &Arc<Base>) -> anyhow::Result<()> {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let mut now = look(bundle).await?;
+        let mut now = look(bundle, base).await?;
         if now == *baseline {
             continue;
         }
         let started = Instant::now();
         while started.elapsed() < SETTLING_MAX {
             tokio::time::sleep(SETTLED).await;
-            let next = look(bundle).await?;
+            let next = look(bundle, base).await?;
             if next == now {
                 break;
             }
@@ -105,17 +112,17 @@ fn baseline(mut before: Files, after: Files) -> Files {
     before
 }
 
-async fn look(bundle: &Path) -> anyhow::Result<Files> {
-    let bundle = bundle.to_owned();
-    spawn_blocking(move || Ok(files_of(&bundle))).await
+async fn look(bundle: &Path, base: &Arc<Base>) -> anyhow::Result<Files> {
+    let (bundle, base) = (bundle.to_owned(), base.clone());
+    spawn_blocking(move || Ok(files_of(&bundle, &base))).await
 }
 
 /// Looks at the manifest, the folders of the entries, and the sources of the components that were built.
-fn files_of(bundle: &Path) -> Files {
+fn files_of(bundle: &Path, base: &Base) -> Files {
     let mut files = Files::new();
     add(&mut files, bundle.to_owned());
     add(&mut files, bundle.join(MANIFEST));
-    let open = match Bundle::open(bundle) {
+    let open = match base.open(bundle) {
         Ok(open) => open,
         Err(LoadError::Invalid { sources, .. }) => {
             // One of the bundles that it includes may have the error.
@@ -185,12 +192,16 @@ mod tests {
             ("src/tool.py~", false),
             ("other/x.py", false),
         ] {
-            let before = files_of(dir.path());
+            let before = files_of(dir.path(), &Base::default());
             let path = dir.path().join(path);
             let mut text = fs::read_to_string(&path).unwrap_or_default();
             text.push_str("\n# more");
             fs::write(&path, text).unwrap();
-            assert_eq!(files_of(dir.path()) != before, is_source, "{path:?}");
+            assert_eq!(
+                files_of(dir.path(), &Base::default()) != before,
+                is_source,
+                "{path:?}"
+            );
         }
     }
 
@@ -201,18 +212,21 @@ mod tests {
         fs::rename(included.path(), &inner).unwrap();
         fs::write(top.path().join(MANIFEST), "include: [./inner]").unwrap();
         for text in ["kind: [", "kind: Nothing", "{}"] {
-            let before = files_of(top.path());
+            let before = files_of(top.path(), &Base::default());
             fs::write(inner.join(MANIFEST), text).unwrap();
-            assert_ne!(files_of(top.path()), before, "{text}");
+            assert_ne!(files_of(top.path(), &Base::default()), before, "{text}");
         }
     }
 
     #[test]
     fn a_removed_source_is_a_change() {
         let dir = bundle();
-        let before = files_of(dir.path());
+        let before = files_of(dir.path(), &Base::default());
         fs::remove_file(dir.path().join("src/tool.py")).unwrap();
-        assert_ne!(baseline(before, files_of(dir.path())), files_of(dir.path()));
+        assert_ne!(
+            baseline(before, files_of(dir.path(), &Base::default())),
+            files_of(dir.path(), &Base::default())
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use toolhost_package::tool_document;
 use super::edit::ManifestFile;
 use super::{Puller, reference, tool_of};
 use crate::args::AddArgs;
+use crate::base;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy_file::PolicyFile;
@@ -15,6 +16,7 @@ use crate::terminal::{stdout, text};
 
 pub(crate) async fn add(args: &AddArgs, settings: &Settings) -> Result<Exit, Failure> {
     let name_or_digest = reference(&args.reference)?;
+    base::refuse(&args.bundle, "add")?;
     let manifest = ManifestFile::read(&args.bundle)?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
@@ -36,7 +38,7 @@ pub(crate) async fn add(args: &AddArgs, settings: &Settings) -> Result<Exit, Fai
         None | Some("") => tool,
         Some(text) => format!("{text}\n---\n{tool}"),
     };
-    manifest.write(&changed)?;
+    manifest.write(&changed, settings)?;
     let entry = reference.to_string();
     if args.json {
         stdout::json(&json!({

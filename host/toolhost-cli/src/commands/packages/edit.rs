@@ -10,6 +10,7 @@ use toolhost_manifest::bundle::{ChangedFiles, MANIFEST};
 
 use crate::failure::Failure;
 use crate::files;
+use crate::settings::Settings;
 use crate::terminal::text;
 
 /// Largest manifest, in bytes. The bundle is checked with its own limit.
@@ -50,7 +51,7 @@ impl ManifestFile {
     }
 
     /// Writes another text, if the bundle is valid with it and nobody has changed the manifest since it was read.
-    pub(super) fn write(&self, changed: &str) -> Result<(), Failure> {
+    pub(super) fn write(&self, changed: &str, settings: &Settings) -> Result<(), Failure> {
         let folder = tempfile::tempdir().context("a temporary directory cannot be made")?;
         fs::write(folder.path().join("manifest"), changed)
             .context("a temporary file cannot be written")?;
@@ -63,7 +64,7 @@ impl ManifestFile {
         } else {
             self.path()
         };
-        let bundle = Bundle::open_with(&bundle, changes);
+        let bundle = Bundle::open_with(&bundle, changes, &*settings.base);
         bundle.map_err(|error| {
             Failure::of_bundle(error, None).hint("The manifest was not changed.")
         })?;

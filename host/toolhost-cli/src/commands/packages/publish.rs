@@ -52,7 +52,7 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
     }
     let sandbox = host_context::sandbox(settings)?;
     let max = sandbox.compile_limits().bytes;
-    let (opened, owned) = (open(&args.bundle).await?, tool.clone());
+    let (opened, owned) = (open(&args.bundle, settings).await?, tool.clone());
     let entry = sandbox
         .threads()
         .compute(move || opened.read_entry(&owned, max))

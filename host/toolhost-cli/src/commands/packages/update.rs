@@ -13,6 +13,7 @@ use toolhost_package::{Pulled, tool_document};
 use super::edit::ManifestFile;
 use super::{Puller, open, tool_of};
 use crate::args::UpdateArgs;
+use crate::base;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy_file::PolicyFile;
@@ -45,8 +46,9 @@ struct Edit {
 }
 
 pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exit, Failure> {
+    base::refuse(&args.bundle, "update")?;
     let manifest = ManifestFile::read(&args.bundle)?;
-    let bundle = open(&args.bundle).await?;
+    let bundle = open(&args.bundle, settings).await?;
     check_name(&bundle, args.tool.as_ref())?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
@@ -77,7 +79,7 @@ pub(crate) async fn update(args: &UpdateArgs, settings: &Settings) -> Result<Exi
         }));
     }
     if !updated.is_empty() {
-        manifest.write(&with_edits(text, edits))?;
+        manifest.write(&with_edits(text, edits), settings)?;
     }
     if args.json {
         stdout::json(&json!({ "updated": updated }))?

@@ -5,6 +5,7 @@ use toolhost_package::{PackageStore, VENDOR};
 
 use super::{Puller, open};
 use crate::args::VendorArgs;
+use crate::base;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy_file::PolicyFile;
@@ -12,7 +13,8 @@ use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let bundle = open(&args.bundle).await?;
+    base::refuse(&args.bundle, "vendor")?;
+    let bundle = open(&args.bundle, settings).await?;
     let policy = PolicyFile::read(args.policy.as_deref()).await?;
     let puller = Puller::new(settings, &policy)?;
     let store = PackageStore::new(bundle.dir().join(VENDOR));

@@ -37,7 +37,7 @@ pub(crate) async fn verify(args: &VerifyArgs, settings: &Settings) -> Result<Exi
         return Err(Failure::from(error).hint("For the file, begin the path with ./"));
     }
     let (packages, folder) = if path.exists() {
-        let bundle = open(path).await?;
+        let bundle = open(path, settings).await?;
         let tools = bundle.bundle().tools().iter();
         let entries = tools.map(|tool| &tool.spec.entry);
         let packages = entries.filter(|entry| is_package(entry));

@@ -7,12 +7,20 @@ use serde_json::{Value, json};
 
 use super::endpoint::Endpoint;
 use crate::args::{McpClient, ServeArgs};
+use crate::base::{BASE, is_base};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::stdout;
 
 /// Name of the server in the configuration of clients.
 const SERVER: &str = "toolhost";
+
+/// The package of the command line, at PyPI and npm.
+const PACKAGE: &str = "toolhost-cli";
+
+/// The folders in which `uvx` and `npx` install programs.
+const UVX_CACHE: &str = "archive-v0";
+const NPX_CACHE: &str = "_npx";
 
 /// The environment variable from which clients read the token.
 const TOKEN: &str = "TOOLHOST_TOKEN";
@@ -173,7 +181,13 @@ fn notes(args: &ServeArgs, client: McpClient, server: &Server) -> Vec<String> {
 /// Returns the command that starts this server from any directory.
 fn command(args: &ServeArgs, settings: &Settings) -> Result<Vec<String>> {
     let program = std::env::current_exe().context("the path of this program is not known")?;
-    let mut command = vec![text(&program), "serve".to_owned(), absolute(&args.bundle)?];
+    let mut command = launcher(&program);
+    let bundle = if is_base(&args.bundle) {
+        BASE.to_owned()
+    } else {
+        absolute(&args.bundle)?
+    };
+    command.extend(["serve".to_owned(), bundle]);
     let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
     if let Some(agent) = &args.agent {
         option("--agent", agent.clone());
@@ -190,6 +204,9 @@ fn command(args: &ServeArgs, settings: &Settings) -> Result<Vec<String>> {
     if let Some(policy) = &args.policy {
         option("--policy", absolute(policy)?);
     }
+    for rule in &args.allow_http {
+        option("--allow-http", rule.to_string());
+    }
     if let Some(root) = settings.dirs.own_state_root() {
         option("--state-root", absolute(root)?);
     }
@@ -203,6 +220,19 @@ fn command(args: &ServeArgs, settings: &Settings) -> Result<Vec<String>> {
         command.push("--serve-workdir".to_owned());
     }
     Ok(command)
+}
+
+/// Returns the words that start this program. A cache of `uvx` or `npx` may be cleared: they fill it again.
+fn launcher(program: &Path) -> Vec<String> {
+    let is_in = |folder: &str| program.iter().any(|part| part == folder);
+    let words: &[&str] = if is_in(UVX_CACHE) {
+        &["uvx", "--from", PACKAGE, "toolhost"]
+    } else if is_in(NPX_CACHE) {
+        &["npx", "-y", PACKAGE]
+    } else {
+        return vec![text(program)];
+    };
+    words.iter().map(|&word| word.to_owned()).collect()
 }
 
 fn absolute(path: &Path) -> Result<String> {
@@ -228,5 +258,23 @@ fn word(text: &str) -> String {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_in_a_cache_of_a_launcher_is_started_by_the_launcher() {
+        let check = |program: &str, expected: &str| {
+            assert_eq!(shell(&launcher(Path::new(program))), expected);
+        };
+        check("/usr/bin/toolhost", "/usr/bin/toolhost");
+        check("/home/me/.venv/bin/toolhost", "/home/me/.venv/bin/toolhost");
+        let uvx = "uvx --from toolhost-cli toolhost";
+        check("/home/me/.cache/uv/archive-v0/x1Y2/bin/toolhost", uvx);
+        let npx = "/home/me/.npm/_npx/f3/node_modules/toolhost-cli-linux-x64-gnu/toolhost";
+        check(npx, "npx -y toolhost-cli");
     }
 }

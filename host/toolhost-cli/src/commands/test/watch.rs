@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::manifest::Bundle;
 use toolhost::{BundleWatch, Sandbox};
 use toolhost_testing::CaseFiles;
 
+use crate::base::Base;
 use crate::commands::build::{self, Sources, sources};
 use crate::failure::Failure;
 use crate::files;
@@ -45,8 +46,11 @@ impl<'a> Watch<'a> {
             policy,
             settings,
             sandbox: host_context::sandbox(settings)?,
-            files: BundleWatch::new(bundle),
-            watched: Watched::default(),
+            files: BundleWatch::with_shipped(bundle, settings.base.clone()),
+            watched: Watched {
+                base: settings.base.clone(),
+                ..Watched::default()
+            },
             changed_cases: Vec::new(),
         })
     }
@@ -91,6 +95,7 @@ impl<'a> Watch<'a> {
 /// The files that a run depends on, besides the manifest and the components that it names.
 #[derive(Debug, Default)]
 struct Watched {
+    base: Arc<Base>,
     cases: Vec<PathBuf>,
     /// The policy and the files of its secrets.
     policy: Vec<PathBuf>,
@@ -134,9 +139,9 @@ impl Watched {
 
     /// Finds the sources. If the manifest cannot be read, those found before stay.
     async fn look_for_sources(&mut self, bundle: &Path, which: Sources) -> Result<(), Failure> {
-        let bundle = bundle.to_owned();
+        let (bundle, base) = (bundle.to_owned(), self.base.clone());
         let reading = files::spawn_blocking(move || {
-            let open = Bundle::open(&bundle).ok();
+            let open = base.open(&bundle).ok();
             let pair = open.map(|open| {
                 let built = open.source_entries().map(|source| source.component);
                 (sources(&open, which), built.collect())

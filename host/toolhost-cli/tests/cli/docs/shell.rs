@@ -6,7 +6,8 @@ use super::pages::{code_spans, pages, snippets_in};
 use crate::terminal::{Terminal, root};
 
 /// Programs that lines may begin with, beside `toolhost`.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 15] = [
+    "claude",
     "gh",
     "sha256sum",
     "cargo",
@@ -19,6 +20,7 @@ const PROGRAMS: [&str; 13] = [
     "npx",
     "python3",
     "rustup",
+    "uvx",
     "wkg",
 ];
 
@@ -41,6 +43,15 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// The words after `toolhost` in a command that starts it with `uvx` or `npx`; none in others.
+fn launched(words: &[String]) -> &[String] {
+    let at = |word: &str| words.iter().rposition(|other| other == word);
+    let start = at("uvx")
+        .and(at("toolhost"))
+        .or(at("npx").and(at("toolhost-cli")));
+    start.map_or(&[], |start| &words[start + 1..])
+}
+
 /// Asserts that the binary knows the command and each option, without running the command.
 fn check_toolhost(terminal: &Terminal, place: &str, words: &[String]) {
     let ran = terminal.run(words.iter().map(String::as_str).chain(["--help"]));
@@ -58,8 +69,11 @@ fn commands_and_their_options_exist() {
             let Some((program, rest)) = words.split_first() else {
                 continue;
             };
+            let launched = launched(&words);
             if program == "toolhost" {
                 check_toolhost(&terminal, &place, rest);
+            } else if !launched.is_empty() {
+                check_toolhost(&terminal, &place, launched);
             } else if let ("cargo", ["xtask", task, ..]) = (
                 program.as_str(),
                 &*rest.iter().map(String::as_str).collect::<Vec<_>>(),

@@ -236,3 +236,61 @@ fn a_text_without_a_directory_includes_nothing() {
             .contains("only a bundle that is opened as a file")
     );
 }
+
+/// Ships the bundle `base` in a folder.
+#[derive(Debug)]
+struct Ships(PathBuf);
+
+impl ShippedBundles for Ships {
+    fn folder(&self, name: &str) -> Option<io::Result<PathBuf>> {
+        (name == "base").then(|| Ok(self.0.clone()))
+    }
+}
+
+#[test]
+fn a_name_alone_includes_the_bundle_that_the_program_ships() {
+    let shipped = directory(&[("goondan.yaml", &tool("shell")), ("shell.wasm", "shipped")]);
+    let ships = Ships(shipped.path().to_owned());
+    let entries = |include: &str| {
+        let dir = directory(&[
+            ("goondan.yaml", &format!("include: [{include}]\n")),
+            ("base/goondan.yaml", &tool("shell")),
+            ("base/shell.wasm", "folder"),
+            ("sub/goondan.yaml", "include: [base]\n"),
+        ]);
+        let open = Bundle::open_with(dir.path(), ChangedFiles::default(), &ships).unwrap();
+        let shell = open.bundle().tools().first().unwrap();
+        let component = open.read_entry(shell, 99).unwrap().component;
+        let warnings: Vec<_> = open
+            .bundle()
+            .diagnostics()
+            .iter()
+            .map(|it| it.help.clone())
+            .collect();
+        (
+            String::from_utf8(component).unwrap(),
+            warnings.join(" "),
+            open.paths().len(),
+        )
+    };
+    // Nothing of it is watched or protected: it lies elsewhere.
+    let warning = "Write ./base for the folder.".to_owned();
+    assert_eq!(entries("base"), ("shipped".to_owned(), warning, 1));
+    assert_eq!(entries("./sub"), ("shipped".to_owned(), String::new(), 2));
+    for folder in ["./base", "base/", "base/goondan.yaml"] {
+        assert_eq!(
+            entries(folder),
+            ("folder".to_owned(), String::new(), 3),
+            "{folder}"
+        );
+    }
+}
+
+#[test]
+fn a_shipped_bundle_that_cannot_be_read_is_a_finding() {
+    let ships = Ships("/nonexistent".into());
+    let dir = directory(&[("goondan.yaml", "include: [base]\n")]);
+    let error = Bundle::open_with(dir.path(), ChangedFiles::default(), &ships).unwrap_err();
+    let says = "the included bundle 'base': toolhost ships it, but cannot read it: ";
+    assert!(error.to_string().contains(says), "{error}");
+}

@@ -145,3 +145,37 @@ fn a_credential_is_a_secret_bound_to_an_origin() {
         assert!(!messages[0].contains("sk-12"), "{messages:?}");
     }
 }
+
+#[test]
+fn requests_that_every_tool_may_send_are_added_to_those_of_its_rules() {
+    let policy = parse("tools: {t: {http: {allow: ['https://a.example']}}}");
+    let policy = policy.allow_http([HttpRule::parse("https://b.example").unwrap()]);
+    let allowed = |tool: &str| -> Vec<String> {
+        let (grants, _) = resolved(&policy, "somebody", &name(tool));
+        let http = grants.http.unwrap();
+        http.allow.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(allowed("t"), ["https://a.example", "https://b.example"]);
+    assert_eq!(allowed("other"), ["https://b.example"]);
+    assert!(policy.grants_any_http() && policy.grants_http("somebody", &name("other")));
+    // It is no rule of the tool, about which a tool that sends nothing would be warned.
+    let http = Policy::grants().iter().find(|grant| grant.key == "http");
+    assert!(!http.unwrap().is_set(&policy, "somebody", &name("other")));
+}
+
+#[test]
+fn defaults_of_the_host_give_way_to_what_the_policy_says() {
+    let of = |policy: Policy| {
+        let policy = policy.or_workspace(name("own")).or_transactional();
+        let changes = policy.workdir_changes("somebody", &name("t"));
+        (policy.workspace().unwrap().to_string(), changes)
+    };
+    assert_eq!(
+        of(Policy::default()),
+        ("own".to_owned(), WorkdirChanges::Transactional)
+    );
+    let policy = parse("workspace: shop\ndefaults: {workdir: direct}");
+    assert_eq!(of(policy), ("shop".to_owned(), WorkdirChanges::Direct));
+    let policy = parse("tools: {t: {workdir: direct}}");
+    assert_eq!(of(policy).1, WorkdirChanges::Direct);
+}
