@@ -7,6 +7,7 @@ mod escapes;
 mod host_comparison;
 mod interrupted_calls;
 mod irregular;
+mod modes;
 mod names;
 mod probe;
 mod protection;

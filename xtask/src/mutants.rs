@@ -71,6 +71,7 @@ const MODULES: [Module; 9] = [
         name: "files",
         package: "toolhost-files",
         paths: &[
+            "call/modes.rs",
             "workdir/tree_path.rs",
             "workdir/protected.rs",
             "workdir/staging/plan.rs",

@@ -31,7 +31,7 @@
 //! [`Context::default`].
 //!
 //! A panic ends the call with an error whose message is the panic's line. `std::fs` sees the workdir
-//! as `/`; there is no network, no environment, no process and no second thread.
+//! as `/`, [`files`] has their permissions; there is no network, no environment, no process and no second thread.
 
 // The macro's bindings must be able to name this crate from anywhere, its own tests too.
 extern crate self as toolhost_guest;
@@ -39,6 +39,7 @@ extern crate self as toolhost_guest;
 mod bindings;
 mod context;
 mod error;
+pub mod files;
 mod handler;
 mod handlers;
 mod log;

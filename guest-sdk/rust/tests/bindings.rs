@@ -6,8 +6,12 @@ use wit_bindgen_core::wit_parser::Resolve;
 use wit_bindgen_core::{Files, WorldGenerator as _};
 use wit_bindgen_rust::{Opts, WithOption};
 
-const POLLING: &str = "
+const WORLDS: &str = "
     package toolhost:guest;
+
+    world modes {
+        import goondan:tool/modes@2.0.0;
+    }
 
     world polling {
         export goondan:tool/polling@2.0.0;
@@ -26,7 +30,8 @@ fn the_bindings_are_those_that_wit_bindgen_makes_of_the_contract() {
         WithOption::Path("crate::bindings::tool::goondan::tool::types".to_owned()),
     );
     let polling = generate("toolhost:guest/polling", "polling", vec![types]);
-    for (name, generated) in [("tool", tool), ("polling", polling)] {
+    let modes = generate("toolhost:guest/modes", "modes", Vec::new());
+    for (name, generated) in [("tool", tool), ("polling", polling), ("modes", modes)] {
         let path = package().join(format!("src/bindings/{name}.rs"));
         if std::env::var_os("UPDATE_BINDINGS").is_some() {
             std::fs::write(&path, &generated).unwrap();
@@ -47,9 +52,9 @@ fn package() -> PathBuf {
 fn generate(world: &str, name: &str, with: Vec<(String, WithOption)>) -> String {
     let mut resolve = Resolve::default();
     let (contract, _) = resolve.push_path(package().join("../../wit")).unwrap();
-    let polling = resolve.push_str("polling", POLLING).unwrap();
+    let worlds = resolve.push_str("worlds", WORLDS).unwrap();
     let world = resolve
-        .select_world(&[contract, polling], Some(world))
+        .select_world(&[contract, worlds], Some(world))
         .unwrap();
     let options = Opts {
         format: true,

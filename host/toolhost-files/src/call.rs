@@ -17,6 +17,7 @@ mod file;
 mod files;
 mod listing;
 mod meter;
+mod modes;
 mod names;
 mod open;
 #[cfg(test)]

@@ -29,7 +29,8 @@ pub use calls::{
 pub use options::open_options;
 pub use system::{
     KEEP_ACCESS_TIME, PATH_ONLY, birth_time, device, fd_path, file_system_type, handle_path,
-    may_hold_devices, mode, mount_id, open_again, path_of, read_link_of, set_times,
+    may_hold_devices, mode, mount_id, open_again, path_of, read_link_of, set_mode, set_times,
+    umask,
 };
 
 /// How [`resolve_beneath`] resolves a path. It never leaves the directory, nor follows a link of the kernel's own.

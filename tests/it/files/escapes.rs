@@ -209,6 +209,8 @@ fn following(path: &str) -> Vec<Value> {
         json!({ "op": "stat-at", "path": path, "follow": true }),
         json!({ "op": "metadata-hash-at", "path": path, "follow": true }),
         json!({ "op": "set-times-at", "path": path, "follow": true, "modified": { "seconds": 1 } }),
+        json!({ "op": "get-mode", "path": path, "follow": true }),
+        json!({ "op": "set-mode", "path": path, "mode": 0o700 }),
     ]
 }
 
@@ -223,6 +225,7 @@ fn unfollowing(path: &str) -> Vec<Value> {
         json!({ "op": "stat-at", "path": path }),
         json!({ "op": "metadata-hash-at", "path": path }),
         json!({ "op": "set-times-at", "path": path, "modified": { "seconds": 1 } }),
+        json!({ "op": "get-mode", "path": path }),
         json!({ "op": "readlink-at", "path": path }),
         json!({ "op": "create-directory-at", "path": path }),
         json!({ "op": "symlink-at", "path": path, "target": "inside" }),

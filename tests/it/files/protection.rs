@@ -57,6 +57,7 @@ async fn protected_files_cannot_be_changed_through_any_name() {
     let rmdir = |path: &str| json!({ "op": "remove-directory-at", "path": path });
     let touch =
         |path: &str| json!({ "op": "set-times-at", "path": path, "modified": { "seconds": 1 } });
+    let chmod = |path: &str| json!({ "op": "set-mode", "path": path, "mode": 0o700 });
     let no = "not-permitted";
 
     let mut attempts: Vec<(Vec<Value>, Vec<&str>)> = vec![
@@ -65,6 +66,8 @@ async fn protected_files_cannot_be_changed_through_any_name() {
         (vec![rename("dir", "bundle")], vec![no]),
         (vec![rename("bundle/tools", "dir/tools")], vec![no]),
         (vec![rename("dir", "bundle/tools")], vec![no]),
+        (vec![chmod("bundle")], vec![no]),
+        (vec![chmod("bundle/way")], vec![no]),
         (vec![rmdir("bundle")], vec![no]),
         (vec![rmdir("bundle/tools")], vec![no]),
         (vec![rmdir("bundle/tools/")], vec![no]),
@@ -133,6 +136,7 @@ async fn protected_files_cannot_be_changed_through_any_name() {
                 vec!["exist"],
             ),
             (vec![touch(name)], vec![no]),
+            (vec![chmod(name)], vec![no]),
             (vec![follow(touch(name))], vec![no]),
             (
                 vec![
@@ -156,9 +160,10 @@ async fn protected_files_cannot_be_changed_through_any_name() {
                     follow(open("soft", &[], &["write"])),
                     follow(open("soft", &["create", "truncate"], &["write"])),
                     follow(touch("soft")),
+                    chmod("soft"),
                     unlink("soft"),
                 ],
-                vec!["ok", no, no, no, "ok"],
+                vec!["ok", no, no, no, no, "ok"],
             ),
         ]);
     }
@@ -271,6 +276,8 @@ async fn a_read_only_workdir_can_be_read_and_not_changed() {
             json!({ "op": "set-times-at", "path": "link", "follow": true, "modified": { "seconds": 1 } }),
         ),
         one(json!({ "op": "set-times", "modified": { "seconds": 1 } })),
+        one(json!({ "op": "set-mode", "path": "file", "mode": 0o700 })),
+        one(json!({ "op": "set-mode", "path": "dir", "mode": 0o700 })),
         on_handle(json!({ "op": "set-times", "on": 1, "modified": { "seconds": 1 } })),
     ];
     for steps in &mutations {

@@ -12,6 +12,7 @@ use toolhost_sandbox::FileId;
 pub(crate) struct Entry {
     inode: u64,
     links: u64,
+    mode: u32,
     modified: (i64, i64),
     contents: Contents,
 }
@@ -72,6 +73,7 @@ fn entry(path: &Path) -> Entry {
     Entry {
         inode: metadata.ino(),
         links: metadata.nlink(),
+        mode: metadata.mode(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
         contents,
     }

@@ -38,9 +38,16 @@ impl CallFiles {
         self.check_writable()?;
         self.check_unprotected_now(open.identity()?)?;
         match open {
-            Descriptor::File(file) => Ok(file.set_times(times)?),
-            Descriptor::Dir { dir, .. } => self.tree.set_dir_times(dir, times),
+            Descriptor::File(file) => {
+                file.set_times(times)?;
+                self.record_changed(&*file.file.get());
+            }
+            Descriptor::Dir { dir, .. } => {
+                self.tree.set_dir_times(dir, times)?;
+                self.record_changed(dir);
+            }
         }
+        Ok(())
     }
 
     /// Sets the times of what a path leads to.
@@ -55,7 +62,9 @@ impl CallFiles {
         let entry = self.tree.find(dir, path, flags)?;
         self.check_path_unprotected(path, &entry)?;
         let charge = |bytes| self.budget.stage(bytes);
-        Ok(self.tree.set_times(&entry, times, &charge)?)
+        self.tree.set_times(&entry, times, &charge)?;
+        self.record_changed(&entry.handle);
+        Ok(())
     }
 
     /// Returns where the symlink of a path leads.

@@ -24,6 +24,7 @@ pub struct CallFiles {
     pub(super) budget: Budget,
     protected: WriteProtected,
     access: WorkdirAccess,
+    pub(super) keeps_modes: bool,
 }
 
 impl CallFiles {
@@ -48,6 +49,16 @@ impl CallFiles {
             budget: Budget { meter, usage, ends },
             protected,
             access,
+            keeps_modes: false,
+        }
+    }
+
+    /// Lets a new file that replaces another one get its permissions, for a guest that cannot set them.
+    #[must_use]
+    pub fn keep_modes(self) -> Self {
+        Self {
+            keeps_modes: true,
+            ..self
         }
     }
 

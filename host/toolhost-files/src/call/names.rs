@@ -105,6 +105,9 @@ impl CallFiles {
             self.check_unprotected_now(folder.id)?;
         }
         let replaced = self.find_unprotected(&to, change)?;
+        if let (Some(moved), Some(replaced)) = (&moved, &replaced) {
+            self.keep_replaced_mode(&moved.entry, &replaced.entry)?;
+        }
         // The system keeps both names if they are of one file.
         let moved = moved.map(|moved| moved.id);
         let was_there = replaced.is_some();

@@ -1,6 +1,5 @@
 //! Opens a path for a guest: finds the file and checks it, before it is opened or changed.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
@@ -12,7 +11,7 @@ use super::budget::OpenSlot;
 use super::descriptor::Descriptor;
 use super::file::{FileAccess, OpenFile};
 use super::files::CallFiles;
-use crate::workdir::{Entry, FileError, FileResult, WorkdirFile, path_beneath};
+use crate::workdir::{Entry, FileError, FileResult, WorkdirFile};
 
 /// Maximum attempts while other processes create and remove the file.
 const ATTEMPTS_MAX: usize = 8;
@@ -117,8 +116,7 @@ impl CallFiles {
         let access = request.system_access();
         let file = self.tree.open(at, request.follow, &entry, access)?;
         if writes {
-            let handle = entry.handle.as_fd();
-            self.record(|changes, root| changes.changed(path_beneath(root, handle)));
+            self.record_changed(&entry.handle);
         }
         self.opened(file, Some(metadata), request, slot)
     }

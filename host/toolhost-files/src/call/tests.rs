@@ -2,5 +2,6 @@
 
 mod alike;
 mod limits;
+mod modes;
 mod sessions;
 mod side;

@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags, Stat, StatFs, Timestamps, fstat};
 use rustix::io::Errno;
@@ -38,6 +39,22 @@ pub fn may_hold_devices(_: u64) -> bool {
 /// Sets the times of what a handle is open for.
 pub fn set_times(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
     rustix::fs::futimens(handle, times)
+}
+
+/// Sets the permissions of what a handle is open for.
+pub fn set_mode(handle: impl AsFd, mode: Mode) -> Result<(), Errno> {
+    rustix::fs::fchmod(handle, mode)
+}
+
+/// Returns the permissions that new files of this process do not get.
+pub fn umask() -> Mode {
+    static MASK: OnceLock<Mode> = OnceLock::new();
+    // The system tells it only while it is changed; what another thread creates meanwhile is private.
+    *MASK.get_or_init(|| {
+        let mask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        rustix::process::umask(mask);
+        mask
+    })
 }
 
 /// Returns the target of a symlink that a handle is open for, by its path, if that still names it.

@@ -40,6 +40,27 @@ pub fn set_times(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
     rustix::fs::utimensat(handle, "", times, AtFlags::EMPTY_PATH)
 }
 
+/// Sets the permissions of what a handle is open for.
+///
+/// # Errors
+/// `ENOTSUP` where `/proc` is not mounted.
+pub fn set_mode(handle: impl AsFd, mode: Mode) -> Result<(), Errno> {
+    match rustix::fs::chmod(fd_path(handle), mode) {
+        Err(Errno::NOENT) => Err(Errno::NOTSUP),
+        set => set,
+    }
+}
+
+/// Returns the permissions that new files of this process do not get. Where the kernel does not tell, these are all of
+/// the group and of others.
+pub fn umask() -> Mode {
+    // `umask` itself would change it for all threads.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    let mask = told.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
+    mask.map_or(Mode::RWXG | Mode::RWXO, Mode::from_bits_truncate)
+}
+
 /// Returns the target of a symlink that a handle is open for.
 pub fn read_link_of(handle: impl AsFd) -> Result<CString, Errno> {
     rustix::fs::readlinkat(handle, "", Vec::new())

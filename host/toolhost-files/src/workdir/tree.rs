@@ -114,11 +114,30 @@ impl Tree {
         times: &Timestamps,
         charge: Charge<'_>,
     ) -> Result<(), Errno> {
-        let copied = match self {
-            Self::Direct => None,
-            Self::Transaction(overlay) => overlay.copy_entry(entry, charge)?,
-        };
+        let copied = self.copied(entry, charge)?;
         platform::set_times(copied.as_ref().unwrap_or(&entry.handle), times)
+    }
+
+    /// Sets the permissions of what a path led to. A transaction copies a file of the workdir first.
+    ///
+    /// # Errors
+    /// `ENOTSUP` in a transaction for a directory of the workdir, as it would be changed in place.
+    pub(crate) fn set_mode(
+        &self,
+        entry: &Entry,
+        mode: Mode,
+        charge: Charge<'_>,
+    ) -> Result<(), Errno> {
+        let copied = self.copied(entry, charge)?;
+        platform::set_mode(copied.as_ref().unwrap_or(&entry.handle), mode)
+    }
+
+    /// Copies what a path led to, if it is of the workdir and the tree is a transaction. Returns the copy.
+    fn copied(&self, entry: &Entry, charge: Charge<'_>) -> Result<Option<File>, Errno> {
+        match self {
+            Self::Direct => Ok(None),
+            Self::Transaction(overlay) => overlay.copy_entry(entry, charge),
+        }
     }
 
     /// Sets the times of an open directory.

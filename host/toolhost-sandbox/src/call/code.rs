@@ -11,12 +11,17 @@ use crate::store::data::CallState;
 /// The export that a component may do without.
 const POLLING: &str = "goondan:tool/polling@2.0.0";
 
+/// The import of a component that sets the modes of files itself.
+const MODES: &str = "goondan:tool/modes@2.0.0";
+
 /// A component whose imports are linked and whose exports were found by name. The types of the exports
 /// are checked when they are called.
 pub(crate) struct ComponentCode {
     pub(crate) pre: InstancePre<CallState>,
     pub(crate) handlers: handlers::GuestIndices,
     pub(crate) polling: Option<polling::GuestIndices>,
+    /// Whether it imports `goondan:tool/modes`.
+    pub(crate) has_modes: bool,
     /// Where the memories of its instances come from.
     pub(crate) memory: Arc<MemorySource>,
 }
@@ -36,7 +41,9 @@ impl ComponentCode {
         let polling = found
             .map(|_| polling::GuestIndices::new(&pre))
             .transpose()?;
+        let ty = component.component_type();
         Ok(Self {
+            has_modes: ty.get_import(component.engine(), MODES).is_some(),
             handlers: handlers::GuestIndices::new(&pre)?,
             polling,
             pre,

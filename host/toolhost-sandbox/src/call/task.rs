@@ -70,6 +70,11 @@ impl CallTask {
             &meters.memory,
             ends,
         );
+        let files = if self.code.has_modes {
+            files
+        } else {
+            files.keep_modes()
+        };
         let blocking = sandbox.threads.blocking().clone();
         let fs = Filesystem { files, blocking };
         let agents = Agents {

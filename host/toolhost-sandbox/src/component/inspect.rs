@@ -247,9 +247,12 @@ mod tests {
         let refused = info(&[], &[handlers, newer]).check();
         assert!(matches!(refused, Err(PrepareError::WrongVersion { found }) if found == newer));
         assert!(
-            info(&["goondan:tool/agents@2.0.0"], &[handlers])
-                .check()
-                .is_ok()
+            info(
+                &["goondan:tool/agents@2.0.0", "goondan:tool/modes@2.0.0"],
+                &[handlers]
+            )
+            .check()
+            .is_ok()
         );
         for import in [
             "goondan:tool/agents@2.1.0",

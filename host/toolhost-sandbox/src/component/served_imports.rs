@@ -1,8 +1,9 @@
 //! Which imports the host serves, by name and version.
 
 /// Interfaces the host serves, without their versions.
-const SERVED: [&str; 32] = [
+const SERVED: [&str; 33] = [
     "goondan:tool/agents",
+    "goondan:tool/modes",
     "goondan:tool/types",
     "wasi:cli/environment",
     "wasi:cli/exit",

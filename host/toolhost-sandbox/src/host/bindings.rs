@@ -16,6 +16,7 @@ pub(crate) mod since_2_0 {
                 import wasi:sockets/ip-name-lookup@0.2.12;
                 include goondan:tool/async-tool@2.0.0;
                 include goondan:tool/agent-tool@2.0.0;
+                import goondan:tool/modes@2.0.0;
             }
         ",
         path: "wit",
@@ -41,12 +42,13 @@ pub(crate) mod since_2_0 {
         },
         trappable_error_type: {
             "wasi:filesystem/types.error-code" => crate::host::filesystem::FsError,
+            "goondan:tool/modes.error" => crate::host::filesystem::FsError,
         },
         require_store_data_send: true,
     });
 }
 
 pub(crate) use since_2_0::exports::goondan::tool::{handlers, polling};
-pub(crate) use since_2_0::goondan::tool::agents;
+pub(crate) use since_2_0::goondan::tool::{agents, modes};
 pub(crate) use since_2_0::wasi::filesystem;
 pub(crate) use since_2_0::wasi::logging::logging;

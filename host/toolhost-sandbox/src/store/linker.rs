@@ -18,7 +18,7 @@ use crate::host::agents::{Agents, HasAgents};
 use crate::host::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
 };
-use crate::host::bindings::{agents, filesystem, logging};
+use crate::host::bindings::{agents, filesystem, logging, modes};
 use crate::host::filesystem::{FilesystemView, HasFilesystem};
 use crate::host::logging::{HasLog, LogView};
 use crate::host::random::{HasInsecureSeed, InsecureSeed};
@@ -60,6 +60,7 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
 
     filesystem::types::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
     filesystem::preopens::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
+    modes::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
     // Making a request needs no grant; sending it does.
     let options = http::types::LinkOptions::default();
     http::types::add_to_linker::<CallState, WasiHttp>(l, &options, CallState::http)?;

@@ -1,4 +1,4 @@
-//! Runs a script of raw `wasi:filesystem` calls, so that a test can reach every method.
+//! Runs a script of raw calls of `wasi:filesystem` and `goondan:tool/modes`, so that a test can reach every method.
 //!
 //! Input `{script: [{op, …}]}`. Output `{results: [{ok: true, …} | {ok: false, error}]}`, one for
 //! every step; `error` is the name of WASI's error code (`no-entry`), or `closed` of a stream that
@@ -43,6 +43,8 @@
 //! | `link-at` | `path, to, toOn?, follow?` | |
 //! | `is-same-object` | `other` | `same` |
 //! | `metadata-hash`; `metadata-hash-at` | `path, follow?` | `lower, upper` |
+//! | `get-mode` | `path, follow?`, from the root | `mode` |
+//! | `set-mode` | `path, mode`, from the root | |
 
 mod descriptors;
 mod paths;

@@ -1,10 +1,13 @@
 //! Steps on a path beneath an open descriptor.
 
+use guest_glue::goondan::tool::modes;
 use guest_glue::{Value, json};
 
 use crate::Step;
 use crate::slots::{Slot, Slots};
-use crate::words::{descriptor_flags, hash, new_timestamp, open_flags, path_flags, stat, text};
+use crate::words::{
+    descriptor_flags, hash, new_timestamp, number, open_flags, path_flags, stat, text,
+};
 
 /// Runs a step, unless its op belongs elsewhere.
 pub(crate) fn execute(slots: &mut Slots, op: &str, step: &Value) -> Option<Step> {
@@ -18,6 +21,8 @@ pub(crate) fn execute(slots: &mut Slots, op: &str, step: &Value) -> Option<Step>
         | "set-times-at"
         | "rename-at"
         | "link-at" => change(slots, op, step),
+        "get-mode" => mode(step),
+        "set-mode" => set_mode(step),
         _ => return None,
     })
 }
@@ -37,6 +42,17 @@ fn look(slots: &Slots, op: &str, step: &Value) -> Step {
         "metadata-hash-at" => hash(&folder.metadata_hash_at(path_flags(step), path)?),
         _ => json!({ "target": folder.readlink_at(path)? }),
     })
+}
+
+fn mode(step: &Value) -> Step {
+    let mode = modes::get_mode(text(step, "path")?, step["follow"] == true)?;
+    Ok(json!({ "mode": mode }))
+}
+
+fn set_mode(step: &Value) -> Step {
+    let mode = u32::try_from(number(step, "mode")?).unwrap_or(u32::MAX);
+    modes::set_mode(text(step, "path")?, mode)?;
+    Ok(json!({}))
 }
 
 fn change(slots: &Slots, op: &str, step: &Value) -> Step {

@@ -1,5 +1,6 @@
 //! Converts WASI values to the names in a script, and back.
 
+use guest_glue::goondan::tool::modes;
 use guest_glue::wasi::clocks::wall_clock::Datetime;
 use guest_glue::wasi::filesystem::types::{
     Advice, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, MetadataHashValue,
@@ -12,6 +13,12 @@ use crate::Failure;
 impl From<ErrorCode> for Failure {
     fn from(code: ErrorCode) -> Self {
         Self::Refused(code.name().into())
+    }
+}
+
+impl From<modes::Error> for Failure {
+    fn from(error: modes::Error) -> Self {
+        Self::Refused(error.name().into())
     }
 }
 

@@ -21,6 +21,7 @@ wit_bindgen::generate!({
 
         world hostile {
             include goondan:tool/tool@2.0.0;
+            import goondan:tool/modes@2.0.0;
             import wasi:io/poll@0.2.12;
             import wasi:clocks/monotonic-clock@0.2.12;
             import wasi:filesystem/types@0.2.12;

@@ -9,17 +9,17 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::io::Errno;
-use toolhost_contract::{Denial, DiskLimit, FileId, Limits, WorkdirAccess};
+use toolhost_contract::{Denial, DiskLimit, FileChanges, FileId, Limits, WorkdirAccess};
 
 use super::side::{Granted, Op, Side, tree};
 use crate::workdir::staging::StagingRoot;
 use crate::workdir::{CommitOptions, Workdir, WorkdirUsages, WriteProtected, id_of};
 
-type Results = Vec<Result<String, Errno>>;
+pub(super) type Results = Vec<Result<String, Errno>>;
 
 /// Performs operations in a direct call and in a transaction, each in a workdir of its own, and commits. Returns
 /// the results, the denials and the limit of the disk that was reached, which are the same of both.
-fn both(
+pub(super) fn both(
     furnish: &dyn Fn(&Path),
     granted: &dyn Fn(&Path) -> Granted,
     ops: &[Op],
@@ -53,8 +53,14 @@ fn both(
     };
     let (denials, limit) = of(&direct);
     assert_eq!(of(&kept_apart), (denials.clone(), limit), "{ops:?}");
-    transaction.commit(&CommitOptions::default()).unwrap();
+    let committed = transaction.commit(&CommitOptions::default()).unwrap();
     assert_eq!(tree(&work), tree(&beside), "{ops:?}");
+    let listed = |changes: FileChanges| -> Vec<_> {
+        let files = changes.files.into_iter();
+        files.map(|file| (file.path, file.kind)).collect()
+    };
+    let direct = direct.files.meter().changes.list();
+    assert_eq!(listed(committed.changes), listed(direct), "{ops:?}");
     assert_eq!(tree(&top.path().join("outside")), outside, "{ops:?}");
     (results, denials, limit)
 }
@@ -77,6 +83,7 @@ fn changes(path: &'static str) -> Vec<Op> {
         Op::Write(path, OFlags::CREATE | OFlags::EXCL, false, 0),
         Op::Cut(path, 0),
         Op::Times(path, true),
+        Op::Mode(path, 0o700),
         Op::MakeDir(path),
         Op::RemoveDir(path),
         Op::Unlink(path),
@@ -108,6 +115,8 @@ fn no_verb_leaves_the_workdir() {
             Op::Read(path, true),
             Op::Stat(path, true),
             Op::Stat(path, false),
+            Op::ModeOf(path, true),
+            Op::ModeOf(path, false),
             Op::List(path),
             Op::ReadLink(path),
         ]);
@@ -128,9 +137,11 @@ fn no_verb_leaves_the_workdir() {
         Op::Write("d/out", OFlags::empty(), true, 0),
         Op::Cut("d/out", 0),
         Op::Times("d/out", true),
+        Op::Mode("d/out", 0o700),
+        Op::ModeOf("d/out", true),
     ];
     let (results, ..) = both(&furnish, &|_| Granted::default(), &follow);
-    assert_eq!(results, vec![Err(Errno::PERM); 4]);
+    assert_eq!(results, vec![Err(Errno::PERM); 6]);
     let itself = [
         Op::ReadLink("d/out"),
         Op::Rename("d/out", "moved"),
@@ -173,6 +184,8 @@ fn protected_files_cannot_be_changed_through_any_name() {
     let mut refused = vec![
         Op::Write("soft", none, true, 0),
         Op::Times("soft", true),
+        Op::Mode("soft", 0o700),
+        Op::Mode("bundle/tools", 0o700),
         Op::Rename("bundle", "elsewhere"),
         Op::Rename("d", "bundle"),
         Op::Rename("bundle/tools", "d/tools"),
@@ -187,6 +200,7 @@ fn protected_files_cannot_be_changed_through_any_name() {
             Op::Write(name, OFlags::CREATE | OFlags::TRUNC, true, 0),
             Op::Cut(name, 0),
             Op::Times(name, true),
+            Op::Mode(name, 0o700),
             Op::Unlink(name),
             Op::Rename(name, "stolen"),
             Op::Rename("a", name),

@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -99,6 +99,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (path(), 0..20_u64).prop_map(|(path, size)| Op::Cut(path, size)),
         2 => (path(), any::<bool>()).prop_map(|(path, follow)| Op::Read(path, follow)),
         2 => (path(), any::<bool>()).prop_map(|(path, follow)| Op::Stat(path, follow)),
+        1 => (path(), any::<bool>()).prop_map(|(path, follow)| Op::ModeOf(path, follow)),
         2 => path().prop_map(Op::List),
         1 => path().prop_map(Op::ReadLink),
         2 => path().prop_map(Op::MakeDir),
@@ -126,7 +127,7 @@ impl Session {
     /// Performs it with system calls of the host.
     fn run_twin(&mut self, op: &Op) -> Result<String, Errno> {
         let twin = File::open(self.path("twin")).unwrap();
-        let mode = Mode::from_raw_mode(0o777);
+        let [mode, of_dir] = [0o666, 0o777].map(Mode::from_raw_mode);
         let open = |dir: &File, path: &str, how: OFlags, follow: bool| {
             rustix::fs::openat(dir, path, how | no_follow(follow), mode).map(File::from)
         };
@@ -177,13 +178,18 @@ impl Session {
                 let target = rustix::fs::readlinkat(&twin, path, Vec::new())?;
                 return Ok(target.into_string().unwrap());
             }
-            Op::MakeDir(path) => rustix::fs::mkdirat(&twin, path, mode)?,
+            Op::MakeDir(path) => rustix::fs::mkdirat(&twin, path, of_dir)?,
             Op::RemoveDir(path) => rustix::fs::unlinkat(&twin, path, AtFlags::REMOVEDIR)?,
             Op::Unlink(path) => rustix::fs::unlinkat(&twin, path, AtFlags::empty())?,
             Op::Rename(path, to) => rustix::fs::renameat(&twin, path, &twin, to)?,
             Op::Link(path, to) => rustix::fs::linkat(&twin, path, &twin, to, AtFlags::empty())?,
             Op::Symlink(target, path) => rustix::fs::symlinkat(target, &twin, path)?,
-            Op::Times(..) => unreachable!("no session sets times"),
+            Op::Times(..) | Op::Mode(..) => unreachable!("no session sets times or modes"),
+            Op::ModeOf(path, follow) => {
+                let found = open(&twin, path, OFlags::PATH | OFlags::CLOEXEC, follow)?;
+                let mode = found.metadata().unwrap().permissions().mode();
+                return Ok(format!("{:o}", mode & 0o777));
+            }
             Op::Hold(slot, path, write) => {
                 let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
                 self.held[slot] = Some((open(&twin, path, access, true)?, write));

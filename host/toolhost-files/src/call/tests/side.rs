@@ -34,6 +34,9 @@ pub(super) enum Op {
     Symlink(&'static str, &'static str),
     /// Sets the times of a file.
     Times(&'static str, bool),
+    /// Reads, or sets, permissions.
+    ModeOf(&'static str, bool),
+    Mode(&'static str, u32),
     /// Keeps a file or directory open.
     Hold(usize, &'static str, bool),
     WriteHeld(usize, u64),
@@ -67,6 +70,8 @@ pub(super) struct Granted {
     pub(super) access: WorkdirAccess,
     pub(super) protected: WriteProtected,
     pub(super) limits: Limits,
+    /// Whether the guest cannot set permissions.
+    pub(super) keeps_modes: bool,
 }
 
 impl Default for Granted {
@@ -78,6 +83,7 @@ impl Default for Granted {
                 open_files: 10_000,
                 ..Limits::default()
             },
+            keeps_modes: false,
         }
     }
 }
@@ -93,14 +99,19 @@ fn files(workdir: &Workdir, granted: Granted) -> CallFiles {
         Arc::clone(&attempts),
     );
     let meter = Arc::new(FileMeter::new(ComponentId(1), limits, files, attempts));
-    CallFiles::new(
+    let files = CallFiles::new(
         Some(workdir.clone()),
         granted.access,
         granted.protected,
         meter,
         &Arc::new(memory),
         None,
-    )
+    );
+    if granted.keeps_modes {
+        files.keep_modes()
+    } else {
+        files
+    }
 }
 
 pub(super) fn kind_name(kind: FileType) -> &'static str {
@@ -220,6 +231,10 @@ impl Side {
                 };
                 files.set_times(&root, path, no_follow(follow), &times)?;
             }
+            Op::ModeOf(path, follow) => {
+                return Ok(format!("{:o}", files.mode(path, no_follow(follow))?));
+            }
+            Op::Mode(path, mode) => files.set_mode(path, mode)?,
             Op::Hold(slot, path, write) => {
                 self.held[slot] = Some(self.open(&root, path, none, true, (true, write))?);
             }
@@ -264,7 +279,7 @@ impl Side {
     }
 }
 
-/// Returns all entries beneath a directory, with their contents, and without times and inodes.
+/// Returns all entries beneath a directory, with their contents and modes, and without times and inodes.
 pub(super) fn tree(top: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![top.to_owned()];
@@ -282,7 +297,11 @@ pub(super) fn tree(top: &Path) -> BTreeMap<PathBuf, String> {
                 _ => format!("{:?} of {}", fs::read(&path).unwrap(), metadata.nlink()),
             };
             let is_set = metadata.mtime() == 1;
-            let contents = format!("{contents}{}", if is_set { ", times set" } else { "" });
+            let mode = metadata.mode();
+            let contents = format!(
+                "{contents} {mode:o}{}",
+                if is_set { ", times set" } else { "" }
+            );
             found.insert(path.strip_prefix(top).unwrap().to_owned(), contents);
         }
     }

@@ -63,8 +63,9 @@ impl types::HostDirectoryEntryStream for FilesystemView<'_> {
     }
 }
 
-impl types::Host for FilesystemView<'_> {
-    fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
+impl FilesystemView<'_> {
+    /// Records a failed operation in the usage of the call. Returns its error number.
+    pub(super) fn record(&self, error: FsError) -> wasmtime::Result<Errno> {
         let (error, path) = match error {
             FsError::Failed { error, path } => (error, path),
             FsError::Trap(error) => return Err(error),
@@ -79,7 +80,13 @@ impl types::Host for FilesystemView<'_> {
             FileError::Errno(errno) => files.failed(errno),
             FileError::Outside => attempts.deny(Denial::OutsideWorkdir),
         }
-        Ok(error_code(errno))
+        Ok(errno)
+    }
+}
+
+impl types::Host for FilesystemView<'_> {
+    fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
+        self.record(error).map(error_code)
     }
 
     fn filesystem_error_code(
