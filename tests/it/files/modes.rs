@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use serde_json::{Value, json};
-use toolhost_contract::Denial;
-use toolhost_sandbox::{CommitOptions, RecordOptions, Redactor, ReplayOptions, StagingRoot};
+use toolhost_contract::{Denial, Redactor};
+use toolhost_sandbox::{CommitOptions, RecordOptions, ReplayOptions, StagingRoot};
 use toolhost_tests::{Work, invocation, prepared};
 
 use super::probe::{Ran, call, check, furnished, output, script};

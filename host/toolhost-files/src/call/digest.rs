@@ -10,6 +10,7 @@ use toolhost_contract::FileDigest;
 
 use super::meter::FileMeter;
 use crate::accounting::file_changes::DIGESTED_MAX;
+use crate::platform::KEEP_ACCESS_TIME;
 use crate::workdir::{Tree, file_id, open_beneath};
 
 /// Bytes that are read before other tasks of the thread run.
@@ -38,7 +39,9 @@ fn open_file(root: &Dir, path: &str) -> Option<(File, u64)> {
         return None;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = open_beneath(root, path, flags).ok()?;
+    // Without a change of the time of access, which the call may have set. The system refuses that for files of others.
+    let file = open_beneath(root, path, flags | KEEP_ACCESS_TIME);
+    let file = file.or_else(|_| open_beneath(root, path, flags)).ok()?;
     let metadata = Metadata::from_file(&file).ok()?;
     let is_same = file_id(&metadata) == entry.file_id();
     is_same.then(|| (file, metadata.len()))

@@ -66,7 +66,7 @@ impl CallFiles {
         if !self.keeps_modes || modes.0 == modes.1 || !new.is_file() || !former.is_file() {
             return Ok(());
         }
-        if modes.0 != 0o666 & !u32::from(platform::umask().bits()) {
+        if modes.0 != 0o666 & !platform::umask() {
             return Ok(());
         }
         match self.change_mode(entry, modes.1) {
@@ -93,9 +93,9 @@ impl CallFiles {
 }
 
 /// Returns the mode that a guest gets when it asks for one.
-fn permitted(metadata: &Metadata, asked: u32, umask: Mode) -> u32 {
+fn permitted(metadata: &Metadata, asked: u32, umask: u32) -> u32 {
     let former = metadata.mode();
-    let may_have = 0o700 | !u32::from(umask.bits()) | former;
+    let may_have = 0o700 | !umask | former;
     let (keeps, owner) = if metadata.is_dir() {
         (former & 0o7000, OWNER_OF_DIR)
     } else {

@@ -47,13 +47,13 @@ pub fn set_mode(handle: impl AsFd, mode: Mode) -> Result<(), Errno> {
 }
 
 /// Returns the permissions that new files of this process do not get.
-pub fn umask() -> Mode {
-    static MASK: OnceLock<Mode> = OnceLock::new();
+pub fn umask() -> u32 {
+    static MASK: OnceLock<u32> = OnceLock::new();
     // The system tells it only while it is changed; what another thread creates meanwhile is private.
     *MASK.get_or_init(|| {
         let mask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
         rustix::process::umask(mask);
-        mask
+        u32::from(mask.bits())
     })
 }
 

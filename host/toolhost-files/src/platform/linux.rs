@@ -53,12 +53,12 @@ pub fn set_mode(handle: impl AsFd, mode: Mode) -> Result<(), Errno> {
 
 /// Returns the permissions that new files of this process do not get. Where the kernel does not tell, these are all of
 /// the group and of others.
-pub fn umask() -> Mode {
+pub fn umask() -> u32 {
     // `umask` itself would change it for all threads.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     let mask = told.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
-    mask.map_or(Mode::RWXG | Mode::RWXO, Mode::from_bits_truncate)
+    mask.unwrap_or(0o077)
 }
 
 /// Returns the target of a symlink that a handle is open for.

@@ -1,4 +1,5 @@
-//! Serves `wasi:filesystem`, and `goondan:tool/modes`, from the [files of a call](toolhost_files::CallFiles): converts WASI's types to ours and back.
+//! Serves `wasi:filesystem` and `goondan:tool/modes` from the [files of a call](toolhost_files::CallFiles): converts
+//! their types to ours and back.
 //!
 //! Operations run inline, on the thread that runs the guest: on a local disk only syncs block for
 //! long, and those run on other threads. See [`FileIo::Offload`](crate::FileIo) for other disks.

@@ -34,12 +34,12 @@ fn furnish(dir: &Path) {
 
 /// The permissions that a new file or folder gets of these.
 fn new(mode: u32) -> String {
-    format!("{:o}", mode & !u32::from(platform::umask().bits()))
+    format!("{:o}", mode & !platform::umask())
 }
 
 /// What the group and others may have of `mode` in a file that has `former`.
 fn within(mode: u32, former: u32) -> String {
-    let all = 0o700 | !u32::from(platform::umask().bits()) | former;
+    let all = 0o700 | !platform::umask() | former;
     format!("{:o}", mode & all)
 }
 
