@@ -4,6 +4,7 @@ use super::Command;
 
 mod copy;
 mod destination;
+mod ls;
 mod make;
 mod modes;
 mod moments;
@@ -11,15 +12,18 @@ mod names;
 mod remove;
 mod rename;
 mod sizes;
+mod stat;
 mod touch;
 mod transfer;
 
 pub(super) const COMMANDS: &[Command] = &[
     copy::CP,
+    ls::LS,
     make::MKDIR,
     modes::CHMOD,
     remove::RM,
     remove::RMDIR,
     rename::MV,
+    stat::STAT,
     touch::TOUCH,
 ];

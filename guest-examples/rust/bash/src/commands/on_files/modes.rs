@@ -243,10 +243,10 @@ fn chmod(call: &mut Call, line: &Line) -> Result<i32, Failure> {
             (None, None) => return Err(call.misuse("missing operand")),
         };
         if operands.is_empty() {
-            return Err(call.misuse(format_args!("missing operand after {}", quoted(text))));
+            return Err(call.misuse(format_args!("missing operand after {}", call.quoted(text))));
         }
         Mode::parse(text)
-            .ok_or_else(|| call.misuse(format_args!("invalid mode: {}", quoted(text))))?
+            .ok_or_else(|| call.misuse(format_args!("invalid mode: {}", call.quoted(text))))?
     };
     if operands.is_empty() {
         return Err(call.misuse("missing operand"));

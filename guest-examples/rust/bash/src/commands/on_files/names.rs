@@ -112,3 +112,111 @@ pub(super) fn joined(folder: &str, name: &str) -> String {
         format!("{folder}/{name}")
     }
 }
+
+/// The character that follows a backslash in a format of C, and how many bytes stand for it.
+pub(super) fn escape_of(rest: &str) -> (char, usize) {
+    let Some(first) = rest.chars().next() else {
+        return ('\\', 0);
+    };
+    let short = match first {
+        'a' => '\x07',
+        'b' => '\x08',
+        'e' => '\x1b',
+        'f' => '\x0c',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\x0b',
+        '0'..='7' => {
+            let length = rest
+                .bytes()
+                .take(3)
+                .take_while(|byte| (b'0'..=b'7').contains(byte))
+                .count();
+            let code = rest
+                .get(..length)
+                .and_then(|digits| u32::from_str_radix(digits, 8).ok());
+            return (code.and_then(char::from_u32).unwrap_or('\0'), length);
+        }
+        'x' => {
+            let digits = rest.get(1..).unwrap_or_default();
+            let length = digits
+                .bytes()
+                .take(2)
+                .take_while(u8::is_ascii_hexdigit)
+                .count();
+            let code = digits
+                .get(..length)
+                .and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            return (code.and_then(char::from_u32).unwrap_or('x'), length + 1);
+        }
+        other => other,
+    };
+    (short, first.len_utf8())
+}
+
+/// Whether a name matches a pattern of the shell. `*` matches a slash and a dot too.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    let (mut at, mut in_name) = (0, 0);
+    let mut star = None;
+    while in_name < name.len() || at < pattern.len() {
+        let next = match (pattern.get(at), name.get(in_name)) {
+            (Some('*'), _) => {
+                star = Some((at, in_name));
+                at += 1;
+                continue;
+            }
+            (Some('?'), Some(_)) => Some(at + 1),
+            (Some('['), Some(char)) => {
+                match class(pattern.get(at + 1..).unwrap_or_default(), *char) {
+                    Some((true, length)) => Some(at + 1 + length),
+                    Some((false, _)) => None,
+                    None => (*char == '[').then_some(at + 1),
+                }
+            }
+            (Some('\\'), Some(char)) if at + 1 < pattern.len() => {
+                (pattern.get(at + 1) == Some(char)).then_some(at + 2)
+            }
+            (Some(literal), Some(char)) if literal == char => Some(at + 1),
+            _ => None,
+        };
+        match (next, star) {
+            (Some(next), _) => {
+                at = next;
+                in_name += 1;
+            }
+            (None, Some((before, from))) if from < name.len() => {
+                star = Some((before, from + 1));
+                at = before + 1;
+                in_name = from + 1;
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Whether a character is in the class whose text follows `[`, and the length of that with `]`.
+fn class(text: &[char], char: char) -> Option<(bool, usize)> {
+    let is_negated = matches!(text.first(), Some('!' | '^'));
+    let start = usize::from(is_negated);
+    let end = text.iter().skip(start + 1).position(|char| *char == ']')? + start + 1;
+    let body = text.get(start..end)?;
+    let mut is_in = false;
+    let mut at = 0;
+    while let Some(low) = body.get(at) {
+        match (body.get(at + 1), body.get(at + 2)) {
+            (Some('-'), Some(high)) => {
+                is_in |= (*low..=*high).contains(&char);
+                at += 3;
+            }
+            _ => {
+                is_in |= *low == char;
+                at += 1;
+            }
+        }
+    }
+    Some((is_in != is_negated, end + 1))
+}

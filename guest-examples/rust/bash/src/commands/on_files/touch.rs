@@ -58,7 +58,7 @@ fn with_date(call: &mut Call, line: &Line) -> Result<Option<String>, Failure> {
     }
     let (text, bad) = (
         word(text),
-        word(&format!("touch: invalid date format {}", quoted(text))),
+        word(&format!("touch: invalid date format {}", call.quoted(text))),
     );
     Ok(Some(format!(
         "t=$(date -d {text} +%s.%N 2>/dev/null) || {{ printf '%s\\n' {bad} >&2; exit 1; }}; touch -d @$t {}",
@@ -129,14 +129,14 @@ fn times(call: &Call, line: &Line) -> Result<(SystemTime, SystemTime), Failure> 
     }
     if let Some(text) = line.value("date") {
         let time = read_date(text);
-        let time =
-            time.ok_or_else(|| Failure::new(1, format!("invalid date format {}", quoted(text))))?;
+        let time = time
+            .ok_or_else(|| Failure::new(1, format!("invalid date format {}", call.quoted(text))))?;
         return Ok((time, time));
     }
     if let Some(text) = line.value("t") {
         let time = read_stamp(text, now);
-        let time =
-            time.ok_or_else(|| Failure::new(1, format!("invalid date format {}", quoted(text))))?;
+        let time = time
+            .ok_or_else(|| Failure::new(1, format!("invalid date format {}", call.quoted(text))))?;
         return Ok((time, time));
     }
     Ok((now, now))
