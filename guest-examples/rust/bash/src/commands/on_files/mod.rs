@@ -4,13 +4,17 @@ use super::Command;
 
 mod copy;
 mod destination;
+mod install;
+mod links;
 mod ls;
 mod make;
 mod modes;
 mod moments;
 mod names;
+mod parts;
 mod remove;
 mod rename;
+mod resolve;
 mod sizes;
 mod stat;
 mod touch;
@@ -18,12 +22,18 @@ mod transfer;
 
 pub(super) const COMMANDS: &[Command] = &[
     copy::CP,
+    install::INSTALL,
+    links::LN,
     ls::LS,
     make::MKDIR,
     modes::CHMOD,
+    parts::BASENAME,
+    parts::DIRNAME,
     remove::RM,
     remove::RMDIR,
     rename::MV,
+    resolve::READLINK,
+    resolve::REALPATH,
     stat::STAT,
     touch::TOUCH,
 ];
