@@ -2,6 +2,7 @@
 
 mod bash;
 mod corpus;
+mod file_system;
 mod hostile;
 mod http_fetch;
 mod json_query;

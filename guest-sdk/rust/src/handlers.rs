@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use crate::bindings::tool::goondan::tool::types::{
     Outcome as ContractOutcome, ToolContext, ToolError as ContractError,
 };
+use crate::integers::with_plain_integers;
 use crate::{Context, IntoOutcome, ToolError};
 
 /// Exports functions as handlers, under the names that goondan.yaml uses.
@@ -119,8 +120,17 @@ where
     U: IntoOutcome,
     E: Into<ToolError>,
 {
-    let parsed = serde_json::from_str(input).map_err(|reason| ToolError::input(input, &reason))?;
-    answer(handler(&Context::new(context, tool), parsed))
+    answer(handler(&Context::new(context, tool), parse(input)?))
+}
+
+/// Parses the input. `10.0` and `1e3` are integers for the host's JSON Schema, and therefore for the handler's
+/// type; only an input that does not fit without that is looked through for them.
+fn parse<T: DeserializeOwned>(input: &str) -> Result<T, ToolError> {
+    serde_json::from_str(input).or_else(|reason| {
+        with_plain_integers(input)
+            .and_then(|plain| serde_json::from_str(&plain).ok())
+            .ok_or_else(|| ToolError::input(input, &reason))
+    })
 }
 
 /// Polls a pending handle.
@@ -163,5 +173,31 @@ where
     match result {
         Ok(output) => Ok(output.into_outcome()?),
         Err(error) => Err(error.into().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Input {
+        text: String,
+        sizes: Vec<u64>,
+        limit: Option<i32>,
+    }
+
+    #[test]
+    fn an_integer_may_have_a_fraction_of_zero() {
+        let input: Input = parse(r#"{"text": "1.0", "sizes": [10.0, 2], "limit": -1e2}"#).unwrap();
+        let expected = Input {
+            text: "1.0".into(),
+            sizes: vec![10, 2],
+            limit: Some(-100),
+        };
+        assert_eq!(input, expected);
+        let error = parse::<Input>(r#"{"text": "", "sizes": [1.5]}"#).unwrap_err();
+        assert_eq!(error.code.as_deref(), Some("INVALID_INPUT"));
+        assert!(error.message.contains("sizes[0]"), "{error}");
     }
 }

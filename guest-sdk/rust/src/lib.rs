@@ -42,6 +42,7 @@ mod error;
 pub mod files;
 mod handler;
 mod handlers;
+mod integers;
 mod log;
 mod outcome;
 mod place;

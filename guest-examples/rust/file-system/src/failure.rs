@@ -4,6 +4,9 @@ use std::io::{Error, ErrorKind};
 
 use toolhost_guest::ToolError;
 
+use crate::encoding::{Codec, guess};
+use crate::room::first_chars;
+
 /// Converts an error of the system to one for this path.
 pub(crate) fn io(path: &str, error: &Error) -> ToolError {
     let (code, name, what, suggestion) = match error.kind() {
@@ -93,7 +96,144 @@ pub(crate) fn stray_tree(path: &str, top: &str) -> ToolError {
     )
 }
 
-fn failure(code: &str, name: &str, message: String, suggestion: String) -> ToolError {
+pub(crate) fn input(message: &str) -> ToolError {
+    failure(
+        "INVALID_INPUT",
+        "InvalidInputError",
+        message.into(),
+        "follow the parameters of this tool".into(),
+    )
+}
+
+pub(crate) fn file_exists(path: &str) -> ToolError {
+    failure(
+        "ALREADY_EXISTS",
+        "AlreadyExistsError",
+        format!("exists already: {path}"),
+        "pass `overwrite: true` to replace it, or another path; `stat` says what it is".into(),
+    )
+}
+
+pub(crate) fn unknown_encoding(label: &str) -> ToolError {
+    let (label, _) = first_chars(label, 60);
+    failure(
+        "UNKNOWN_ENCODING",
+        "UnknownEncodingError",
+        format!("`{label}` is no encoding of the WHATWG Encoding Standard"),
+        "pass one such as utf-8, windows-1252, utf-16le, shift_jis, gbk or euc-kr, or base64 for bytes".into(),
+    )
+}
+
+/// Bytes of a file, of which `bytes[at]` is the first that is not text in this encoding. They begin at `start` of
+/// the file.
+pub(crate) fn not_text(path: &str, codec: Codec, start: u64, bytes: &[u8], at: usize) -> ToolError {
+    let name = codec.name();
+    let before = bytes.get(..at).unwrap_or_default();
+    let is_damaged = codec == Codec::Utf8 && !before.is_ascii();
+    let likely = guess(bytes).filter(|it| *it != name && !is_damaged);
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    let place = start + at as u64;
+    let kind = match &likely {
+        Some(encoding) => format!("it is likely {encoding}"),
+        None if is_damaged => "what is before it is, with characters beyond ASCII".into(),
+        None => "it is likely not a text".into(),
+    };
+    let suggestion = match likely {
+        Some(encoding) => format!(
+            "pass `encoding: \"{encoding}\"`, and pass it again when the file is written; `encoding: \"base64\"` has the bytes"
+        ),
+        None => "pass `encoding: \"base64\"` for its bytes; `stat` has its size".into(),
+    };
+    let message = format!("{path} is not valid {name} at byte {place} (0x{byte:02x}); {kind}");
+    failure("NOT_TEXT", "NotTextError", message, suggestion)
+}
+
+/// A text that comes back with other bytes than those that it was read from.
+pub(crate) fn not_exact(path: &str, encoding: &str) -> ToolError {
+    failure(
+        "NOT_TEXT",
+        "NotTextError",
+        format!("{path} has bytes that {encoding} would write in another way; nothing was changed"),
+        "read it as base64, change the bytes and `write` them as base64".into(),
+    )
+}
+
+pub(crate) fn not_encodable(path: &str, char: char, encoding: &str) -> ToolError {
+    failure(
+        "NOT_ENCODABLE",
+        "NotEncodableError",
+        format!("{path} is not changed: {encoding} has no `{char}`"),
+        "leave that character out, or write the file as utf-8".into(),
+    )
+}
+
+pub(crate) fn not_base64(at: usize) -> ToolError {
+    failure(
+        "INVALID_BASE64",
+        "InvalidBase64Error",
+        format!("the content is not base64 at character {at}; nothing was written"),
+        "pass the standard alphabet with padding, or leave out `encoding` for text".into(),
+    )
+}
+
+pub(crate) fn beyond_end(path: &str, offset: u64, unit: &str, total: u64) -> ToolError {
+    failure(
+        "OUT_OF_RANGE",
+        "OutOfRangeError",
+        format!("offset {offset} is beyond the end of {path}, which has {total} {unit}"),
+        format!("pass an offset of at most {total}"),
+    )
+}
+
+pub(crate) fn too_large(path: &str, size: u64, max: u64) -> ToolError {
+    failure(
+        "TOO_LARGE",
+        "TooLargeError",
+        format!("{path} has {size} bytes; a file that is edited may have {max}"),
+        "change it with a program that streams, such as sed, or in parts".into(),
+    )
+}
+
+pub(crate) fn pattern(pattern: &str, reason: &str) -> ToolError {
+    let (pattern, _) = first_chars(pattern, 200);
+    let (reason, _) = first_chars(reason, 600);
+    failure(
+        "INVALID_PATTERN",
+        "InvalidPatternError",
+        format!("`{pattern}` is not a pattern: {reason}"),
+        "correct the pattern; in `grep`, `literal: true` searches for it as it is".into(),
+    )
+}
+
+pub(crate) fn cursor(cursor: &str, root: &str) -> ToolError {
+    let (cursor, _) = first_chars(cursor, 200);
+    failure(
+        "INVALID_CURSOR",
+        "InvalidCursorError",
+        format!("`{cursor}` is not beneath {root}"),
+        "pass the `cursor` of the result before, with the same `path`".into(),
+    )
+}
+
+pub(crate) fn not_empty(path: &str) -> ToolError {
+    failure(
+        "NOT_EMPTY",
+        "NotEmptyError",
+        format!("the folder is not empty: {path}"),
+        "`list` shows what is in it; pass `recursive: true` to remove all of it".into(),
+    )
+}
+
+pub(crate) fn workdir_itself() -> ToolError {
+    failure(
+        "INVALID_PATH",
+        "InvalidPathError",
+        "/ is the workdir itself, which stays where it is".into(),
+        "pass the path of something in it".into(),
+    )
+}
+
+pub(crate) fn failure(code: &str, name: &str, message: String, suggestion: String) -> ToolError {
     ToolError::new(message)
         .name(name)
         .code(code)

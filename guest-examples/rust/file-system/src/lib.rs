@@ -1,33 +1,52 @@
-//! The `file-system` tool: reads, writes, lists and makes files and folders of the workdir.
+//! The `file-system` tool: reads, writes, edits, searches and arranges the files of the workdir.
 //!
 //! The host gives a tool one folder as `/`, so `std::fs` works and cannot leave it: the host refuses a path
-//! or a link that leads out.
+//! or a link that leads out. Descriptions and parameters are in goondan.yaml.
 
 use toolhost_guest::handlers;
 
 mod failure;
-mod list;
-mod mkdir;
-mod parameters;
 mod path;
+mod room;
+
+mod base64;
+mod encoding;
 mod read;
+mod window;
 mod write;
 
+mod changes;
+mod diff;
+mod edit;
+mod line_ends;
+mod nearest;
+mod patch;
+mod replace;
+mod text_file;
+
+mod glob;
+mod grep;
+mod ignored;
+mod list;
+mod walk;
+
+mod mkdir;
+mod remove;
+mod stat;
+mod transfer;
+
 handlers! {
-    "read" => read::read {
-        description: "Reads a text file of the workdir",
-        parameters: parameters::read(),
-    },
-    "write" => write::write {
-        description: "Writes a text file of the workdir; makes the folders it needs",
-        parameters: parameters::write(),
-    },
-    "list" => list::list {
-        description: "Lists what is in a folder of the workdir",
-        parameters: parameters::list(),
-    },
-    "mkdir" => mkdir::mkdir {
-        description: "Makes a folder in the workdir",
-        parameters: parameters::mkdir(),
-    },
+    "read" => read::read,
+    "write" => write::write,
+    "edit" => edit::edit,
+    "multi-edit" => edit::multi_edit,
+    "apply-patch" => patch::apply_patch,
+    "glob" => glob::glob,
+    "grep" => grep::grep,
+    "list" => list::list,
+    "stat" => stat::stat,
+    "mkdir" => mkdir::mkdir,
+    "move" => transfer::move_entry,
+    "copy" => transfer::copy,
+    "remove" => remove::remove,
 }

@@ -1,21 +1,34 @@
-//! `list`: what is in a folder, sorted by path.
+//! `list`: what is in a folder, sorted, in pages.
 
-use std::fs::{self, DirEntry};
-use std::io;
+use std::fs;
 
 use serde::{Deserialize, Serialize};
-use toolhost_guest::{Context, ToolError, Value, json};
+use toolhost_guest::{Context, ToolError};
 
 use crate::failure;
 use crate::path::GuestPath;
+use crate::room::{RESULT_MAX, json_len};
+use crate::walk::{self, Ignored, Walk};
+
+const DEFAULT_LIMIT: usize = 1_000;
+const LIMIT_MAX: usize = 10_000;
+
+/// Entries that are counted at most.
+const COUNTED_MAX: usize = 200_000;
+
+/// Bytes of an entry in JSON, without its name and path.
+const ENTRY_LEN: usize = 80;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Input {
     path: String,
     recursive: bool,
+    depth: Option<usize>,
     include_dirs: bool,
     include_files: bool,
+    limit: Option<usize>,
+    cursor: Option<String>,
 }
 
 impl Default for Input {
@@ -23,10 +36,32 @@ impl Default for Input {
         Self {
             path: ".".into(),
             recursive: false,
+            depth: None,
             include_dirs: true,
             include_files: true,
+            limit: None,
+            cursor: None,
         }
     }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Output {
+    path: String,
+    recursive: bool,
+    /// Entries in this page.
+    count: usize,
+    /// Entries in all pages from this one on, unless they are too many to count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remaining: Option<usize>,
+    truncated: bool,
+    /// Passed back for the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+    /// Folders beneath that cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<String>,
+    entries: Vec<Entry>,
 }
 
 #[derive(Serialize)]
@@ -47,53 +82,85 @@ enum Kind {
     Dir,
 }
 
-/// Returns `{path, recursive, count, entries: [{name, path, type, size?}]}`.
-pub(crate) fn list(_: &Context, input: Input) -> Result<Value, ToolError> {
+pub(crate) fn list(_: &Context, input: Input) -> Result<Output, ToolError> {
     let root = GuestPath::new(&input.path);
-    let mut entries = Vec::new();
-    let mut folders = vec![root.as_str().to_owned()];
-    while let Some(folder) = folders.pop() {
-        let fail = |error: io::Error| failure::io(&folder, &error);
-        for found in fs::read_dir(&folder).map_err(fail)? {
-            let found = found.map_err(fail)?;
-            let entry = entry(&folder, &found);
-            // A link to a folder is listed but not entered: it may lead back here.
-            let is_real_folder = found.file_type().is_ok_and(|kind| kind.is_dir());
-            if input.recursive && is_real_folder {
-                folders.push(entry.path.clone());
-            }
-            let wanted = match entry.kind {
-                Kind::Dir => input.include_dirs,
-                Kind::File => input.include_files,
-            };
-            if wanted {
-                entries.push(entry);
-            }
+    let limit = input.limit.unwrap_or(DEFAULT_LIMIT).min(LIMIT_MAX);
+    let depth = match (input.depth, input.recursive) {
+        (Some(depth), _) => depth.max(1),
+        (None, true) => usize::MAX,
+        (None, false) => 1,
+    };
+    let cursor = input
+        .cursor
+        .as_deref()
+        .map(|cursor| cursor_of(cursor, &root))
+        .transpose()?;
+    let mut walk = Walk::new(root.as_str(), depth, Ignored::Shown, cursor)?;
+    let mut entries: Vec<Entry> = Vec::new();
+    let (mut room, mut remaining, mut is_full) = (RESULT_MAX, 0, false);
+    for found in walk.by_ref() {
+        // Only a link must be looked at to know what it is.
+        let target = (found.kind == walk::Kind::Link)
+            .then(|| fs::metadata(&found.path).ok())
+            .flatten();
+        let is_dir = found.kind == walk::Kind::Dir || target.as_ref().is_some_and(|it| it.is_dir());
+        if !(if is_dir {
+            input.include_dirs
+        } else {
+            input.include_files
+        }) {
+            continue;
         }
+        remaining += 1;
+        if remaining > COUNTED_MAX {
+            break;
+        }
+        let needed = ENTRY_LEN + json_len(&found.name) + json_len(&found.path);
+        is_full |= entries.len() >= limit || needed > room;
+        if is_full {
+            continue;
+        }
+        room -= needed;
+        entries.push(entry(found, is_dir, target));
     }
-    entries.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(json!({
-        "path": root.as_str(),
-        "recursive": input.recursive,
-        "count": entries.len(),
-        "entries": entries,
-    }))
+    let truncated = remaining > entries.len();
+    let cursor = entries
+        .last()
+        .filter(|_| truncated)
+        .map(|it| it.path.clone());
+    Ok(Output {
+        path: root.as_str().into(),
+        recursive: depth > 1,
+        count: entries.len(),
+        remaining: (remaining <= COUNTED_MAX).then_some(remaining),
+        truncated,
+        cursor,
+        unreadable: walk.unreadable().into(),
+        entries,
+    })
 }
 
-fn entry(folder: &str, found: &DirEntry) -> Entry {
-    let name = found.file_name().to_string_lossy().into_owned();
-    let path = format!("{}/{name}", folder.trim_end_matches('/'));
-    // A link counts as its target; a dangling link is a file without a size.
-    let metadata = fs::metadata(&path).ok();
-    let kind = match &metadata {
-        Some(metadata) if metadata.is_dir() => Kind::Dir,
-        _ => Kind::File,
+/// A dangling link is a file without a size.
+fn entry(found: walk::Entry, is_dir: bool, target: Option<fs::Metadata>) -> Entry {
+    let size = match found.kind {
+        walk::Kind::Link => target.filter(fs::Metadata::is_file),
+        walk::Kind::File => fs::metadata(&found.path).ok(),
+        walk::Kind::Dir => None,
     };
-    let size = metadata.filter(|it| it.is_file()).map(|it| it.len());
     Entry {
-        name,
-        path,
-        kind,
-        size,
+        name: found.name,
+        path: found.path,
+        kind: if is_dir { Kind::Dir } else { Kind::File },
+        size: size.map(|it| it.len()),
+    }
+}
+
+/// Parses a cursor: the path of the last entry before.
+pub(crate) fn cursor_of(cursor: &str, root: &GuestPath) -> Result<String, ToolError> {
+    let beneath = format!("{}/", root.as_str().trim_end_matches('/'));
+    if cursor.starts_with(&beneath) {
+        Ok(cursor.to_owned())
+    } else {
+        Err(failure::cursor(cursor, root.as_str()))
     }
 }
