@@ -75,6 +75,14 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     child::run(
         cargo
             .args(["test", "--quiet", "--target-dir"])
+            .arg(&target_dir),
+    )?;
+    // The guest whose parsers and searches are tested without a component.
+    let mut cargo = child::guest_cargo(&workspace.examples());
+    child::run(
+        cargo
+            .args(["test", "--quiet", "--package", "file-system"])
+            .arg("--target-dir")
             .arg(target_dir),
     )?;
     for needs in &NEEDS {

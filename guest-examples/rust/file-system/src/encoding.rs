@@ -159,8 +159,8 @@ pub(crate) fn guess(bytes: &[u8]) -> Option<String> {
     let (even, odd) = (zeros(0), zeros(1));
     if even + odd > 0 {
         return match bytes.len() / 4 {
-            least if odd > least && even * 8 < odd => name(UTF_16LE),
-            least if even > least && odd * 8 < even => name(UTF_16BE),
+            least if odd > least && even * 4 <= odd => name(UTF_16LE),
+            least if even > least && odd * 4 <= even => name(UTF_16BE),
             _ => None,
         };
     }

@@ -16,7 +16,7 @@ use crate::failure;
 use crate::glob::{Pattern, ignored};
 use crate::path::GuestPath;
 use crate::room::{first_chars, json_len};
-use crate::walk::{Kind, Walk};
+use crate::walk::{Kind, UNREADABLE_MAX, Walk};
 
 const DEFAULT_LINES: usize = 200;
 const DEFAULT_FILES: usize = 1_000;
@@ -231,10 +231,8 @@ impl Search {
             room,
             ..
         } = lines;
-        if searched.is_err() {
-            if self.output.unreadable.len() < 10 {
-                self.output.unreadable.push(found.path.clone());
-            }
+        if searched.is_err() && self.output.unreadable.len() < UNREADABLE_MAX {
+            self.output.unreadable.push(found.path.clone());
         }
         self.output.binary += usize::from(is_binary);
         self.room = room;

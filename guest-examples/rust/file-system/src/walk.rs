@@ -11,8 +11,8 @@ use toolhost_guest::ToolError;
 use crate::failure;
 use crate::ignored::Rules;
 
-/// Unreadable folders that are named.
-const UNREADABLE_MAX: usize = 10;
+/// Unreadable entries that are named.
+pub(crate) const UNREADABLE_MAX: usize = 10;
 
 /// Which entries a walk leaves out.
 #[derive(Clone, Copy, PartialEq)]

@@ -196,18 +196,25 @@ impl Search<'_> {
         {
             return format!("what it would make is at line {} already", at + 1);
         }
-        let equal = |at: usize| {
-            let here = self.lines.iter().skip(at);
-            here.zip(old)
-                .filter(|(line, old)| line == old && !line.trim().is_empty())
-                .count()
+        // A line that is the same counts more than one that is so but for white space.
+        let likeness = |(line, old): (&&str, &&str)| {
+            if line.trim().is_empty() {
+                0
+            } else if line == old {
+                4
+            } else if line.split_whitespace().eq(old.split_whitespace()) {
+                3
+            } else {
+                0
+            }
         };
-        let best = (0..self.lines.len())
-            .rev()
-            .map(|at| (equal(at), at))
-            .max_by_key(|it| it.0);
-        let at = match best {
-            Some((equal, at)) if equal > 0 => Some(at),
+        let score = |at: usize| -> usize {
+            let here = self.lines.iter().skip(at);
+            here.zip(old).map(likeness).sum()
+        };
+        let places = (0..self.lines.len()).rev().map(|at| (score(at), at));
+        let at = match places.max_by_key(|it| it.0) {
+            Some((score, at)) if score > 0 => Some(at),
             _ => nearest(self.lines, old).map(|it| it.at),
         };
         let Some(at) = at else {
