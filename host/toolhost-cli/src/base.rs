@@ -14,10 +14,9 @@ use serde::Deserialize;
 use toolhost::LoadError;
 use toolhost::manifest::{Bundle, ChangedFiles, ShippedBundles};
 use toolhost_files::PrivateDir;
-use toolhost_manifest::bundle::{MANIFEST, OpenBundle};
+use toolhost_manifest::bundle::OpenBundle;
 
 use crate::failure::Failure;
-use crate::settings::Settings;
 
 /// The name of the bundle.
 pub(crate) const BASE: &str = "base";
@@ -47,7 +46,6 @@ pub(crate) struct Base {
     /// What has the bundle behind it, in the place of this program.
     archive: Option<PathBuf>,
     unpacked: OnceLock<PathBuf>,
-    noted: OnceLock<()>,
 }
 
 /// A file of the bundle, in the index: the contents follow each other in its order.
@@ -73,13 +71,18 @@ impl Base {
         }
     }
 
+    /// Returns whether the bundle has not been used yet.
+    pub(crate) fn is_first_use(&self) -> bool {
+        self.unpacked.get().is_none()
+    }
+
     /// Opens a bundle without loading its components. It may include this one.
     pub(crate) fn open(&self, bundle: &Path) -> Result<OpenBundle, LoadError> {
         Bundle::open_with(bundle, ChangedFiles::default(), self)
     }
 
     /// Returns the folder of the unpacked bundle.
-    fn unpacked(&self) -> Result<&Path, Failure> {
+    pub(crate) fn unpacked(&self) -> Result<&Path, Failure> {
         if let Some(folder) = self.unpacked.get() {
             return Ok(folder);
         }
@@ -131,21 +134,6 @@ pub(crate) fn refuse(bundle: &Path, command: &str) -> Result<(), Failure> {
     let error = anyhow!("`toolhost {command}` changes no bundle that toolhost ships");
     let hint = "Include it in one of your own: `include: [base]`. A folder of that name is ./base.";
     Err(Failure::from(error).hint(hint))
-}
-
-impl Settings {
-    /// Returns the path of the bundle that a user named: `base` alone is the one that this program ships.
-    pub(crate) fn bundle<'a>(&'a self, named: &'a Path) -> Result<&'a Path, Failure> {
-        if !is_base(named) {
-            return Ok(named);
-        }
-        if named.join(MANIFEST).exists() {
-            let note =
-                "'base' is the bundle that toolhost ships; the folder of that name is ./base";
-            self.base.noted.get_or_init(|| self.note(note));
-        }
-        self.base.unpacked()
-    }
 }
 
 impl Archive {

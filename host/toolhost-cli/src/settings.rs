@@ -1,9 +1,12 @@
 //! The settings of every command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::base::Base;
+use toolhost_manifest::bundle::MANIFEST;
+
+use crate::base::{Base, is_base};
+use crate::failure::Failure;
 use crate::state_dirs::StateDirs;
 use crate::terminal::{Style, Verbosity, stderr, text};
 use crate::toolchains::TargetDir;
@@ -27,6 +30,19 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Returns the path of the bundle that a user named: `base` alone is the one that this program ships.
+    pub(crate) fn bundle<'a>(&'a self, named: &'a Path) -> Result<&'a Path, Failure> {
+        if !is_base(named) {
+            return Ok(named);
+        }
+        if self.base.is_first_use() && named.join(MANIFEST).exists() {
+            self.note(
+                "'base' is the bundle that toolhost ships; the folder of that name is ./base",
+            );
+        }
+        self.base.unpacked()
+    }
+
     /// Writes a note to stderr, unless `--quiet` is set.
     pub(crate) fn note(&self, text: &str) {
         if self.verbosity > Verbosity::Quiet {

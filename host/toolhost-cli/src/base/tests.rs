@@ -1,5 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 
+use toolhost_manifest::bundle::MANIFEST;
+
 use super::*;
 
 /// Writes a program with a bundle behind it, as `xtask/dist/packages.py` does.
