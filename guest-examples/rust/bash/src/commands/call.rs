@@ -148,6 +148,13 @@ impl<'a> Call<'a> {
         self.files.read(&self.path(operand)).map(Cow::Owned)
     }
 
+    /// Whether texts are UTF-8, not bytes: they are unless the environment asks for the locale `C`.
+    pub(crate) fn is_utf8(&self) -> bool {
+        let mut names = ["LC_ALL", "LC_CTYPE", "LANG"].iter();
+        let set = names.find_map(|name| self.env.get(*name).filter(|value| !value.is_empty()));
+        !matches!(set.map(String::as_str), Some("C" | "POSIX"))
+    }
+
     /// Writes an output file of an operand; `-` and `/dev/stdout` are standard output.
     ///
     /// # Errors

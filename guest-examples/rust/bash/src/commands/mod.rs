@@ -13,6 +13,7 @@ use call::{Call, Failure};
 use options::{Line, Spec};
 
 pub(crate) mod call;
+pub(crate) mod dates;
 mod on_files;
 mod on_text;
 pub(crate) mod options;
@@ -80,6 +81,21 @@ struct Adapter {
 }
 
 impl Adapter {
+    /// What `--help` and `--version` print.
+    fn about(&self, args: &[String]) -> Option<String> {
+        let name = self.command.name;
+        match args.first()?.as_str() {
+            "--version" => Some(format!("{name} (toolhost) {}\n", env!("CARGO_PKG_VERSION"))),
+            "--help" => {
+                let options = self.command.spec.shown();
+                Some(format!(
+                    "Usage: {name} [OPTION]... [ARGUMENT]...\nOptions: {options}\n"
+                ))
+            }
+            _ => None,
+        }
+    }
+
     fn call<'a>(&'a self, context: &'a BuiltinContext<'_>) -> Call<'a> {
         Call {
             name: self.command.name,
@@ -98,6 +114,9 @@ impl Adapter {
 #[async_trait]
 impl Builtin for Adapter {
     async fn execute(&self, context: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
+        if let Some(text) = self.about(context.args) {
+            return Ok(ExecResult::ok(text));
+        }
         let (Run::Here(run) | Run::Either(_, run)) = self.command.run else {
             return Ok(ExecResult::ok(""));
         };
@@ -129,6 +148,9 @@ impl Builtin for Adapter {
         &self,
         context: &BuiltinContext<'_>,
     ) -> bashkit::Result<Option<ExecutionPlan>> {
+        if self.about(context.args).is_some() {
+            return Ok(None);
+        }
         let mut call = self.call(context);
         let read = || self.command.spec.read(context.args);
         let ran = match self.command.run {

@@ -180,6 +180,17 @@ impl Spec {
     ) -> Result<(), Failure> {
         let mut chars = cluster.chars();
         while let Some(char) = chars.next() {
+            if self.numbers == Numbers::Value && char.is_ascii_digit() {
+                let rest = chars.as_str();
+                let more = rest
+                    .find(|char: char| !char.is_ascii_digit())
+                    .unwrap_or(rest.len());
+                let (more, rest) = rest.split_at(more);
+                line.given
+                    .push((value('\0', "number"), Some(format!("{char}{more}"))));
+                chars = rest.chars();
+                continue;
+            }
             let option = self.short(char)?;
             let rest = chars.as_str();
             let attached = (!rest.is_empty()).then(|| rest.to_owned());
@@ -226,12 +237,17 @@ impl Spec {
         }
     }
 
-    fn unknown(&self, option: &str) -> Failure {
+    /// The names of all options.
+    pub(crate) fn shown(&self) -> String {
         let options: Vec<_> = self.options.iter().map(Opt::shown).collect();
+        options.join(" ")
+    }
+
+    fn unknown(&self, option: &str) -> Failure {
+        let options = self.shown();
         let text = if options.is_empty() {
             format!("the option {option} is not implemented here; there are no options")
         } else {
-            let options = options.join(" ");
             format!("the option {option} is not implemented here; these are: {options}")
         };
         Failure::new(NOT_IMPLEMENTED, text)

@@ -2,6 +2,67 @@
 
 use super::Command;
 
+mod bc;
+mod cat;
+mod comm;
+mod cut;
+mod date;
+mod diff;
+mod expr;
+mod fold;
+mod glob;
+mod grep;
+mod gzip;
+mod head;
+mod nl;
+mod number_format;
+mod paste;
+mod pattern;
+mod sed;
+mod seq;
+pub(super) mod sizes;
+mod sort;
 mod tac;
+mod tr;
+mod uniq;
+mod unzip;
+pub(super) mod versions;
+mod wc;
+mod width;
+mod xargs;
+mod zip;
 
-pub(super) const COMMANDS: &[Command] = &[tac::TAC];
+pub(in crate::commands) const COMMANDS: &[Command] = &[
+    bc::BC,
+    cat::CAT,
+    comm::CMP,
+    comm::COMM,
+    cut::CUT,
+    date::DATE,
+    diff::DIFF,
+    expr::EXPR,
+    fold::EXPAND,
+    fold::FOLD,
+    fold::REV,
+    fold::UNEXPAND,
+    grep::EGREP,
+    grep::FGREP,
+    grep::GREP,
+    gzip::GUNZIP,
+    gzip::GZIP,
+    gzip::ZCAT,
+    head::HEAD,
+    head::TAIL,
+    nl::NL,
+    paste::PASTE,
+    sed::SED,
+    seq::SEQ,
+    sort::SORT,
+    tac::TAC,
+    tr::TR,
+    uniq::UNIQ,
+    unzip::UNZIP,
+    wc::WC,
+    xargs::XARGS,
+    zip::ZIP,
+];
