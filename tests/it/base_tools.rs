@@ -4,6 +4,7 @@ mod bash;
 mod corpus;
 mod file_system;
 mod hostile;
+mod http_exchanges;
 mod http_fetch;
 mod json_query;
 mod wait;

@@ -30,7 +30,8 @@ async fn get_returns_status_headers_and_body() {
     assert_eq!(
         *output(&result),
         json!({
-            "url": url, "status": 404, "ok": false, "body": "héllo\n", "truncated": false,
+            "url": url, "redirected": false, "status": 404, "ok": false, "body": "héllo\n",
+            "charset": "utf-8", "truncated": false,
             "headers": {"content-type": "text/plain", "x-a": "1, 2", "content-length": "7"},
         })
     );
@@ -72,6 +73,55 @@ async fn post_sends_text_or_json() {
     let args = json!({"url": server.origin(), "body": large, "maxBytes": 500_000});
     let result = test_host.call("http-fetch__post", args).await;
     assert!(output(&result)["body"].as_str().unwrap().ends_with(&large));
+}
+
+#[tokio::test]
+async fn a_body_larger_than_any_result_is_saved_and_sent_from_a_file() {
+    let line = "0123456789abcde\n";
+    let bytes = line.len() * 500_000;
+    let server = Server::does(move |request, stream| {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {bytes}\r\n\r\n");
+        if request.starts_with("GET ") {
+            drop(stream.write_all(head.as_bytes()));
+            for _ in 0..500 {
+                drop(stream.write_all(line.repeat(1000).as_bytes()));
+            }
+        } else {
+            let (_, body) = request.split_once("\r\n\r\n").unwrap();
+            drop(stream.write_all(ok(&body.len().to_string()).as_bytes()));
+        }
+    });
+    let test_host = test_host(&[server.origin()]).await;
+    let args = json!({"url": server.origin(), "saveTo": "big/file.txt"});
+    let result = get(&test_host, args).await;
+    assert_eq!(output(&result)["bytes"], bytes);
+    let saved = std::fs::read(test_host.work.path("big/file.txt")).unwrap();
+    assert!(saved == line.repeat(500_000).into_bytes());
+    let folder = std::fs::read_dir(test_host.work.path("big")).unwrap();
+    assert_eq!(folder.count(), 1);
+    let args = json!({"url": server.origin(), "bodyPath": "big/file.txt"});
+    let result = test_host.call("http-fetch__post", args).await;
+    assert_eq!(output(&result)["body"], bytes.to_string());
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limits_of_a_call_leaves_no_file() {
+    let long = Server::says(&ok(&"long ".repeat(100_000)));
+    for (limits, code) in [
+        ("httpResponseBytes: 64KiB", "HTTP_FAILED"),
+        ("diskBytes: 64KiB", "E_TOOL_DISK_LIMIT"),
+    ] {
+        let policy = format!(
+            "tools: {{http-fetch: {{http: {{allow: [\"{}\"]}}, limits: {{{limits}}}}}}}",
+            long.origin()
+        );
+        let tools: &[(&str, &str, &[&str])] = &[("http-fetch", "http-fetch", &["get"])];
+        let test_host = TestHost::with_tools(tools, &policy).await;
+        let args = json!({"url": long.origin(), "saveTo": "new/file"});
+        fails(&get(&test_host, args).await, code, "");
+        let left = std::fs::read_dir(test_host.work.dir.path()).unwrap();
+        assert_eq!(left.count(), 0);
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Errors, which distinguish a refused request from a failed one.
 
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use toolhost_guest::ToolError;
@@ -28,11 +29,45 @@ pub(crate) fn credentials(url: &Url) -> ToolError {
         .suggestion("pass them in the header `authorization`")
 }
 
-pub(crate) fn two_bodies() -> ToolError {
-    ToolError::new("pass `body` or `json`, not both")
+pub(crate) fn input(what: &str, suggestion: &str) -> ToolError {
+    ToolError::new(what)
         .name("InvalidInputError")
         .code("INVALID_INPUT")
-        .suggestion("`json` for a JSON value, `body` for any other text")
+        .suggestion(suggestion)
+}
+
+/// Converts an error of a file of the workdir.
+pub(crate) fn file(path: &str, error: io::Error) -> ToolError {
+    let suggestion = match error.kind() {
+        ErrorKind::NotFound => "check the path; paths are relative to the workdir",
+        ErrorKind::IsADirectory => "pass the path of a file",
+        ErrorKind::NotADirectory => "check the folders of the path; one of them is a file",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "the body is larger than this call may write: fetch a part with the header `range`"
+        }
+        _ => "try another path in the workdir",
+    };
+    ToolError::from(error).at(path).suggestion(suggestion)
+}
+
+pub(crate) fn exists(path: &str) -> ToolError {
+    file(path, ErrorKind::AlreadyExists.into())
+        .suggestion("choose another name, or pass `overwrite: true` to replace it")
+}
+
+pub(crate) fn file_changed(path: &str) -> ToolError {
+    ToolError::new(format!("the file became shorter while it was sent: {path}"))
+        .name("FileChangedError")
+        .code("FILE_CHANGED")
+        .suggestion("try once more when nothing writes to it")
+}
+
+/// The body is not what its content encoding says.
+pub(crate) fn encoding(url: &Url, error: &io::Error) -> ToolError {
+    ToolError::new(format!("the body does not decode: {error}: {url}"))
+        .name("DecodeError")
+        .code("DECODE_FAILED")
+        .suggestion("ask for the plain body with the header `accept-encoding: identity`")
 }
 
 pub(crate) fn header(name: &str, what: &str) -> ToolError {

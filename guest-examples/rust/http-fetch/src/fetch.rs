@@ -1,49 +1,53 @@
-//! `get` and `post`: one request and its redirects.
+//! A request and its redirects.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use toolhost_guest::{Context, ToolError, Value};
+use serde::Serialize;
+use toolhost_guest::{Context, ToolError};
 use url::Url;
-use wasip2::http::types::Method;
 
-use crate::exchange::{Request, Response, exchange};
-use crate::{body, fault, headers};
+use crate::content::{Content, Decoded};
+use crate::cookies::Jar;
+use crate::exchange::{Deadline, Request, Response, exchange};
+use crate::input::{Conversion, Input, Method};
+use crate::media_type::MediaType;
+use crate::payload::Payload;
+use crate::save::Unfinished;
+use crate::{fault, headers};
 
 /// Below the 30 s that the host lets a call run.
 const DEFAULT_TIMEOUT_MS: u64 = 20_000;
 const DEFAULT_MAX_BYTES: usize = 100_000;
 const DEFAULT_REDIRECTS: u32 = 5;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Input {
-    url: String,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    body: Option<String>,
-    json: Option<Value>,
-    timeout_ms: Option<u64>,
-    max_bytes: Option<usize>,
-    max_redirects: Option<u32>,
-}
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Output {
     /// Of the last request, when redirects were followed.
     url: String,
+    redirected: bool,
     status: u16,
     /// A status from 200 to 299.
     ok: bool,
     headers: BTreeMap<String, String>,
-    body: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
     /// Whether the body is not text; `body` is then its base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     base64: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    charset: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved_to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
     /// The body is longer.
     truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 pub(crate) fn get(_: &Context, input: Input) -> Result<Output, ToolError> {
@@ -54,74 +58,157 @@ pub(crate) fn post(_: &Context, input: Input) -> Result<Output, ToolError> {
     fetch(Method::Post, input)
 }
 
-/// Returns `{url, status, ok, headers, body, base64?, truncated}`.
+pub(crate) fn request(_: &Context, input: Input) -> Result<Output, ToolError> {
+    let method = input.method;
+    fetch(method.unwrap_or(Method::Get), input)
+}
+
 fn fetch(method: Method, input: Input) -> Result<Output, ToolError> {
     let timeout = Duration::from_millis(input.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS));
     let max_redirects = input.max_redirects.unwrap_or(DEFAULT_REDIRECTS);
     let max_bytes = input.max_bytes.unwrap_or(DEFAULT_MAX_BYTES);
-    let url = Url::parse(&input.url).map_err(|reason| fault::url(&input.url, &reason))?;
-    let body = match (input.body, input.json) {
-        (Some(_), Some(_)) => return Err(fault::two_bodies()),
-        (Some(text), None) => Some(text.into_bytes()),
-        (None, Some(json)) => Some(json.to_string().into_bytes()),
-        (None, None) => None,
-    };
+    let mut url = Url::parse(&input.url).map_err(|reason| fault::url(&input.url, &reason))?;
+    let mut query = input.query.pairs().peekable();
+    if query.peek().is_some() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    if input.save_to.is_some() && input.conversion != Conversion::Raw {
+        return Err(fault::input(
+            "`saveTo` keeps the body as it is",
+            "leave out `as`, or `saveTo`",
+        ));
+    }
+    let payload = Payload::new(input.body)?;
     let mut request = Request {
         method,
         url,
-        headers: headers::of_request(input.headers, body.as_deref())?,
-        body,
-        until: Instant::now() + timeout,
-        timeout,
-        max_bytes,
+        headers: headers::of_request(input.headers, method, payload.as_ref())?,
+        payload,
+        deadline: Deadline::after(timeout),
     };
-    for _ in 0..=max_redirects {
-        let response = exchange(&request)?;
+    request.check()?;
+    let target = match &input.save_to {
+        Some(path) => Some(Unfinished::create(path, input.overwrite)?),
+        None => None,
+    };
+    let mut cookies = Jar::default();
+    for count in 0..=max_redirects {
+        let response = exchange(&request, cookies.header(&request.url).as_deref())?;
+        for cookie in response.headers.all("set-cookie") {
+            cookies.set(&request.url, cookie);
+        }
         match response.redirect() {
             Some(location) => request.follow(response.status, location)?,
-            None => return Ok(answer(request, response)),
+            None => {
+                let mut output =
+                    answer(&request.url, response, |decoded, kind, ok| match target {
+                        Some(target) if ok => {
+                            let (bytes, notes) = decoded.save(target)?;
+                            let content = Content {
+                                notes,
+                                ..Content::default()
+                            };
+                            Ok((content, Some(bytes)))
+                        }
+                        Some(_) | None => {
+                            let content = decoded.content(kind, input.conversion, max_bytes)?;
+                            Ok((content, None))
+                        }
+                    })?;
+                output.redirected = count > 0;
+                if output.bytes.is_some() {
+                    output.saved_to = input.save_to;
+                    output.body = None;
+                } else if input.save_to.is_some() {
+                    let note = format!("not saved: the status is {}", output.status);
+                    output.notes.push(note);
+                }
+                return Ok(output);
+            }
         }
     }
     Err(fault::redirects(max_redirects, &request.url))
 }
 
-fn answer(request: Request, response: Response) -> Output {
-    let body = body::to_text(response.body, response.truncated, request.max_bytes);
-    Output {
-        url: request.url.into(),
-        status: response.status,
-        ok: (200..300).contains(&response.status),
-        headers: response.headers,
-        body: body.text,
-        base64: body.base64.then_some(true),
-        truncated: body.truncated,
+/// Returns the output for a response whose body `take` reads.
+fn answer(
+    url: &Url,
+    response: Response,
+    take: impl FnOnce(Decoded<'_>, &MediaType, bool) -> Result<(Content, Option<u64>), ToolError>,
+) -> Result<Output, ToolError> {
+    let Response {
+        status,
+        headers,
+        body,
+    } = response;
+    let ok = (200..300).contains(&status);
+    let kind = MediaType::parse(headers.first("content-type").unwrap_or_default());
+    let decoded = Decoded::new(url, &headers, body)?;
+    let (mut content, bytes) = take(decoded, &kind, ok)?;
+    if content.truncated {
+        let note =
+            "there is more: raise `maxBytes` (at most 500000), or get all of it with `saveTo`";
+        content.notes.push(note.to_owned());
     }
+    Ok(Output {
+        url: url.as_str().to_owned(),
+        redirected: false,
+        status,
+        ok,
+        headers: headers.joined(),
+        title: content.title,
+        body: Some(content.text),
+        base64: content.is_base64.then_some(true),
+        charset: content.charset,
+        saved_to: None,
+        bytes,
+        truncated: content.truncated,
+        notes: content.notes,
+    })
 }
 
 impl Response {
     /// Returns the location of a redirect.
     fn redirect(&self) -> Option<&str> {
         let redirects = matches!(self.status, 301 | 302 | 303 | 307 | 308);
-        let location = self.headers.get("location").filter(|_| redirects);
-        location.map(String::as_str)
+        self.headers.first("location").filter(|_| redirects)
     }
 }
 
 impl Request {
+    /// Refuses a URL that no request is sent to.
+    fn check(&self) -> Result<(), ToolError> {
+        if !matches!(self.url.scheme(), "http" | "https") {
+            return Err(fault::scheme(&self.url));
+        }
+        if !self.url.username().is_empty() || self.url.password().is_some() {
+            return Err(fault::credentials(&self.url));
+        }
+        Ok(())
+    }
+
     /// Turns this into the request to the location of a redirect. The host checks its origin again.
     fn follow(&mut self, status: u16, location: &str) -> Result<(), ToolError> {
         let next = self.url.join(location);
-        let next = next.map_err(|reason| fault::url(location, &reason))?;
+        let mut next = next.map_err(|reason| fault::url(location, &reason))?;
+        if next.fragment().is_none() {
+            next.set_fragment(self.url.fragment());
+        }
         // As in browsers: a POST becomes a GET, unless the status demands the same method.
-        if matches!(status, 301..=303) && !matches!(self.method, Method::Get) {
+        let becomes_get = match self.method {
+            Method::Get | Method::Head => false,
+            Method::Post => matches!(status, 301..=303),
+            Method::Put | Method::Patch | Method::Delete | Method::Options => status == 303,
+        };
+        if becomes_get {
             self.method = Method::Get;
-            self.body = None;
+            self.payload = None;
             headers::without_body(&mut self.headers);
         }
         if next.origin() != self.url.origin() {
             headers::without_secrets(&mut self.headers);
         }
         self.url = next;
-        Ok(())
+        self.check()
     }
 }

@@ -1,45 +1,38 @@
-//! The `http-fetch` tool: gets and posts over HTTP.
+//! The `http-fetch` tool: sends HTTP requests.
 //!
 //! The policy decides which origins may be reached; the host checks each request, also those
 //! that follow a redirect. Refused requests and network failures have different codes.
 
-use toolhost_guest::{Value, handlers, json};
+use toolhost_guest::handlers;
 
-mod body;
+mod charset;
+mod content;
+mod cookies;
+mod encoding;
 mod exchange;
 mod fault;
 mod fetch;
 mod headers;
+mod inflate;
+mod input;
+mod media_type;
+mod page;
+mod parameters;
+mod payload;
+mod save;
+mod zstd;
 
 handlers! {
     "get" => fetch::get {
-        description: "Gets a URL; only origins that the policy allows",
-        parameters: parameters(json!({})),
+        description: "Gets a URL; only origins that the policy allows. Can convert HTML to Markdown, and save to a file",
+        parameters: parameters::get(),
     },
     "post" => fetch::post {
-        description: "Posts a body to a URL; only origins that the policy allows",
-        parameters: parameters(json!({
-            "body": { "type": "string", "description": "The body, as text" },
-            "json": { "description": "The body, as a JSON value; sets the content type" },
-        })),
+        description: "Posts JSON, a form, files or text to a URL; only origins that the policy allows",
+        parameters: parameters::post(),
     },
-}
-
-fn parameters(mut properties: Value) -> Value {
-    let both = json!({
-        "url": { "type": "string", "description": "http:// or https://" },
-        "headers": { "type": "object", "additionalProperties": { "type": "string" }, "description": "Headers of the request" },
-        "timeoutMs": { "type": "integer", "minimum": 1, "maximum": 600_000, "description": "Give up after this long (default 20000)" },
-        "maxBytes": { "type": "integer", "minimum": 1, "maximum": 500_000, "description": "Most bytes of the body to return (default 100000)" },
-        "maxRedirects": { "type": "integer", "minimum": 0, "maximum": 10, "description": "Redirects to follow (default 5)" },
-    });
-    if let (Some(own), Value::Object(both)) = (properties.as_object_mut(), both) {
-        own.extend(both);
-    }
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": ["url"],
-        "additionalProperties": false,
-    })
+    "request" => fetch::request {
+        description: "Sends a request with any method, such as PUT or DELETE; only origins that the policy allows",
+        parameters: parameters::request(),
+    },
 }

@@ -17,7 +17,7 @@ handlers! {
         parameters: json!({
             "type": "object",
             "properties": {
-                "seconds": { "type": "number", "minimum": 0, "maximum": 86_400, "description": "How long to wait" },
+                "seconds": { "type": "number", "minimum": 0, "maximum": 86_400, "examples": [0, 0.05], "description": "How long to wait" },
             },
             "required": ["seconds"],
             "additionalProperties": false,

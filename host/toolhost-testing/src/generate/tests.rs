@@ -94,6 +94,22 @@ fn every_bound_and_every_choice_is_tried() {
 }
 
 #[test]
+fn a_part_with_examples_gets_no_other_values_that_fit() {
+    let seconds = json!({
+        "type": "number", "minimum": 0, "maximum": 86_400, "default": 1, "examples": [0, 0.05],
+    });
+    let parameters = object(json!({"seconds": seconds}), json!(["seconds"]));
+    for args in args(parameters.clone(), GeneratedKind::Valid) {
+        let value = &args["seconds"];
+        let listed = [json!(1), json!(0), json!(0.05)];
+        assert!(listed.contains(value), "{value}");
+    }
+    let invalid = args(parameters, GeneratedKind::Invalid);
+    let broken = |value: Value| invalid.iter().any(|args| args["seconds"] == value);
+    assert!(broken(json!(-1)) && broken(json!(86_401)), "{invalid:?}");
+}
+
+#[test]
 fn references_and_branches_are_followed() {
     let parameters = json!({
         "type": "object",

@@ -172,7 +172,9 @@ impl<'s> SchemaValues<'s> {
             for key in ["examples", "enum"] {
                 values.extend(list(schema, key).cloned());
             }
-            if schema.get("const").is_none() && schema.get("enum").is_none() {
+            let lists = |key| list(schema, key).next().is_some();
+            // Examples are the author's choice: other values may take long, or be refused by another service.
+            if schema.get("const").is_none() && !lists("enum") && !lists("examples") {
                 for name in types(schema) {
                     values.extend(self.of_type(name, schema, deeper));
                 }
