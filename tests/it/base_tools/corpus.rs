@@ -67,8 +67,8 @@ fn run_programs(script: &Script) -> String {
     )
 }
 
-/// Runs a script with the tool.
-async fn run_tool(test_host: Arc<TestHost>, script: Script) -> (Script, String) {
+/// Runs a script with the tool. Returns its result and what it wrote to stderr.
+async fn run_tool(test_host: Arc<TestHost>, script: Script) -> (Script, String, String) {
     let folder = Folder::new();
     let workdir = test_host.host.workdir(folder.dir.path()).unwrap();
     let step = open_step(&test_host.agent, "instance", &workdir).await;
@@ -79,16 +79,13 @@ async fn run_tool(test_host: Arc<TestHost>, script: Script) -> (Script, String) 
         .execute_without_message(tool_call("bash__exec", args))
         .await;
     if let Some(error) = result.tool_error() {
-        return (script, format!("error {}\n", error.message));
+        return (script, format!("error {}\n", error.message), String::new());
     }
     let output = output(&result);
     let text = |field: &str| output[field].as_str().unwrap();
     let exit_code = output["exitCode"].as_i64().unwrap();
-    let mut result = folder.result(exit_code, text("stdout"), text("stderr"));
-    if filter() != "" && text("stderr") != "" {
-        result += &format!("(stderr: {})\n", text("stderr").trim_end());
-    }
-    (script, result)
+    let result = folder.result(exit_code, text("stdout"), text("stderr"));
+    (script, result, text("stderr").to_owned())
 }
 
 /// Returns the lines that only one of two texts has, by the longest common beginning and end.
@@ -134,7 +131,7 @@ async fn scripts_have_the_same_results_as_with_the_programs_of_debian() {
     let known = known_differences();
     let mut wrong = Vec::new();
     for result in results {
-        let (script, result) = result.unwrap();
+        let (script, result, stderr) = result.unwrap();
         let Some(expected) = expected(&script.name) else {
             wrong.push(format!("{}: no expected result", script.name));
             continue;
@@ -143,7 +140,7 @@ async fn scripts_have_the_same_results_as_with_the_programs_of_debian() {
         let agrees = expected.trim_end() == result.trim_end();
         match known {
             None if !agrees => wrong.push(format!(
-                "{}\n  {}\n{}",
+                "{}\n  {}\n{}  stderr: {stderr:?}\n",
                 script.name,
                 script.text.replace('\n', "\n  "),
                 difference(expected, &result)
