@@ -1,9 +1,12 @@
 //! `bash__exec` and `bash__script`: inputs, outputs, limits.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde_json::json;
-use toolhost::ToolStatus;
+use toolhost::{Host, Policy, ToolStatus};
+use toolhost_tests::sandbox;
+use toolhost_tests::test_host::TestHost;
 
 use super::{base, command, fails, output};
 
@@ -79,11 +82,70 @@ async fn a_script_in_the_workdir_runs_with_arguments() {
         *output(&result),
         json!({"stdout": "bin/say.sh: a b\nbin/say.sh: $HOME\n", "stderr": "", "exitCode": 2})
     );
-    // A file that begins with `#!` can be executed; WASI has no file modes.
-    let result = test_host
-        .call("bash__exec", command("./bin/say.sh x"))
-        .await;
+    // Its mode says whether it can be executed.
+    let run = command("./bin/say.sh x");
+    let path = test_host.work.path("bin/say.sh");
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    let result = test_host.call("bash__exec", run.clone()).await;
+    assert_eq!(output(&result)["exitCode"], 126);
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    let result = test_host.call("bash__exec", run).await;
     assert_eq!(output(&result)["stdout"], "./bin/say.sh: x\n");
+}
+
+#[tokio::test]
+async fn scripts_see_set_and_keep_the_modes_and_times_of_files() {
+    let state = tempfile::tempdir().unwrap();
+    for workdir in ["direct", "transactional"] {
+        let policy = Policy::parse(&format!("defaults: {{workdir: {workdir}}}"), "policy.yaml");
+        let host = Host::builder().sandbox(sandbox()).policy(policy.unwrap());
+        let host = host.state_root(state.path()).build().unwrap();
+        let test_host = TestHost::with_tools_in(host, &[("bash", "bash", &["exec"])]).await;
+        let path = |name: &str| test_host.work.path(name);
+        let mode = |name: &str| fs::metadata(path(name)).unwrap().mode() & 0o7777;
+        for (name, bits) in [("run.sh", 0o755), ("secret", 0o600), ("plain", 0o644)] {
+            fs::write(path(name), "#!/bin/sh\necho hi\n").unwrap();
+            fs::set_permissions(path(name), Permissions::from_mode(bits)).unwrap();
+        }
+        let run = async |script: &str| {
+            let result = test_host.call("bash__exec", command(script)).await;
+            let result = output(&result).clone();
+            assert_eq!(result["stderr"], "", "{workdir}: {script}");
+            result["stdout"].as_str().unwrap().to_owned()
+        };
+        let said = run("sed -i s/hi/ho/ run.sh secret; ./run.sh; echo >> secret").await;
+        assert_eq!(
+            (said.as_str(), mode("run.sh"), mode("secret")),
+            ("ho\n", 0o755, 0o600)
+        );
+        let tests = "test -x run.sh && echo runs; test -x plain || echo plain";
+        assert_eq!(run(tests).await, "runs\nplain\n");
+        run("chmod u+x plain; ./plain; cp plain copy; chmod 700 copy; mv copy moved").await;
+        assert_eq!((mode("plain") & 0o100, mode("moved")), (0o100, 0o700));
+        let listed = run("ls -l run.sh secret moved | cut -c1-10").await;
+        assert_eq!(listed, "-rwx------\n-rwxr-xr-x\n-rw-------\n");
+        run("touch -d '2001-02-03 04:05:06' plain; cp -p plain again; touch later").await;
+        let modified = |name: &str| fs::metadata(path(name)).unwrap().mtime();
+        assert_eq!(
+            (modified("plain"), modified("again")),
+            (981_173_106, 981_173_106)
+        );
+        let newer = run("find . -newer plain -name 'later'; find . -newer later -name plain").await;
+        assert_eq!(newer, "./later\n");
+    }
+}
+
+#[tokio::test]
+async fn no_script_makes_a_file_run_as_its_owner() {
+    let test_host = base("").await;
+    fs::write(test_host.work.path("f"), "").unwrap();
+    for bits in ["4755", "2755", "u+s", "g+s"] {
+        let script = format!("chmod {bits} f && echo set");
+        let result = test_host.call("bash__exec", command(&script)).await;
+        assert_eq!(output(&result)["stdout"], "", "{bits}");
+        let mode = fs::metadata(test_host.work.path("f")).unwrap().mode();
+        assert_eq!(mode & 0o7000, 0, "{bits}");
+    }
 }
 
 #[tokio::test]

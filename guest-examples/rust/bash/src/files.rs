@@ -3,13 +3,11 @@
 //! The host refuses a path that leaves the workdir. Bashkit follows links,
 //! one by one, so the functions here never follow the last part of a path.
 
-use std::collections::HashMap;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
@@ -17,6 +15,8 @@ use bashkit::{
     DirEntry, FileSystem, FileSystemExt, FileType, InMemoryFs, Metadata, Result, async_trait,
     normalize_path,
 };
+
+use toolhost_guest::files::symlink_mode;
 
 use crate::status::Status;
 use crate::symlink::symlink;
@@ -32,8 +32,6 @@ pub(crate) struct Files {
     scratch: InMemoryFs,
     /// Those of [`SCRATCH`] that are in memory.
     in_memory: Vec<&'static Path>,
-    /// Modes that `chmod` set: the host stores none.
-    modes: Mutex<HashMap<PathBuf, u32>>,
 }
 
 impl Files {
@@ -44,7 +42,6 @@ impl Files {
             in_memory: in_memory
                 .filter(|path| fs::symlink_metadata(path).is_err())
                 .collect(),
-            modes: Mutex::default(),
         }
     }
 
@@ -54,38 +51,26 @@ impl Files {
         theirs.then_some(&self.scratch)
     }
 
-    fn metadata_of(&self, path: &Path, found: &fs::Metadata, mode: Mode) -> Metadata {
-        let kind = found.file_type();
-        let (file_type, usual) = match mode {
-            _ if kind.is_dir() => (FileType::Directory, 0o755),
-            _ if kind.is_symlink() => (FileType::Symlink, 0o777),
-            Mode::OfContent if is_script(path) => (FileType::File, 0o755),
-            Mode::OfContent | Mode::Usual => (FileType::File, 0o644),
-        };
-        let modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
-        let modified = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        Metadata {
-            file_type,
-            size: if kind.is_dir() { 0 } else { found.len() },
-            mode: modes.get(path).copied().unwrap_or(usual),
-            modified,
-            created: modified,
-        }
-    }
 }
 
-/// How the mode of a file is guessed.
-#[derive(Clone, Copy)]
-enum Mode {
-    /// Whether the file begins with `#!`, and so is executable.
-    OfContent,
-    Usual,
-}
-
-fn is_script(path: &Path) -> bool {
-    let mut start = [0; 2];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && &start == b"#!"
+/// What is at a path of the workdir, from what std found there.
+fn metadata_of(path: &Path, found: &fs::Metadata) -> io::Result<Metadata> {
+    let kind = found.file_type();
+    let (file_type, mode) = if kind.is_symlink() {
+        (FileType::Symlink, 0o777)
+    } else if kind.is_dir() {
+        (FileType::Directory, symlink_mode(path)?)
+    } else {
+        (FileType::File, symlink_mode(path)?)
+    };
+    let modified = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    Ok(Metadata {
+        file_type,
+        size: if kind.is_dir() { 0 } else { found.len() },
+        mode,
+        modified,
+        created: modified,
+    })
 }
 
 /// The text of an error as the C library has it, without the number that std adds.
@@ -187,8 +172,7 @@ impl Files {
         if let Some(scratch) = self.scratch(&path) {
             return now(scratch.stat(&path));
         }
-        let found = fs::symlink_metadata(&path)?;
-        Ok(self.metadata_of(&path, &found, Mode::OfContent))
+        metadata_of(&path, &fs::symlink_metadata(&path)?)
     }
 
     /// Identity, links and times of what is at a path; a link is not followed.
@@ -261,11 +245,11 @@ impl Files {
         let mut entries = Vec::new();
         for entry in fs::read_dir(&path)? {
             let entry = entry?;
+            let found = entry.metadata();
             // Gone since it was listed.
-            let Ok(found) = entry.metadata() else {
+            let Ok(metadata) = found.and_then(|found| metadata_of(&entry.path(), &found)) else {
                 continue;
             };
-            let metadata = self.metadata_of(&entry.path(), &found, Mode::Usual);
             entries.push(DirEntry {
                 name: entry.file_name().to_string_lossy().into_owned(),
                 metadata,
@@ -317,12 +301,15 @@ impl Files {
         match (self.scratch(&from), self.scratch(&to)) {
             (None, None) => fs::rename(&from, &to),
             (Some(scratch), Some(_)) => now(scratch.rename(&from, &to)),
-            _ if self.metadata(&from)?.file_type.is_dir() => Err(error(
-                ErrorKind::CrossesDevices,
-                "Invalid cross-device link",
-            )),
             _ => {
+                let moved = self.metadata(&from)?;
+                if moved.file_type.is_dir() {
+                    let text = "Invalid cross-device link";
+                    return Err(error(ErrorKind::CrossesDevices, text));
+                }
                 self.write(&to, &self.read(&from)?)?;
+                self.set_mode(&to, moved.mode)?;
+                self.set_modified(&to, moved.modified)?;
                 self.remove_file(&from)
             }
         }
@@ -344,15 +331,17 @@ impl Files {
         }
     }
 
+    /// Sets the permissions of a file or a folder. The host sets no others, and none beyond its umask.
     pub(crate) fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
         let path = normalize_path(path);
         if let Some(scratch) = self.scratch(&path) {
             return now(scratch.chmod(&path, mode));
         }
-        fs::symlink_metadata(&path)?;
-        let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
-        modes.insert(path, mode);
-        Ok(())
+        if mode & !0o777 != 0 {
+            let text = "Operation not permitted";
+            return Err(error(ErrorKind::PermissionDenied, text));
+        }
+        toolhost_guest::files::set_mode(&path, mode)
     }
 
     pub(crate) fn set_modified(&self, path: &Path, time: SystemTime) -> io::Result<()> {
