@@ -125,6 +125,15 @@ async fn scripts_see_set_and_keep_the_modes_and_times_of_files() {
         let listed = run("ls -l run.sh secret moved | cut -c1-10").await;
         assert_eq!(listed, "-rwx------\n-rwxr-xr-x\n-rw-------\n");
         run("touch -d '2001-02-03 04:05:06' plain; cp -p plain again; touch later").await;
+        let wide = test_host
+            .call("bash__exec", command("chmod 777 later"))
+            .await;
+        let said = output(&wide)["stderr"].as_str().unwrap();
+        assert_eq!(
+            said.contains("not rwxrwxrwx"),
+            mode("later") != 0o777,
+            "{said}"
+        );
         let modified = |name: &str| fs::metadata(path(name)).unwrap().mtime();
         assert_eq!(
             (modified("plain"), modified("again")),

@@ -50,7 +50,6 @@ impl Files {
         let theirs = self.in_memory.iter().any(|top| path.starts_with(top));
         theirs.then_some(&self.scratch)
     }
-
 }
 
 /// What is at a path of the workdir, from what std found there.

@@ -283,11 +283,21 @@ fn change(call: &mut Call, line: &Line, mode: &Mode, operand: &str, links: Links
     let (old, is_folder) = (metadata.mode & 0o7777, metadata.file_type.is_dir());
     let new = mode.apply(old, is_folder);
     let path = call.path(operand);
-    let set = call
-        .files
-        .target(&path)
-        .and_then(|path| call.files.set_mode(&path, new));
+    let set = call.files.target(&path).and_then(|path| {
+        call.files.set_mode(&path, new)?;
+        Ok(call.files.metadata(&path)?.mode)
+    });
     let mut all = true;
+    // The host may set less than is asked for.
+    let asked = new;
+    let new = *set.as_ref().unwrap_or(&asked);
+    if new != asked && !is_quiet {
+        call.complain(format_args!(
+            "{operand}: new permissions are {}, not {}",
+            letters(new),
+            letters(asked)
+        ));
+    }
     if let Err(error) = set {
         if !is_quiet {
             fail(
