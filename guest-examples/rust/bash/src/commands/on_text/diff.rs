@@ -12,6 +12,7 @@ use crate::files::text_of;
 pub(super) mod changes;
 mod lines;
 mod print;
+mod side;
 
 use lines::Comparison;
 use print::{Format, Name};
@@ -24,6 +25,11 @@ const SPEC: Spec = Spec::new(&[
     value('C', "context"),
     flag('u', ""),
     value('U', "unified"),
+    flag('y', "side-by-side"),
+    value('W', "width"),
+    flag('\0', "left-column"),
+    flag('\0', "suppress-common-lines"),
+    flag('t', "expand-tabs"),
     flag('p', "show-c-function"),
     value('F', "show-function-line"),
     value('\0', "label"),
@@ -67,6 +73,9 @@ fn diff(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         return Err(Failure::usage(format!(
             "--color={color} is not implemented here"
         )));
+    }
+    if line.has("expand-tabs") && !line.has("side-by-side") {
+        return Err(Failure::usage("-t is implemented here only with -y"));
     }
     let mut excluded: Vec<String> = line.values("exclude").map(str::to_owned).collect();
     for file in line.values("exclude-from") {
@@ -257,7 +266,8 @@ impl Run<'_> {
         if in_folder {
             header = format!("diff{} {one} {other}\n", self.options);
         }
-        if is_same {
+        let prints_all = self.line.has("side-by-side") && !self.line.has("brief");
+        if is_same && !prints_all {
             return Ok(self.same(call, one, other));
         }
         if is_binary(left) || is_binary(right) {
@@ -270,7 +280,7 @@ impl Run<'_> {
             return Ok(1);
         }
         let compared = self.comparison.compare(left, right)?;
-        if compared.changes.is_empty() {
+        if compared.changes.is_empty() && !prints_all {
             return Ok(self.same(call, one, other));
         }
         if self.line.has("brief") {
@@ -289,7 +299,7 @@ impl Run<'_> {
         let names = [name(one), name(other)];
         let zone = crate::commands::dates::Zone::of(call.env.get("TZ").map(String::as_str));
         self.format.print(&mut call.out, &compared, &names, &zone)?;
-        Ok(1)
+        Ok(i32::from(!compared.changes.is_empty()))
     }
 
     fn same(&self, call: &mut Call, one: &str, other: &str) -> i32 {

@@ -138,6 +138,16 @@ fn sed(call: &mut Call, line: &Line) -> Result<i32, Failure> {
                         let _ = call.files.set_mode(&path, metadata.mode & 0o777);
                     }
                 }
+                let path = call.path(&name);
+                let is_link = call
+                    .files
+                    .metadata(&path)
+                    .is_ok_and(|it| it.file_type.is_symlink());
+                if is_link && !line.has("follow-symlinks") {
+                    call.files
+                        .remove_file(&path)
+                        .map_err(|error| failure(&name, &error))?;
+                }
                 // Written in place, so that the file keeps its mode.
                 call.files
                     .write(&call.path(&name), &content)

@@ -71,7 +71,7 @@ fn wc(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         }
     }
     let single = shown.iter().filter(|shown| **shown).count() == 1;
-    let width = if operands.len() == 1 && single {
+    let width = if operands.len() == 1 && single || line.value("files0-from") == Some("-") {
         1
     } else {
         size.to_string().len().max(least_width)

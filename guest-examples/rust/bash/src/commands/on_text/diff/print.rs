@@ -2,6 +2,7 @@
 
 use super::changes::Change;
 use super::lines::Compared;
+use super::side::Side;
 use crate::commands::call::{Call, Failure};
 use crate::commands::dates::{Moment, Zone, format};
 use crate::commands::on_text::pattern::{Pattern, Reading, Syntax};
@@ -48,6 +49,7 @@ enum Style {
     Normal,
     Context(usize),
     Unified(usize),
+    Side(Side),
 }
 
 pub(super) struct Format {
@@ -72,6 +74,15 @@ impl Format {
                 "context" => style = Style::Context(number(value)?),
                 "u" => style = Style::Unified(3),
                 "unified" => style = Style::Unified(number(value)?),
+                "side-by-side" => {
+                    let width = line.value("width").map(number).transpose()?;
+                    style = Style::Side(Side::new(
+                        width.unwrap_or(130),
+                        line.has("expand-tabs"),
+                        line.has("left-column"),
+                        line.has("suppress-common-lines"),
+                    ));
+                }
                 "show-c-function" if matches!(style, Style::Normal) => style = Style::Context(3),
                 "number" => lines = Some(number(value)?),
                 _ => {}
@@ -89,6 +100,7 @@ impl Format {
         if let Some(count) = lines.or(wished) {
             style = match style {
                 Style::Normal => Style::Normal,
+                Style::Side(side) => Style::Side(side),
                 Style::Context(_) => Style::Context(count),
                 Style::Unified(_) => Style::Unified(count),
             };
@@ -116,6 +128,7 @@ impl Format {
         let [one, other] = names;
         match self.style {
             Style::Normal => normal(out, compared),
+            Style::Side(side) => side.print(out, compared),
             Style::Unified(context) => {
                 let header = format!("--- {}\n+++ {}\n", one.text(zone), other.text(zone));
                 out.extend_from_slice(header.as_bytes());

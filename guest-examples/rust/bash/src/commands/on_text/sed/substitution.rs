@@ -189,13 +189,21 @@ impl Substitution {
             for char in text.chars() {
                 let change = next.take().unwrap_or(case);
                 let changed = match change {
-                    Case::Upper | Case::UpperNext => char.to_uppercase().to_string(),
-                    Case::Lower | Case::LowerNext => char.to_lowercase().to_string(),
-                    Case::End => char.to_string(),
+                    Case::Upper | Case::UpperNext => single(char, char.to_uppercase()),
+                    Case::Lower | Case::LowerNext => single(char, char.to_lowercase()),
+                    Case::End => char,
                 };
-                out.extend(changed.bytes());
+                out.extend(changed.to_string().bytes());
             }
         }
+    }
+}
+
+/// The other case of a character, if that is one character.
+fn single(char: char, mut changed: impl Iterator<Item = char>) -> char {
+    match (changed.next(), changed.next()) {
+        (Some(only), None) => only,
+        _ => char,
     }
 }
 
