@@ -86,6 +86,9 @@ impl Shell {
         for name in OF_THE_NETWORK {
             bash = bash.builtin(*name, Box::new(Absent::of_the_network(name)));
         }
+        for (name, command) in commands::live(&files) {
+            bash = bash.command(name, command);
+        }
         for (name, command) in commands::all(&files) {
             bash = bash.builtin(name, command);
         }

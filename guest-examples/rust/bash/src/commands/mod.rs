@@ -6,7 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionPlan, SubCommand, async_trait};
+use bashkit::{
+    Builtin, BuiltinContext, CommandContext, CommandStatus, ExecResult, ExecutionPlan, SubCommand,
+    async_trait,
+};
 
 use crate::files::Files;
 use call::{Call, Failure};
@@ -17,6 +20,9 @@ pub(crate) mod dates;
 mod on_files;
 mod on_text;
 pub(crate) mod options;
+
+/// Exit code of a command that cannot be run.
+const NOT_RUNNABLE: i32 = 126;
 
 const TABLES: &[&[Command]] = &[on_files::COMMANDS, on_text::COMMANDS];
 
@@ -60,9 +66,23 @@ impl Command {
     }
 }
 
-/// The commands by name, for bashkit.
+/// Commands whose input bashkit leaves in the pipe: it runs them beside the command that writes it.
+const LIVE: [&str; 3] = ["cat", "grep", "tr"];
+
+/// The commands by name that read a pipe while it is written.
+pub(crate) fn live(files: &Arc<Files>) -> impl Iterator<Item = (&'static str, Live)> {
+    let commands = TABLES.iter().copied().flatten();
+    let commands = commands.filter(|command| LIVE.contains(&command.name));
+    commands.map(|command| {
+        let files = Arc::clone(files);
+        (command.name, Live(Adapter { command, files }))
+    })
+}
+
+/// The other commands by name, for bashkit.
 pub(crate) fn all(files: &Arc<Files>) -> impl Iterator<Item = (&'static str, Box<dyn Builtin>)> {
     let commands = TABLES.iter().copied().flatten();
+    let commands = commands.filter(|command| !LIVE.contains(&command.name));
     commands.map(|command| {
         let files = Arc::clone(files);
         let builtin: Box<dyn Builtin> = Box::new(Adapter { command, files });
@@ -108,6 +128,64 @@ impl Adapter {
             out: Vec::new(),
             err: Vec::new(),
         }
+    }
+}
+
+pub(crate) struct Live(Adapter);
+
+#[async_trait]
+impl bashkit::Command for Live {
+    async fn execute(&self, context: CommandContext<'_>) -> bashkit::Result<CommandStatus> {
+        let Self(Adapter { command, files }) = self;
+        let Run::Here(run) = command.run else {
+            return Ok(CommandStatus::with_code(NOT_RUNNABLE));
+        };
+        if let Some(text) = self.0.about(context.args) {
+            context.stdout.write_all(text.as_bytes()).await?;
+            return Ok(CommandStatus::success());
+        }
+        let line = command.spec.read(context.args);
+        let reads = line
+            .as_ref()
+            .is_ok_and(|line| on_text::reads_input(command.name, line));
+        let mut stdin = Vec::new();
+        while reads && let Some(chunk) = context.stdin.read_chunk().await? {
+            stdin.extend(chunk);
+        }
+        let mut devices = HashMap::new();
+        for arg in context
+            .args
+            .iter()
+            .filter(|arg| arg.starts_with("/dev/fd/"))
+        {
+            if let Ok(bytes) = context.fs.read_file(arg.as_ref()).await {
+                devices.insert(arg.clone(), bytes);
+            }
+        }
+        let (out, err, exit_code) = {
+            let mut call = Call {
+                name: command.name,
+                args: context.args,
+                env: context.env,
+                cwd: context.cwd,
+                files,
+                stdin: &stdin,
+                devices,
+                out: Vec::new(),
+                err: Vec::new(),
+            };
+            let exit_code = match line.and_then(|line| run(&mut call, &line)) {
+                Ok(code) => code,
+                Err(Failure { code, text }) => {
+                    call.complain(text);
+                    code
+                }
+            };
+            (call.out, call.err, exit_code)
+        };
+        context.stdout.write_all(&out).await?;
+        context.stderr.write_all(&err).await?;
+        Ok(CommandStatus::with_code(exit_code))
     }
 }
 

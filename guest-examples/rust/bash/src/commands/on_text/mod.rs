@@ -1,6 +1,7 @@
 //! Commands on text and numbers.
 
 use super::Command;
+use super::options::Line;
 
 mod bc;
 mod cat;
@@ -66,3 +67,19 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     xargs::XARGS,
     zip::ZIP,
 ];
+
+/// Whether `cat`, `grep` or `tr` reads standard input.
+pub(super) fn reads_input(name: &str, line: &Line) -> bool {
+    let is_stdin = |operand: &str| matches!(operand, "-" | "/dev/stdin");
+    let named = line.operands.iter().any(|operand| is_stdin(operand));
+    let has_pattern = line.has("regexp") || line.has("file");
+    let recursive = line.has("recursive") || line.has("dereference-recursive");
+    match name {
+        "tr" => true,
+        "grep" => {
+            let files = line.operands.len() + usize::from(has_pattern);
+            named || line.value("file").is_some_and(is_stdin) || files <= 1 && !recursive
+        }
+        _ => named || line.operands.is_empty(),
+    }
+}

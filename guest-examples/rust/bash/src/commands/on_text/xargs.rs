@@ -136,7 +136,10 @@ fn script(groups: &[Vec<String>], verbose: bool) -> String {
     let mut script = String::from("__x=0\n");
     for group in groups {
         let words: Vec<_> = group.iter().map(|word| quoted(word)).collect();
-        let command = words.join(" ");
+        let mut command = words.join(" ");
+        if let Some(shell @ ("sh" | "bash")) = group.first().map(String::as_str) {
+            command = format!("{shell} {}", words.get(1..).unwrap_or_default().join(" "));
+        }
         if verbose {
             let shown: Vec<_> = group.iter().map(|word| shown(word)).collect();
             script.push_str(&format!(
@@ -146,10 +149,15 @@ fn script(groups: &[Vec<String>], verbose: bool) -> String {
         }
         let name = group.first().map_or("", String::as_str);
         let absent = quoted(&format!("xargs: {name}: No such file or directory"));
-        script.push_str(&format!(
-            "if type {name} >/dev/null 2>&1; then command {command} </dev/null; else printf '%s\\n' {absent} >&2; exit 127; fi\n",
-            name = quoted(name),
-        ));
+        // The shell runs itself, and has no command of that name.
+        if matches!(name, "sh" | "bash") {
+            script.push_str(&format!("{command} </dev/null\n"));
+        } else {
+            script.push_str(&format!(
+                "if type {name} >/dev/null 2>&1; then command {command} </dev/null; else printf '%s\\n' {absent} >&2; exit 127; fi\n",
+                name = quoted(name),
+            ));
+        }
         let ended = quoted(&format!("xargs: {name}: exited with status 255; aborting"));
         script.push_str(&format!(
             "case $? in 0) ;; 255) printf '%s\\n' {ended} >&2; exit 124 ;; 126) exit 126 ;; 127) exit 127 ;; *) __x=123 ;; esac\n",
