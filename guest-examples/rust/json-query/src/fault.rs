@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use jaq_core::{compile, load};
+use jq_engine::Rejected;
 use toolhost_guest::ToolError;
 
 /// A file that cannot be read.
@@ -25,7 +25,7 @@ pub(crate) fn too_deep(name: &str, most: usize) -> ToolError {
     ToolError::new(format!("{name}: nested more than {most} deep"))
         .name("TooDeepError")
         .code("TOO_DEEP")
-        .suggestion("take what is within from another source, or cut the document into parts")
+        .suggestion("take what is within from another source, or select the inner part; `tojson` makes a text of it")
 }
 
 /// Neither or both of `path` and `json`.
@@ -33,57 +33,77 @@ pub(crate) fn source() -> ToolError {
     ToolError::new("pass either `path` or `json`")
         .name("InvalidInputError")
         .code("INVALID_INPUT")
-        .suggestion("`path` for a file of the workdir, `json` for a text")
+        .suggestion("`path` for a file of the workdir, `json` for a text, `nullInput` for neither")
 }
 
-/// What is not JSON: `line 3 column 9, at "…": expected `,``.
-pub(crate) fn json(error: &serde_json::Error, bytes: &[u8], name: &str) -> ToolError {
-    let near = bytes
+/// What is not JSON: `line 3, column 9, near …`.
+pub(crate) fn json(reason: &str, bytes: &[u8], name: &str) -> ToolError {
+    if reason.starts_with("Exceeds depth limit") {
+        return too_deep(name, jq_engine::json::MAX_DEPTH);
+    }
+    let number = |word: &str| {
+        let (_, rest) = reason.rsplit_once(word)?;
+        rest.split(|char: char| !char.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
+    };
+    let (line, column): (usize, usize) =
+        (number("line ").unwrap_or(1), number("column ").unwrap_or(0));
+    let text = bytes
         .split(|byte| *byte == b'\n')
-        .nth(error.line().saturating_sub(1))
-        .map(|line| {
-            let from = error.column().saturating_sub(20).min(line.len());
-            let to = line.len().min(error.column() + 20);
-            String::from_utf8_lossy(line.get(from..to).unwrap_or_default()).into_owned()
-        });
-    let near = near.filter(|near| !near.is_empty());
-    let near = near.map_or_else(String::new, |near| format!(", near `{near}`"));
-    ToolError::new(format!("{name}: {error}{near}"))
+        .nth(line.saturating_sub(1))
+        .unwrap_or_default();
+    let (from, to) = (
+        column.saturating_sub(20).min(text.len()),
+        text.len().min(column + 20),
+    );
+    let near = String::from_utf8_lossy(text.get(from..to).unwrap_or_default());
+    let near = if near.is_empty() {
+        String::new()
+    } else {
+        format!(", near `{near}`")
+    };
+    document(name, &format!("{reason}{near}"))
         .name("JsonError")
-        .code("INVALID_JSON")
         .suggestion("correct the JSON at that place")
 }
 
-/// A query that is not jq.
-pub(crate) fn syntax(query: &str, errors: load::Errors<&str, ()>) -> ToolError {
-    let first = errors.into_iter().next().map(|(_, error)| error);
-    let message = match first {
-        Some(load::Error::Lex(errors)) => errors.into_iter().next().map(|(expected, found)| {
-            place(query, found, &format!("expected {}", expected.as_str()))
-        }),
-        Some(load::Error::Parse(errors)) => errors.into_iter().next().map(|(expected, found)| {
-            place(query, found, &format!("expected {}", expected.as_str()))
-        }),
-        Some(load::Error::Io(errors)) => errors
-            .into_iter()
-            .next()
-            .map(|(found, reason)| place(query, found, &reason)),
-        None => None,
-    };
-    invalid(message.unwrap_or_else(|| "query: is not jq".to_owned()))
+/// A document that is not of its format.
+pub(crate) fn document(name: &str, reason: &str) -> ToolError {
+    ToolError::new(format!("{name}: {reason}"))
+        .name("DocumentError")
+        .code("INVALID_JSON")
+        .suggestion("correct the document at that place, or name its format with `inputFormat`")
 }
 
-/// A query that uses an unsupported feature.
-pub(crate) fn undefined(query: &str, errors: compile::Errors<&str, ()>) -> ToolError {
-    let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
-    let message = first.map(|(found, kind)| {
-        let what = match kind {
-            compile::Undefined::Filter(arity) => format!("there is no filter `{found}/{arity}`"),
-            _ => format!("there is no {} `{found}`", kind.as_str()),
-        };
-        place(query, found, &what)
-    });
-    invalid(message.unwrap_or_else(|| "query: is not jq".to_owned()))
+/// Results that the output format cannot say.
+pub(crate) fn output(reason: &str) -> ToolError {
+    ToolError::new(reason.to_owned())
+        .name("OutputFormatError")
+        .code("INVALID_OUTPUT_FORMAT")
+        .suggestion("shape the results for that format in the query, or choose another")
+}
+
+/// A query that is not jq, or names what does not exist.
+pub(crate) fn syntax(rejected: &Rejected) -> ToolError {
+    let Rejected {
+        reason,
+        line,
+        column,
+        near,
+    } = rejected;
+    let at = if near.is_empty() {
+        "at the end".to_owned()
+    } else {
+        format!("at `{near}`")
+    };
+    ToolError::new(format!(
+        "query: line {line} column {column}, {at}: {reason}"
+    ))
+    .name("InvalidQueryError")
+    .code("INVALID_QUERY")
+    .suggestion("write it as for jq 1.7; strings in double quotes")
 }
 
 /// An error of jq, such as an index into a number.
@@ -94,37 +114,4 @@ pub(crate) fn run(message: &str, result: usize) -> ToolError {
         .suggestion(
             "look at the shape first, with `keys`, `type` or `.[0]`; `?` skips what does not fit",
         )
-}
-
-fn invalid(message: String) -> ToolError {
-    ToolError::new(message)
-        .name("InvalidQueryError")
-        .code("INVALID_QUERY")
-        .suggestion("write it as for jq 1.7; strings in double quotes")
-}
-
-/// `query: line 1 column 5, at `…`: what`. `found` is a part of the query.
-fn place(query: &str, found: &str, what: &str) -> String {
-    let offset = (found.as_ptr() as usize).saturating_sub(query.as_ptr() as usize);
-    let before = query.get(..offset).unwrap_or(query);
-    let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
-    let rest: String = query
-        .get(offset..)
-        .unwrap_or_default()
-        .chars()
-        .take(20)
-        .collect();
-    let at = if rest.is_empty() {
-        "at the end".to_owned()
-    } else {
-        format!("at `{rest}`")
-    };
-    format!("query: line {line} column {column}, {at}: {what}")
 }

@@ -172,7 +172,7 @@ fn a_component_that_is_compiled_is_displayed() {
         .env("XDG_CACHE_HOME", terminal.path("cold"));
     let ran = on_terminal(&inspect, "", "xterm").exits(0);
     assert!(
-        ran.stdout.contains(" compiling json-query.wasm (2."),
+        ran.stdout.contains(" compiling json-query.wasm (1."),
         "{ran:?}"
     );
     let left = screen(&ran.stdout);
