@@ -319,3 +319,81 @@ async fn long_output_is_truncated_with_the_number_of_omitted_bytes() {
         .await;
     assert_eq!(output(&result)["stdout"], "100000\n100000\n");
 }
+
+#[tokio::test]
+async fn jq_has_the_options_and_exit_codes_of_jq() {
+    let test_host = base("").await;
+    fs::write(
+        test_host.work.path("a.json"),
+        "{\"b\":[1,{\"c\":\"é\"}],\"a\":null}\n",
+    )
+    .unwrap();
+    fs::write(test_host.work.path("p.jq"), "# a program\n.b[1].c\n").unwrap();
+    for (command, stdout, exit_code) in [
+        (
+            "jq -c . a.json",
+            "{\"b\":[1,{\"c\":\"é\"}],\"a\":null}\n",
+            0,
+        ),
+        ("jq . < a.json | head -3", "{\n  \"b\": [\n    1,\n", 0),
+        ("jq -S --tab . a.json | tail -2", "\t]\n}\n", 0),
+        ("jq --indent 1 .b[0:1] a.json", "[\n 1\n]\n", 0),
+        (
+            "jq -r '.b[1].c' a.json; jq -a '.b[1].c' a.json",
+            "é\n\"\\u00e9\"\n",
+            0,
+        ),
+        ("jq -rf p.jq a.json", "é\n", 0),
+        (
+            "printf '1 2' | jq -s add; printf 'x\\ny' | jq -R .; printf 'x\\ny' | jq -Rs .",
+            "3\n\"x\"\n\"y\"\n\"x\\ny\"\n",
+            0,
+        ),
+        (
+            "echo '1 2' | jq -n '[inputs]' -c; jq -nj '\"a\", 1'",
+            "[1,2]\na1",
+            0,
+        ),
+        (
+            "jq -nc --arg x 1 --argjson y '[2]' '[$x, $y, $ARGS.named.x]'",
+            "[\"1\",[2],\"1\"]\n",
+            0,
+        ),
+        (
+            "jq -nc '$ARGS.positional' --args a b; jq -nc '$ARGS.positional' --jsonargs 1 '{}'",
+            "[\"a\",\"b\"]\n[1,{}]\n",
+            0,
+        ),
+        (
+            "jq -nc --slurpfile s a.json --rawfile r p.jq '($s | length), ($r | length)'",
+            "1\n20\n",
+            0,
+        ),
+        ("X=5 jq -n 'env.X, $ENV.X'", "\"5\"\n\"5\"\n", 0),
+        ("jq -e .a a.json", "null\n", 1),
+        ("jq -ne empty", "", 4),
+        ("jq -n 'error(\"no\")'", "", 5),
+        ("jq -n '\"bye\" | halt_error(3)'", "", 3),
+        ("jq -n '1 +'", "", 3),
+        ("jq -n 'nothing'", "", 3),
+        ("jq --frobnicate .", "", 2),
+        ("jq . missing.json", "", 2),
+        ("echo '{' | jq .", "", 5),
+        (
+            "echo '[1,[2]]' | jq -c --stream .",
+            "[[0],1]\n[[1,0],2]\n[[1,0]]\n[[1]]\n",
+            0,
+        ),
+    ] {
+        let result = test_host.call("bash__exec", self::command(command)).await;
+        let output = output(&result);
+        assert_eq!(output["stdout"], stdout, "{command}: {output}");
+        assert_eq!(output["exitCode"], exit_code, "{command}: {output}");
+        let is_silent = output["stderr"].as_str().unwrap().is_empty();
+        assert_eq!(
+            is_silent,
+            [0, 1, 4].contains(&exit_code),
+            "{command}: {output}"
+        );
+    }
+}

@@ -24,10 +24,8 @@ impl CommandResolver for Missing {
             "python" | "python2" | "python3" | "node" | "deno" | "bun" | "ruby" | "perl"
             | "php" | "lua" | "java" | "javac" | "gcc" | "g++" | "cc" | "c++" | "clang"
             | "cmake" | "rustc" | "cargo" | "go" | "dotnet" | "swift" | "tsc" | "npx" | "uv"
-            | "pytest" | "git" | "gh" | "svn" | "hg" | "sqlite3" | "psql" | "mysql" | "jq"
-            | "ffmpeg" | "convert" | "strace" | "gdb" | "screen" | "tmux" | "vim" | "emacs" => {
-                PROCESSES
-            }
+            | "pytest" | "git" | "gh" | "svn" | "hg" | "sqlite3" | "psql" | "mysql" | "ffmpeg"
+            | "convert" | "strace" | "gdb" | "screen" | "tmux" | "vim" | "emacs" => PROCESSES,
             "apt" | "apt-get" | "dpkg" | "yum" | "dnf" | "pacman" | "apk" | "brew" | "pip"
             | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "docker" | "podman" | "kubectl"
             | "systemctl" | "service" | "mount" | "umount" | "su" | "chroot" | "iptables" => ROOT,

@@ -17,6 +17,7 @@ use options::{Line, Spec};
 
 pub(crate) mod call;
 pub(crate) mod dates;
+mod jq;
 mod on_files;
 mod on_text;
 pub(crate) mod options;
@@ -24,7 +25,7 @@ pub(crate) mod options;
 /// Exit code of a command that cannot be run.
 const NOT_RUNNABLE: i32 = 126;
 
-const TABLES: &[&[Command]] = &[on_files::COMMANDS, on_text::COMMANDS];
+const TABLES: &[&[Command]] = &[on_files::COMMANDS, on_text::COMMANDS, &[jq::JQ]];
 
 /// How a command does its work.
 pub(crate) enum Run {
@@ -104,6 +105,10 @@ impl Adapter {
     /// What `--help` and `--version` print.
     fn about(&self, args: &[String]) -> Option<String> {
         let name = self.command.name;
+        // jq has texts of its own.
+        if name == "jq" {
+            return None;
+        }
         match args.first()?.as_str() {
             "--version" => Some(format!("{name} (toolhost) {}\n", env!("CARGO_PKG_VERSION"))),
             "--help" => {
