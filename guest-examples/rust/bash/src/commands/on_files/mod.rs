@@ -4,6 +4,8 @@ use super::Command;
 
 mod copy;
 mod destination;
+mod du;
+mod file;
 mod install;
 mod links;
 mod ls;
@@ -19,9 +21,12 @@ mod sizes;
 mod stat;
 mod touch;
 mod transfer;
+mod tree;
 
 pub(super) const COMMANDS: &[Command] = &[
     copy::CP,
+    du::DU,
+    file::FILE,
     install::INSTALL,
     links::LN,
     ls::LS,
@@ -36,4 +41,5 @@ pub(super) const COMMANDS: &[Command] = &[
     resolve::REALPATH,
     stat::STAT,
     touch::TOUCH,
+    tree::TREE,
 ];
