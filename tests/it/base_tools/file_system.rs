@@ -120,9 +120,9 @@ async fn a_search_of_long_lines_shows_the_part_around_the_match() {
 }
 
 #[tokio::test]
-async fn an_edit_and_a_patch_keep_the_mode_of_a_file() {
+async fn an_edit_a_patch_and_a_copy_keep_the_mode_of_a_file() {
     use std::os::unix::fs::PermissionsExt as _;
-    let host = file_system(&["edit", "apply-patch"]).await;
+    let host = file_system(&["edit", "apply-patch", "copy", "stat"]).await;
     let script = host.work.path("run.sh");
     fs::write(&script, "echo hi\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
@@ -132,10 +132,20 @@ async fn an_edit_and_a_patch_keep_the_mode_of_a_file() {
     output(&host.call("fs__apply-patch", json!({"patch": patch})).await);
     let script = host.work.path("bin/run.sh");
     assert_eq!(fs::read_to_string(&script).unwrap(), "echo hu\n");
-    assert_eq!(
-        fs::metadata(&script).unwrap().permissions().mode() & 0o777,
-        0o755
-    );
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(script), 0o755);
+    let plain = host.work.path("plain");
+    fs::write(&plain, "old\n").unwrap();
+    fs::set_permissions(&plain, fs::Permissions::from_mode(0o644)).unwrap();
+    for (to, expected) in [("new.sh", 0o755), ("plain", 0o644)] {
+        let args = json!({"from": "bin/run.sh", "to": to, "overwrite": true});
+        output(&host.call("fs__copy", args).await);
+        assert_eq!(mode(host.work.path(to)), expected, "{to}");
+        let content = fs::read_to_string(host.work.path(to)).unwrap();
+        assert_eq!(content, "echo hu\n");
+    }
+    let stat = host.call("fs__stat", json!({"path": "bin/run.sh"})).await;
+    assert_eq!(output(&stat)["mode"], "755");
 }
 
 #[tokio::test]

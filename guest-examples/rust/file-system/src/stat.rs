@@ -5,7 +5,7 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use toolhost_guest::{Context, ToolError};
+use toolhost_guest::{Context, ToolError, files};
 
 use crate::failure;
 use crate::path::GuestPath;
@@ -25,6 +25,9 @@ pub(crate) struct Output {
     /// Bytes; of files only.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
+    /// Permissions in octal, such as `755`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
     /// When the content was changed, in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
@@ -51,6 +54,9 @@ pub(crate) fn stat(_: &Context, input: Input) -> Result<Output, ToolError> {
         path: path.as_str().into(),
         kind: metadata.file_type().into(),
         size: metadata.is_file().then_some(metadata.len()),
+        mode: files::mode(path.as_str())
+            .ok()
+            .map(|it| format!("{it:03o}")),
         modified: metadata.modified().ok().map(rfc_3339),
         target,
     })

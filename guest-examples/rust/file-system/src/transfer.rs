@@ -4,7 +4,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 
 use serde::Deserialize;
-use toolhost_guest::{Context, ToolError, Value, json};
+use toolhost_guest::{Context, ToolError, Value, files, json};
 
 use crate::failure::{self, failure};
 use crate::path::{GuestPath, make_folders};
@@ -133,21 +133,28 @@ fn refuse_loss(
 /// Copies a file. One that is replaced stays until the copy is whole, also if both paths lead to it.
 fn copy_file(from: &str, to: &str, replaces: bool) -> Result<u64, ToolError> {
     if !replaces {
-        return write_copy(from, to);
+        return write_copy(from, to, from);
     }
     let unfinished = format!("{to}.unfinished");
-    let copied = write_copy(from, &unfinished)?;
+    let copied = write_copy(from, &unfinished, to)?;
     fs::rename(&unfinished, to).map_err(|error| failure::io(to, &error))?;
     Ok(copied)
 }
 
-/// Writes a copy under a name that is free, or leaves no file there.
-fn write_copy(from: &str, to: &str) -> Result<u64, ToolError> {
+/// Writes a copy under a name that is free, with the permissions of `like`, or leaves no file there.
+fn write_copy(from: &str, to: &str, like: &str) -> Result<u64, ToolError> {
     let mut source = File::open(from).map_err(|error| failure::io(from, &error))?;
     let mut options = OpenOptions::new();
     let target = options.write(true).create_new(true).open(to);
     let mut target = target.map_err(|error| failure::io(to, &error))?;
-    stream(&mut source, &mut target).map_err(|error| {
+    let copied = stream(&mut source, &mut target).and_then(|copied| {
+        let mode = files::mode(like)?;
+        if mode != files::mode(to)? {
+            files::set_mode(to, mode)?;
+        }
+        Ok(copied)
+    });
+    copied.map_err(|error| {
         // The error is the one that matters.
         let _ = fs::remove_file(to);
         failure::io(to, &error)
@@ -210,7 +217,7 @@ fn copy_entries(from: &str, to: &str, entries: Vec<Entry>) -> Result<Copied, Too
             Kind::Dir => fs::create_dir(&target).map_err(|error| failure::io(&target, &error))?,
             Kind::Link if !leads_to_file() => copied.skipped.push(entry.path),
             Kind::Link | Kind::File => {
-                copied.bytes += write_copy(&entry.path, &target)?;
+                copied.bytes += write_copy(&entry.path, &target, &entry.path)?;
                 copied.files += 1;
             }
         }
