@@ -94,6 +94,9 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     ] {
         child::run(child::cargo(&dir).args(["fmt", "--all", "--check"]))?;
     }
+    // Without the patched crate beneath it.
+    let shell = workspace.examples().join("rust/bash");
+    child::run(child::cargo(&shell).args(["fmt", "--check"]))?;
     let clippy = [
         "clippy",
         "--workspace",

@@ -29,6 +29,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let manifests = [
         "Cargo.toml",
         "guest-examples/Cargo.toml",
+        "guest-examples/rust/bash/Cargo.toml",
         "xtask/public-api/Cargo.toml",
     ];
     for manifest in manifests {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::wasip2::{self, Compiler};
 use crate::workspace::Workspace;
-use crate::{child, sources};
+use crate::{bashkit, child, sources};
 
 /// First bytes of a component; a core module has version 1 in layer 0 instead.
 const COMPONENT_PREAMBLE: &[u8] = &[0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00];
@@ -32,7 +32,9 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let compiler = wasip2::setup(workspace)?;
     let started = Instant::now();
     let examples = GuestWorkspace::examples(workspace);
-    let examples = examples.build(&compiler, &examples.package_names()?)?;
+    let mut examples = examples.build(&compiler, &examples.package_names()?)?;
+    bashkit::prepare(workspace)?;
+    examples.extend(GuestWorkspace::shell(workspace).build(&compiler, &["bash".to_owned()])?);
     let hostile = GuestWorkspace::hostile(workspace);
     let hostile = hostile.build(&compiler, &hostile.package_names()?)?;
     install_beside_bundles(workspace, &examples)?;
@@ -106,6 +108,13 @@ impl GuestWorkspace {
         }
     }
 
+    /// The tool `bash` is not one of the workspace of examples: these need no patched crate.
+    fn shell(workspace: &Workspace) -> Self {
+        let examples = Self::examples(workspace);
+        let dir = examples.crates.join("bash");
+        Self { dir, ..examples }
+    }
+
     fn hostile(workspace: &Workspace) -> Self {
         Self {
             dir: workspace.root().join("tests/guests"),
@@ -135,7 +144,7 @@ impl GuestWorkspace {
             .collect()
     }
 
-    /// Lists the crates that become components: those with the type `cdylib`.
+    /// Lists the crates of the workspace that become components: those with the type `cdylib`.
     fn package_names(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.crates)
@@ -151,7 +160,7 @@ impl GuestWorkspace {
                 }
                 Err(error) => return Err(error).context("cannot read a guest's Cargo.toml"),
             };
-            if manifest.contains("\"cdylib\"") {
+            if manifest.contains("\"cdylib\"") && !manifest.contains("[workspace]") {
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
         }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 mod any_language;
 mod api;
 mod apt;
+mod bashkit;
 mod checks;
 mod child;
 mod clients;

@@ -5,12 +5,35 @@ use std::sync::Arc;
 use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait};
 
 /// Commands of bashkit that only print how to configure it.
-pub(crate) const OF_THE_NETWORK: &[&str] = &["curl", "wget", "http"];
+const OF_THE_NETWORK: &[&str] = &["curl", "wget"];
+
+/// Commands that describe processes and users, of which there are none: bashkit makes them up.
+const OF_A_MACHINE: &[&str] = &["free", "hostid", "ps", "top", "uptime", "users", "who"];
+
+/// Commands that only bashkit has. A script that asks for them wants a program of the machine.
+const OF_BASHKIT: &[&str] = &[
+    "assert", "csv", "dotenv", "glob", "http", "json", "log", "retry", "semver", "template",
+    "tomlq", "verify",
+];
 
 const NETWORK: &str = "there is no network here; a tool such as http-fetch may have it";
 const PROCESSES: &str =
     "no programs can be started here, only bash and what is built into it; `compgen -c` lists that";
+const MACHINE: &str = "there are no other processes and users here";
 const ROOT: &str = "there is nothing to administer here, and nothing can be installed";
+
+/// Commands of bashkit that answer as missing ones do.
+pub(crate) fn hidden() -> impl Iterator<Item = (&'static str, Absent)> {
+    let lists = [
+        (OF_THE_NETWORK, NETWORK),
+        (OF_A_MACHINE, MACHINE),
+        (OF_BASHKIT, PROCESSES),
+    ];
+    let names =
+        |(names, why): (&'static [&'static str], _)| names.iter().map(move |name| (*name, why));
+    let absent = |(name, why): (&'static str, _)| (name, Absent(name.to_owned(), why));
+    lists.into_iter().flat_map(names).map(absent)
+}
 
 /// Commands that models often try and that cannot exist here.
 pub(crate) struct Missing;
@@ -37,12 +60,6 @@ impl CommandResolver for Missing {
 
 /// The result of a missing command: exit code 127, as in bash.
 pub(crate) struct Absent(String, &'static str);
-
-impl Absent {
-    pub(crate) fn of_the_network(name: &str) -> Self {
-        Self(name.to_owned(), NETWORK)
-    }
-}
 
 #[async_trait]
 impl Builtin for Absent {

@@ -17,7 +17,7 @@ use toolhost_guest::ToolError;
 
 use crate::commands;
 use crate::files::Files;
-use crate::missing::{Absent, Missing, OF_THE_NETWORK};
+use crate::missing::{self, Missing};
 use crate::output::{Kept, Output};
 
 /// Below the host's default deadline of 30 s, so that the output up to then is returned.
@@ -83,8 +83,8 @@ impl Shell {
             }
             bash = bash.env(name, value);
         }
-        for name in OF_THE_NETWORK {
-            bash = bash.builtin(*name, Box::new(Absent::of_the_network(name)));
+        for (name, absent) in missing::hidden() {
+            bash = bash.builtin(name, Box::new(absent));
         }
         for (name, command) in commands::live(&files) {
             bash = bash.command(name, command);
@@ -128,16 +128,12 @@ impl Shell {
         let (mut bash, runtime) = (ManuallyDrop::new(self.bash), ManuallyDrop::new(runtime));
         let ran = runtime.block_on(bash.exec_with_options(text, options));
 
-        let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
+        // What was streamed is the whole output: the result lacks that of traps.
+        let (stdout, mut stderr) =
+            std::mem::take(&mut *written.lock().unwrap_or_else(PoisonError::into_inner));
         let (exit_code, timed_out) = match ran {
-            Ok(result) => {
-                stdout.push(result.stdout.as_bytes());
-                stderr.push(result.stderr.as_bytes());
-                (result.exit_code, false)
-            }
+            Ok(result) => (result.exit_code, false),
             Err(error) => {
-                let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
-                (stdout, stderr) = std::mem::take(&mut *written);
                 let (line, exit_code) = ended(&error, name, text, self.timeout);
                 stderr.push(line.as_bytes());
                 (exit_code, exit_code == TIMED_OUT)
