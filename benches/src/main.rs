@@ -14,6 +14,7 @@ mod measure;
 mod peers;
 mod raw;
 mod reset;
+mod shell;
 mod starts;
 mod tiers;
 mod transactions;
@@ -295,6 +296,9 @@ const FRONT_ENDS: &str = "front-ends";
 /// The argument after which only the tools of each language are measured.
 const LANGUAGES: &str = "languages";
 
+/// The argument after which only the tool `bash` is measured, beside processes of the machine's.
+const SHELL: &str = "shell";
+
 /// The argument after which only starts are measured: of all bundles, or of those that the next one names.
 /// The one after that is a directory for their cache, which is kept.
 const STARTS: &str = "starts";
@@ -346,6 +350,11 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     if has(LANGUAGES) {
         let work = workdir();
         languages::print(&runtime(), work.path(), after(LANGUAGES).first());
+        return Ok(());
+    }
+    if has(SHELL) {
+        let work = workdir();
+        shell::print(&runtime(), work.path());
         return Ok(());
     }
     if has(TIERS) {
