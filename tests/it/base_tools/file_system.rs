@@ -61,7 +61,7 @@ async fn a_long_file_is_read_in_parts_that_fit() {
         part["offset"].as_u64().unwrap() as usize,
         part["count"].as_u64().unwrap() as usize,
     );
-    assert_eq!(part["content"], text[start..start + count]);
+    assert_eq!(part["content"], *text.get(start..start + count).unwrap());
     assert!((1 << 20) - start < 4 && count > 800_000, "{start} {count}");
     assert_eq!(
         part["next"],
@@ -97,7 +97,7 @@ async fn a_part_whose_json_is_longer_than_a_result_is_shortened() {
         let result = host.call("fs__read", args).await;
         let part = output(&result);
         let content = part["content"].as_str().unwrap();
-        assert!(content.len() > 50_000 && controls[at..].starts_with(content));
+        assert!(content.len() > 50_000 && controls.get(at..).unwrap().starts_with(content));
         at += content.len();
         assert_eq!(part["next"], json!({"unit": "bytes", "offset": at}));
     }
