@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::caller::Calls;
 use super::rows::Row;
-use super::usage::Usage;
+use super::usage::faults;
 
 /// Concurrent calls.
 pub(super) const IN_FLIGHT: [usize; 4] = [1, 4, 16, 256];
@@ -29,25 +29,18 @@ pub(super) struct Cell {
     pub(super) medians: Vec<f64>,
     /// Calls per second of each round.
     pub(super) per_second: Vec<f64>,
-    cpu: Duration,
     faults: u64,
 }
 
 impl Cell {
-    fn add(&mut self, calls: &Calls, used: Usage) {
+    fn add(&mut self, calls: &Calls, faults: u64) {
         let micros = |latency: &Duration| latency.as_secs_f64() * 1e6;
         let mut latencies: Vec<_> = calls.latencies.iter().map(micros).collect();
         latencies.sort_by(f64::total_cmp);
         self.medians.push(latencies[latencies.len() / 2]);
         self.per_second.push(calls.per_second());
         self.latencies.extend(latencies);
-        self.cpu += used.cpu;
-        self.faults += used.faults;
-    }
-
-    /// Processor time of a call, in microseconds.
-    pub(super) fn cpu(&self) -> f64 {
-        self.cpu.as_secs_f64() * 1e6 / self.latencies.len() as f64
+        self.faults += faults;
     }
 
     pub(super) fn faults(&self) -> f64 {
@@ -111,10 +104,12 @@ impl Measuring {
         }
         // Other works have used the processor's caches and the slots of pools since.
         caller.run(in_flight, time / WARM_UP);
-        let before = Usage::now(caller.process());
+        let before = faults(caller.process());
         let calls = caller.run(in_flight, time);
-        let used = Usage::now(caller.process()) - before;
-        self.cells[at].get_or_insert_default().add(&calls, used);
+        let after = faults(caller.process());
+        self.cells[at]
+            .get_or_insert_default()
+            .add(&calls, after - before);
     }
 
     fn measured(mut self) -> Measured {
