@@ -5,13 +5,16 @@ use serde_json::json;
 use crate::terminal::{Ran, Terminal, examples};
 
 #[test]
-fn a_bundle_that_loads_is_one_line() {
+fn a_bundle_that_loads_is_one_line_beside_its_notes() {
     let terminal = Terminal::new();
     let ran = Ran::of(terminal.toolhost(["check"]).arg(examples())).exits(0);
     insta::assert_snapshot!(terminal.redacted(&ran.stdout), @r"
-[repo]/guest-examples/goondan.yaml: ok: 3 tools, 9 exports, 1 agent
+[repo]/guest-examples/goondan.yaml: ok: 3 tools, 9 exports, 1 agent, 1 note
 ");
-    assert_eq!(ran.stderr, "");
+    assert!(
+        ran.stderr.starts_with("E_COMPONENT_EXTRA_HANDLER"),
+        "{ran:?}"
+    );
 }
 
 const WRONG: &str = "\
@@ -259,7 +262,12 @@ fn the_example_tools_have_no_finding_of_any_provider() {
     let mut command = terminal.toolhost(["check"]);
     let ran = Ran::of(command.arg(examples()).args(providers)).exits(0);
     assert!(
-        ran.stdout.ends_with(": ok: 3 tools, 9 exports, 1 agent\n"),
+        ran.stdout
+            .ends_with(": ok: 3 tools, 9 exports, 1 agent, 1 note\n"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stderr.starts_with("E_COMPONENT_EXTRA_HANDLER"),
         "{ran:?}"
     );
 }
