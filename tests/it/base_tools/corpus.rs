@@ -7,6 +7,7 @@ mod script;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -26,6 +27,11 @@ const TO_BE_MENDED: &str = "to be mended";
 
 /// Writes what Debian's programs do.
 const UPDATE: &str = "UPDATE_CORPUS";
+
+/// Programs of Debian 12 that not every installation has.
+const PROGRAMS: [&str; 11] = [
+    "bc", "column", "file", "gawk", "jq", "patch", "rg", "tree", "unzip", "xxd", "zip",
+];
 
 /// The user `nobody`.
 const NOBODY: u32 = 65_534;
@@ -191,8 +197,11 @@ fn run_all_programs(scripts: &[Script]) -> Vec<String> {
 #[test]
 fn the_programs_of_debian_still_give_the_expected_results() {
     let version = fs::read_to_string("/etc/debian_version").unwrap_or_default();
-    if !version.starts_with("12.") {
-        println!("not tested: the expected results are those of Debian 12");
+    let missing = PROGRAMS
+        .iter()
+        .find(|name| !Path::new("/usr/bin").join(name).exists());
+    if !version.starts_with("12.") || missing.is_some() {
+        println!("not tested: the results are those of Debian 12 with {PROGRAMS:?}");
         return;
     }
     let filter = filter();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
 use data_encoding::HEXLOWER;
@@ -18,7 +19,7 @@ pub(super) const FOLDER: &str = "w";
 const SHOWN_STDOUT_BYTES: usize = 1200;
 
 /// The longest file that a result shows.
-const SHOWN_FILE_BYTES: usize = 1200;
+const SHOWN_FILE_BYTES: usize = 300;
 
 /// When the files of every script were last modified: 2024-01-02 03:04:05.
 const MODIFIED: Duration = Duration::from_secs(1_704_164_645);
@@ -29,16 +30,13 @@ type Tree = BTreeMap<String, Vec<u8>>;
 /// A new folder with the files of the corpus.
 pub(super) struct Folder {
     pub(super) dir: tempfile::TempDir,
-    before: Tree,
 }
 
 impl Folder {
     pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let folder = dir.path().join(FOLDER);
-        copy(&corpus("files"), &folder);
-        let before = tree(&folder);
-        Self { dir, before }
+        copy(&corpus("files"), &dir.path().join(FOLDER));
+        Self { dir }
     }
 
     /// Gives the files to a user.
@@ -73,12 +71,13 @@ impl Folder {
                 .as_str();
             }
         }
+        static BEFORE: LazyLock<Tree> = LazyLock::new(|| tree(&corpus("files")));
         let after = tree(&self.dir.path().join(FOLDER));
-        for name in self.before.keys().filter(|name| !after.contains_key(*name)) {
+        for name in BEFORE.keys().filter(|name| !after.contains_key(*name)) {
             text += &format!("- {}\n", escape(name.as_bytes()));
         }
         for (name, entry) in &after {
-            if self.before.get(name) == Some(entry) {
+            if BEFORE.get(name) == Some(entry) {
                 continue;
             }
             let shown = if entry.len() > SHOWN_FILE_BYTES {
