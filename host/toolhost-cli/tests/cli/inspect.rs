@@ -25,12 +25,6 @@ fn json_describes_a_component() {
     assert_eq!(names.len(), 13, "{names:?}");
     assert_eq!(names[..3], ["read", "write", "edit"]);
     assert!(
-        handlers
-            .iter()
-            .all(|handler| handler["description"].is_string()),
-        "{answer}"
-    );
-    assert!(
         answer["asks"]
             .to_string()
             .contains("files: reads and writes its workdir"),
@@ -40,6 +34,21 @@ fn json_describes_a_component() {
         answer["imports"]
             .to_string()
             .contains("wasi:filesystem/types@0.2."),
+        "{answer}"
+    );
+}
+
+#[test]
+fn json_has_the_descriptions_that_a_component_has() {
+    let terminal = Terminal::new();
+    let file = examples().join(".toolhost/text.wasm");
+    let answer = Ran::of(terminal.toolhost(["inspect", "--json"]).arg(file))
+        .exits(0)
+        .json();
+    let handlers = answer["handlers"].as_array().unwrap();
+    let described = |handler: &serde_json::Value| handler["description"].is_string();
+    assert!(
+        !handlers.is_empty() && handlers.iter().all(described),
         "{answer}"
     );
 }
