@@ -25,6 +25,9 @@ use crate::toolchains::TargetDir;
 /// write to stdout, ends with the process.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long the process waits for what a stopped command has left to the runtime.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(200);
+
 /// Stack of each thread, in bytes: as large as a main thread's.
 const STACK_BYTES: usize = 8 << 20;
 
@@ -120,8 +123,13 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
             () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => Ok(exit),
         }
     });
-    // Does not wait for blocking work, such as a read from a terminal.
-    runtime.shutdown_background();
+    // A stopped call may still remove what it staged. Other work is not waited for, such as a read from a terminal.
+    let release = if done.is_err() {
+        RELEASE_TIMEOUT
+    } else {
+        Duration::ZERO
+    };
+    runtime.shutdown_timeout(release);
     done
 }
 
