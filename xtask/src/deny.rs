@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::workspace::Workspace;
-use crate::{child, tool};
+use crate::{bashkit, child, tool};
 
 /// The release that `deny.toml` is written for.
 const CARGO_DENY: tool::Tool = tool::Tool {
@@ -17,6 +17,7 @@ const CARGO_DENY: tool::Tool = tool::Tool {
 /// vulnerabilities are not checked, and runs the other checks.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let program = CARGO_DENY.find_or_install(workspace)?;
+    bashkit::prepare(workspace)?;
     let deny = |manifest: &str, words: &[&str]| {
         let mut command = Command::new(&program);
         command
