@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((part.start, part.count, part.total), (2, 1, Some(3)));
         let part = read(text.as_bytes(), 1, 9, 100_000);
         assert_eq!(part.bytes, b"a\n");
-        // U+0A00 and U+000A: the first is no line feed.
+        // U+0A00 and U+000A: only the second is a line feed.
         let wide = b"\x00\x0a\x0a\x00b\x00";
         let range = Range {
             first: 2,

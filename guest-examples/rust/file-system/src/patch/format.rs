@@ -95,7 +95,7 @@ impl Hunk {
     }
 }
 
-/// Why a text is no patch, and at which of its lines.
+/// Why a text cannot be read as a patch, and at which of its lines.
 #[derive(Debug)]
 pub(crate) struct Invalid {
     pub(crate) line: usize,

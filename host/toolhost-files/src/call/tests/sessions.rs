@@ -186,8 +186,8 @@ impl Session {
             Op::Symlink(target, path) => rustix::fs::symlinkat(target, &twin, path)?,
             Op::Times(..) | Op::Mode(..) => unreachable!("no session sets times or modes"),
             Op::ModeOf(path, follow) => {
-                let found = open(&twin, path, OFlags::PATH | OFlags::CLOEXEC, follow)?;
-                let mode = found.metadata().unwrap().permissions().mode();
+                let file = open(&twin, path, OFlags::PATH | OFlags::CLOEXEC, follow)?;
+                let mode = file.metadata().unwrap().permissions().mode();
                 return Ok(format!("{:o}", mode & 0o777));
             }
             Op::Hold(slot, path, write) => {

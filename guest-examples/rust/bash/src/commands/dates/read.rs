@@ -160,7 +160,7 @@ impl Found {
         } else if self.date.is_some() || self.day.is_some() || !self.is_relative {
             (civil.hour, civil.minute, civil.second, nanos) = (0, 0, 0, 0);
         }
-        // The 30th of February is no date.
+        // February has no 30th.
         if Civil::of(civil.seconds()) != civil {
             return None;
         }

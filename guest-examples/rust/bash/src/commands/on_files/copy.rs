@@ -188,8 +188,3 @@ fn transfer(call: &Call, line: &Line) -> Result<Transfer, Failure> {
         made: HashSet::new(),
     })
 }
-
-/// The links of an operand of a command that has `-L` and `-P`.
-pub(super) const fn links(follows: bool) -> Links {
-    if follows { Links::Follow } else { Links::Keep }
-}

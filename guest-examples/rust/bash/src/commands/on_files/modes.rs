@@ -42,7 +42,7 @@ enum Permissions {
 }
 
 impl Mode {
-    /// Returns `None` for a text that is no mode.
+    /// Returns `None` for a text that is not a mode.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let octal = text.strip_prefix(['=']).unwrap_or(text);
         if !octal.is_empty() && octal.bytes().all(|byte| (b'0'..=b'7').contains(&byte)) {

@@ -194,7 +194,7 @@ impl Search<'_> {
             let Some(start) = matcher.start(text, at)? else {
                 return Ok(None);
             };
-            // The end of the text is no line.
+            // No line begins at the end of the text.
             if start == text.len() && text.last() == Some(&b'\n') {
                 return Ok(None);
             }
