@@ -8,7 +8,7 @@ use super::destination::{
 use super::names::{folder, joined, quoted};
 use super::transfer::{Dereference, Make, Transfer};
 use crate::commands::Command;
-use crate::commands::call::{Call, Failure, Links};
+use crate::commands::call::{Call, Failure};
 use crate::commands::options::{Line, Spec, flag, optional, value};
 use crate::files::text_of;
 
