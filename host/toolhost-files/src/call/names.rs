@@ -53,6 +53,7 @@ impl CallFiles {
         change: NameChange,
         create: impl FnOnce() -> Result<(), Errno>,
     ) -> FileResult<()> {
+        let _name = self.budget.lock([name.target()?])?;
         self.check_name(name, change)?;
         self.budget.create(create)?;
         self.record(|changes, root| changes.created(name.path_in(root)));

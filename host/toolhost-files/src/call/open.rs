@@ -126,6 +126,8 @@ impl CallFiles {
         let mut path = request.path.to_owned();
         for _ in 0..LINKS_MAX {
             let name = self.tree.name(dir, &path)?;
+            // Held until it is counted: a call that moves a file here counts what it replaces.
+            let _name = self.budget.lock([name.target()?])?;
             self.check_name(&name, NameChange::File)?;
             let access = request.system_access();
             match self.budget.create(|| name.create_file(access)) {

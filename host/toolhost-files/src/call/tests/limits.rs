@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -46,6 +47,11 @@ impl Site {
 
     /// A call, and the transaction that it is.
     fn call(&self, limits: Limits) -> Call {
+        let workdir = self.direct.transactional(&self.staging).unwrap();
+        self.call_in(workdir, limits)
+    }
+
+    fn call_in(&self, workdir: Workdir, limits: Limits) -> Call {
         let files = Arc::new(Quota::new(10_000, 3));
         let (all, attempts) = (Arc::clone(&self.memory), Arc::default());
         let memory = CallMemory::new(
@@ -55,7 +61,6 @@ impl Site {
             Arc::clone(&attempts),
         );
         let meter = FileMeter::new(ComponentId(1), limits, files, attempts);
-        let workdir = self.direct.transactional(&self.staging).unwrap();
         let files = CallFiles::new(
             Some(workdir.clone()),
             WorkdirAccess::ReadWrite,
@@ -82,11 +87,11 @@ struct Call {
 }
 
 impl Call {
-    fn open(&self, path: &str, write: bool) -> FileResult<Descriptor> {
+    fn open(&self, path: &str, how: OFlags, write: bool) -> FileResult<Descriptor> {
         let request = OpenRequest {
             path,
             follow: OFlags::NOFOLLOW,
-            how: OFlags::empty(),
+            how,
             access: FileAccess {
                 read: !write,
                 write,
@@ -97,7 +102,9 @@ impl Call {
     }
 
     fn write(&self, path: &str) -> Result<(), Errno> {
-        let opened = self.open(path, true).map_err(FileError::errno)?;
+        let opened = self
+            .open(path, OFlags::empty(), true)
+            .map_err(FileError::errno)?;
         let written = opened.file_to_write().unwrap().write_at(b"x", 0);
         written.map_err(|error| Errno::from_io_error(&error).unwrap())
     }
@@ -110,6 +117,32 @@ impl Call {
     fn commit(&self) {
         self.workdir.commit(&CommitOptions::default()).unwrap();
     }
+}
+
+#[test]
+fn a_name_that_another_call_changes_is_not_made_before_that_is_counted() {
+    let site = Site::new();
+    fs::write(site.path("file"), "").unwrap();
+    let mut call = site.call_in(site.direct.clone(), Limits::default());
+    call.files.budget.ends = Some(Instant::now());
+    let dir = &call.workdir.dir;
+    let name = call.files.tree.name(dir, "f").unwrap();
+    let moves_to = call.files.budget.lock([name.target().unwrap()]).unwrap();
+    let made = || {
+        let files = &call.files;
+        [
+            call.open("f", OFlags::CREATE, true).map(drop),
+            files.create_dir(dir, "f"),
+            files.create_symlink(dir, "f", "file"),
+            files.hard_link((dir, "file"), (dir, "f")),
+        ]
+        .map(|result| result.map_err(FileError::errno))
+    };
+    assert_eq!(made(), [Err(Errno::BUSY); 4]);
+    assert!(!site.path("f").exists());
+    drop(moves_to);
+    let exists = Err(Errno::EXIST);
+    assert_eq!(made(), [Ok(()), exists, exists, exists]);
 }
 
 #[test]
@@ -180,7 +213,7 @@ fn what_a_transaction_holds_counts_as_memory_of_its_call() {
 fn files_that_a_transaction_has_read_count_as_memory_of_its_call() {
     let (site, call) = with_files(1_000, 256 << 10);
     let read = (0..1_000).take_while(|name| {
-        let opened = call.open(&name.to_string(), false);
+        let opened = call.open(&name.to_string(), OFlags::empty(), false);
         match opened {
             Ok(_) => true,
             Err(error) => {
@@ -296,7 +329,7 @@ fn reading_thousands_of_files_needs_no_more_memory_than_is_counted() {
     check_memory(
         "reading_thousands_of_files_needs_no_more_memory_than_is_counted",
         |call, path| {
-            drop(call.open(path, false).unwrap());
+            drop(call.open(path, OFlags::empty(), false).unwrap());
             if path.ends_with("/0") {
                 // So that there is something to commit.
                 call.files.create_dir(&call.workdir.dir, "new").unwrap();
