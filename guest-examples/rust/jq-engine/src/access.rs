@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use crate::eval::error;
+use crate::fault::error;
 use crate::json::excerpt;
 use crate::object::Object;
 use crate::value::{Val, compare};

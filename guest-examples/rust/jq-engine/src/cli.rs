@@ -6,7 +6,8 @@ mod options;
 use std::cell::RefCell;
 use std::io;
 
-use crate::eval::{Stop, Surroundings};
+use crate::eval::Surroundings;
+use crate::fault::Stop;
 use crate::json::{self, Indent, Style};
 use crate::object::Object;
 use crate::program::{Program, Rejected};

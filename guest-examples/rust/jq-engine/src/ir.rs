@@ -12,6 +12,21 @@ pub(crate) struct Ir {
     pub(crate) single: bool,
 }
 
+pub(crate) fn boxed(ir: Ir) -> Box<Ir> {
+    Box::new(ir)
+}
+
+pub(crate) fn single(node: Node) -> Ir {
+    Ir { node, single: true }
+}
+
+pub(crate) fn many(node: Node) -> Ir {
+    Ir {
+        node,
+        single: false,
+    }
+}
+
 /// `usize` of variables, closures and labels: how many bindings lie between here and theirs.
 #[derive(Debug)]
 pub(crate) enum Node {

@@ -8,6 +8,7 @@ mod ast;
 pub mod cli;
 mod env;
 mod eval;
+mod fault;
 mod ir;
 pub mod json;
 mod lex;
@@ -21,7 +22,8 @@ mod regex;
 mod resolve;
 mod value;
 
-pub use eval::{Stop, Surroundings};
+pub use eval::Surroundings;
+pub use fault::Stop;
 pub use number::parse as parse_number;
 pub use object::Object;
 pub use program::{Program, Rejected};

@@ -1,7 +1,8 @@
 //! A program from its text to its results.
 
 use crate::env::{Bound, Env};
-use crate::eval::{Machine, Stop, Surroundings};
+use crate::eval::{Machine, Surroundings};
+use crate::fault::Stop;
 use crate::ir::{Function, Ir};
 use crate::lex::Fault;
 use crate::value::Val;

@@ -4,6 +4,7 @@
 //! error, and a search that takes too many steps is one too.
 
 mod class;
+mod node;
 mod parse;
 mod program;
 mod run;

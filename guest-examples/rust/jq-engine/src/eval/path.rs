@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::{Current, error};
+use crate::access;
+use crate::fault::{Flow, error};
 use crate::json::excerpt;
 use crate::value::Val;
 
@@ -44,6 +45,21 @@ impl Tracked {
             .rev()
             .flat_map(|step| step.keys.iter().cloned())
             .collect()
+    }
+}
+
+/// A value, and its path where paths are wanted.
+#[derive(Clone)]
+pub(crate) struct Current {
+    pub(crate) value: Val,
+    pub(crate) path: Option<Rc<Tracked>>,
+}
+
+pub(crate) type Receiver<'r> = &'r mut dyn FnMut(Current) -> Flow;
+
+impl From<Val> for Current {
+    fn from(value: Val) -> Self {
+        Self { value, path: None }
     }
 }
 
@@ -111,5 +127,24 @@ impl Current {
             value,
             path: self.path.clone(),
         }
+    }
+}
+
+pub(super) fn each(current: &Current, receive: Receiver<'_>) -> Flow {
+    current.expect_iteration()?;
+    match &current.value {
+        Val::Arr(items) => {
+            for (at, item) in items.iter().enumerate() {
+                receive(current.child(|| at.into(), item.clone()))?;
+            }
+            Ok(())
+        }
+        Val::Obj(object) => {
+            for (key, value) in object.iter() {
+                receive(current.child(|| Val::Str(std::rc::Rc::clone(key)), value.clone()))?;
+            }
+            Ok(())
+        }
+        other => Err(access::not_iterable(other).into()),
     }
 }

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use super::{Machine, Stop, Tracked};
+use super::machine::Machine;
+use super::path::{Current, Tracked};
 use crate::access;
 use crate::env::Env;
-use crate::eval::Current;
+use crate::fault::Stop;
 use crate::ir::{Ir, Node};
 use crate::value::Val;
 

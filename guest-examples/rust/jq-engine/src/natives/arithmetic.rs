@@ -3,12 +3,10 @@
 use std::rc::Rc;
 
 use crate::ast::Operator;
-use crate::eval::error;
+use crate::fault::error;
 use crate::json::excerpt;
 use crate::object::Object;
 use crate::value::{Val, compare};
-
-use super::texts;
 
 /// The longest text that a repetition makes, in bytes.
 const MAX_REPEATED: usize = 1 << 29;
@@ -127,7 +125,7 @@ fn merge(mut a: Rc<Object>, b: &Object) -> Val {
 
 fn divide(a: &Val, b: &Val) -> Result<Val, Val> {
     if let (Val::Str(text), Val::Str(separator)) = (a, b) {
-        return Ok(texts::split(text, separator));
+        return Ok(split(text, separator));
     }
     match (a.number(), b.number()) {
         (Some(_), Some(0.0)) => Err(failure2(
@@ -156,4 +154,17 @@ fn remainder(a: &Val, b: &Val) -> Result<Val, Val> {
         ));
     }
     Ok(Val::Num(x.wrapping_rem(y) as f64))
+}
+
+pub(super) fn split(text: &str, separator: &str) -> Val {
+    let parts: Vec<Val> = if text.is_empty() {
+        Vec::new()
+    } else if separator.is_empty() {
+        text.chars()
+            .map(|char| Val::from(char.encode_utf8(&mut [0; 4]) as &str))
+            .collect()
+    } else {
+        text.split(separator).map(Val::from).collect()
+    };
+    parts.into()
 }

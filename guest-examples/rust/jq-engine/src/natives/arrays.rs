@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::arithmetic::{add, failure, failure2};
 use super::{Native, native};
 use crate::access;
-use crate::eval::{error, object_key};
+use crate::fault::{error, object_key};
 use crate::json;
 use crate::object::Object;
 use crate::value::{Val, compare, compare_to_sort};

@@ -2,7 +2,7 @@
 
 use super::arithmetic::failure;
 use super::arrays::to_text;
-use crate::eval::error;
+use crate::fault::error;
 use crate::json;
 use crate::value::Val;
 

@@ -2,7 +2,7 @@
 
 use super::arithmetic::failure;
 use crate::access;
-use crate::eval::{error, object_key};
+use crate::fault::{error, object_key};
 use crate::object::Object;
 use crate::regex::{Flags, Match, Regex};
 use crate::value::Val;

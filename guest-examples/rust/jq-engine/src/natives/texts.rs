@@ -1,10 +1,10 @@
 //! Texts.
 
-use super::arithmetic::{add, failure};
+use super::arithmetic::{add, failure, split};
 use super::arrays::{arg, to_text};
 use super::{Native, formats, matching, native};
 use crate::access;
-use crate::eval::error;
+use crate::fault::error;
 use crate::value::Val;
 
 pub(super) const TABLE: &[Native] = &[
@@ -127,19 +127,6 @@ fn trim(input: &Val, cut: fn(&str) -> &str) -> Result<Val, Val> {
         Val::Str(text) => Ok(cut(text).into()),
         other => Err(failure(other, "cannot be trimmed")),
     }
-}
-
-pub(crate) fn split(text: &str, separator: &str) -> Val {
-    let parts: Vec<Val> = if text.is_empty() {
-        Vec::new()
-    } else if separator.is_empty() {
-        text.chars()
-            .map(|char| Val::from(char.encode_utf8(&mut [0; 4]) as &str))
-            .collect()
-    } else {
-        text.split(separator).map(Val::from).collect()
-    };
-    parts.into()
 }
 
 fn join(input: &Val, separator: &Val) -> Result<Val, Val> {

@@ -1,7 +1,7 @@
 //! Regular expressions as steps.
 
 use super::class::Class;
-use super::parse::{Assertion, Kind, Node};
+use super::node::{Assertion, Kind, Node};
 
 #[derive(Debug)]
 pub(super) enum Step {

@@ -2,7 +2,7 @@
 
 use super::Flags;
 use super::class::{Named, lower};
-use super::parse::Assertion;
+use super::node::Assertion;
 use super::program::{Program, Step};
 
 /// The most steps of one search, as Oniguruma limits them.
