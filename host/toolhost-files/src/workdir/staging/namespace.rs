@@ -1,14 +1,17 @@
 //! Checks a list of renames against the workdir before the first of them: each is looked up as the ones before
 //! it will have left the workdir.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod checked;
+mod protection;
+
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
 use rustix::fs::fstat;
 use rustix::io::Errno;
-use toolhost_contract::{FileId, NameChange};
+use toolhost_contract::NameChange;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;
@@ -16,32 +19,13 @@ use super::contents::open_dir;
 use super::error::{CommitError, LISTED_MAX};
 use super::plan::{JournalOp, is_tree_path};
 use super::renames::{Mounts, Place, Renames, is_gone, place};
-use super::stamp::{FileKind, Stamp, of_stat};
-use super::tree::{LeftStamp, read_tree};
+use super::stamp::{FileKind, Stamp};
 use crate::platform::device;
 use crate::workdir::WriteProtected;
 use crate::workdir::protected::ProtectedSet;
 use crate::workdir::tree_path::TreePath;
 
-/// A list of renames that nothing conflicts with.
-#[derive(Debug)]
-pub(super) struct Checked {
-    pub(super) ops: Vec<JournalOp>,
-    /// What will have a new name in the workdir, or new content.
-    pub(super) placed: Vec<Placed>,
-    /// The names in the staging directory of what will be there after the last rename.
-    pub(super) staged: Vec<String>,
-}
-
-/// A file, directory or link that the renames give a name.
-#[derive(Debug)]
-pub(super) struct Placed {
-    /// Its path after the last rename.
-    pub(super) path: TreePath,
-    pub(super) stamp: LeftStamp,
-    /// Its name in the staging directory if the transaction made it and it is a directory.
-    pub(super) new_dir: Option<String>,
-}
+pub(super) use self::checked::{Checked, Placed};
 
 /// Checks the stamps and the free names of a change set.
 ///
@@ -392,175 +376,6 @@ impl Namespace<'_> {
         let node = self.node_mut(placed)?;
         node.at = Some(at);
         Ok(node.inode)
-    }
-
-    /// Returns what it means that something gets a name.
-    fn change(&self, placed: usize) -> Result<NameChange, Errno> {
-        let node = self.node(placed)?;
-        let is_new = matches!(node.origin, Origin::Staging(_));
-        Ok(match node.kind {
-            // What is in it is checked by itself.
-            Some(FileKind::Dir) if is_new => NameChange::NewFolder,
-            Some(FileKind::Dir | FileKind::Link) => NameChange::FolderOrLink,
-            Some(FileKind::File | FileKind::Other) | None => NameChange::File,
-        })
-    }
-
-    /// Notes that a directory that the transaction made brings something whose name is write-protected, if so.
-    fn check_new_dir(&mut self, slot: &Slot, path: &TreePath, placed: usize) -> Result<(), Errno> {
-        let node = self.node(placed)?;
-        let is_new_dir =
-            node.kind == Some(FileKind::Dir) && matches!(node.origin, Origin::Staging(_));
-        if !is_new_dir || self.protects_nothing() {
-            return Ok(());
-        }
-        let made = {
-            let place = self.place(&node.origin)?;
-            open_dir(&place.parent, place.name)?
-        };
-        let Some(parent) = self.parent_id(slot)? else {
-            return Ok(());
-        };
-        let tree = read_tree(made, &HashSet::new())
-            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        let mut names = vec![slot.name.to_string()];
-        for entry in &tree {
-            names.truncate(entry.depth());
-            let change = match entry.kind() {
-                FileKind::Dir => NameChange::NewFolder,
-                FileKind::Link => NameChange::FolderOrLink,
-                FileKind::File | FileKind::Other => NameChange::File,
-            };
-            if (self.protected).forbids_beneath(parent, &names, entry.name(), change) {
-                let beneath = names.get(1..).unwrap_or_default().join("/");
-                let path = path.to_string();
-                let beneath = [&*path, &beneath, entry.name()].into_iter();
-                let parts: Vec<_> = beneath.filter(|part| !part.is_empty()).collect();
-                if self.forbidden.len() < LISTED_MAX {
-                    self.forbidden.insert(parts.join("/"));
-                }
-            }
-            names.push(entry.name().to_owned());
-        }
-        Ok(())
-    }
-
-    fn protects_nothing(&self) -> bool {
-        matches!(&self.protected, ProtectedSet::Listed(listed) if listed.is_empty())
-    }
-
-    /// Returns the identity of the directory that holds a name. None if it is not there: a conflict, which is
-    /// found next.
-    fn parent_id(&mut self, slot: &Slot) -> Result<Option<FileId>, Errno> {
-        let origin = self.origin_in(slot.dir, &slot.name)?;
-        match self.place(&origin) {
-            Ok(place) => Ok(Some(of_stat(&fstat(&place.parent)?).id)),
-            Err(errno) if is_gone(errno) => Ok(None),
-            Err(errno) => Err(errno),
-        }
-    }
-
-    /// Notes that a name is write-protected, if so.
-    fn check_name(
-        &mut self,
-        slot: &Slot,
-        path: &TreePath,
-        change: NameChange,
-    ) -> Result<(), Errno> {
-        if self.protects_nothing() {
-            return Ok(());
-        }
-        let parent = self.parent_id(slot)?;
-        if parent.is_some_and(|parent| self.protected.forbids(parent, &slot.name, change)) {
-            note(&mut self.forbidden, path);
-        }
-        Ok(())
-    }
-
-    /// Returns the path that a directory has after the last rename. None if it is in the staging directory.
-    fn dir_path(&mut self, dir: usize) -> Result<Option<Arc<str>>, Errno> {
-        if let Some(path) = self.merged_paths.get(&dir) {
-            return Ok(path.clone());
-        }
-        let (mut names, mut here) = (Vec::new(), dir);
-        while here != 0 {
-            let Some((above, name)) = &self.node(here)?.at else {
-                names.clear();
-                break;
-            };
-            names.push(&**name);
-            here = *above;
-        }
-        names.reverse();
-        let path = (here == 0).then(|| Arc::from(names.join("/")));
-        self.merged_paths.insert(dir, path.clone());
-        Ok(path)
-    }
-
-    /// Returns the path that something has after the last rename. None if it is in the staging directory.
-    fn path(&mut self, index: usize) -> Result<Option<TreePath>, Errno> {
-        let Some((dir, name)) = self.node(index)?.at.clone() else {
-            return Ok(None);
-        };
-        let above = self.dir_path(dir)?;
-        Ok(above.map(|above| TreePath::new(above, name)))
-    }
-
-    fn finish(
-        mut self,
-        ops: Vec<JournalOp>,
-        in_time: &dyn Fn() -> Result<(), CommitError>,
-    ) -> Result<Checked, CommitError> {
-        let all = |found: BTreeSet<String>| found.into_iter().collect();
-        if !self.forbidden.is_empty() {
-            let files = all(self.forbidden);
-            return Err(CommitError::WriteProtected { files });
-        }
-        if !self.conflicts.is_empty() {
-            let files = all(self.conflicts);
-            return Err(CommitError::Conflict { files });
-        }
-        let mut placed = Vec::new();
-        let mut known = HashSet::new();
-        for index in std::mem::take(&mut self.placed) {
-            in_time()?;
-            if known.insert(index) {
-                placed.extend(self.placed(index)?);
-            }
-        }
-        let staged = self.staged.into_keys().collect();
-        Ok(Checked {
-            ops,
-            placed,
-            staged,
-        })
-    }
-
-    fn placed(&mut self, index: usize) -> Result<Option<Placed>, CommitError> {
-        let refused = |errno| failed(&"a renamed file", errno);
-        let Some(path) = self.path(index).map_err(refused)? else {
-            return Ok(None);
-        };
-        let node = self.node(index).map_err(refused)?;
-        let new_dir = match (&node.origin, node.kind) {
-            (Origin::Staging(at), Some(FileKind::Dir)) => Some(at.name().to_owned()),
-            _ => None,
-        };
-        let found = match self.place(&node.origin).and_then(|place| place.stat()) {
-            Err(errno) if is_gone(errno) => None,
-            found => found.map_err(refused)?,
-        };
-        let stamp = found.as_ref().map(LeftStamp::of);
-        // Another program removed or replaced it after it was checked.
-        let Some(stamp) = stamp.filter(|stamp| stamp.inode() == node.inode) else {
-            let files = vec![path.to_string()];
-            return Err(CommitError::Conflict { files });
-        };
-        Ok(Some(Placed {
-            path,
-            stamp,
-            new_dir,
-        }))
     }
 }
 

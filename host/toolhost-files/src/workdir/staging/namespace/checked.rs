@@ -1,0 +1,122 @@
+//! What the renames lead to.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::{Namespace, Origin, failed};
+use crate::workdir::staging::error::CommitError;
+use crate::workdir::staging::plan::JournalOp;
+use crate::workdir::staging::renames::is_gone;
+use crate::workdir::staging::stamp::FileKind;
+use crate::workdir::staging::tree::LeftStamp;
+use crate::workdir::tree_path::TreePath;
+
+/// A list of renames that nothing conflicts with.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) ops: Vec<JournalOp>,
+    /// What will have a new name in the workdir, or new content.
+    pub(crate) placed: Vec<Placed>,
+    /// The names in the staging directory of what will be there after the last rename.
+    pub(crate) staged: Vec<String>,
+}
+
+/// A file, directory or link that the renames give a name.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    /// Its path after the last rename.
+    pub(crate) path: TreePath,
+    pub(crate) stamp: LeftStamp,
+    /// Its name in the staging directory if the transaction made it and it is a directory.
+    pub(crate) new_dir: Option<String>,
+}
+
+impl Namespace<'_> {
+    /// Returns the path that a directory has after the last rename. None if it is in the staging directory.
+    fn dir_path(&mut self, dir: usize) -> Result<Option<Arc<str>>, Errno> {
+        if let Some(path) = self.merged_paths.get(&dir) {
+            return Ok(path.clone());
+        }
+        let (mut names, mut here) = (Vec::new(), dir);
+        while here != 0 {
+            let Some((above, name)) = &self.node(here)?.at else {
+                names.clear();
+                break;
+            };
+            names.push(&**name);
+            here = *above;
+        }
+        names.reverse();
+        let path = (here == 0).then(|| Arc::from(names.join("/")));
+        self.merged_paths.insert(dir, path.clone());
+        Ok(path)
+    }
+
+    /// Returns the path that something has after the last rename. None if it is in the staging directory.
+    fn path(&mut self, index: usize) -> Result<Option<TreePath>, Errno> {
+        let Some((dir, name)) = self.node(index)?.at.clone() else {
+            return Ok(None);
+        };
+        let above = self.dir_path(dir)?;
+        Ok(above.map(|above| TreePath::new(above, name)))
+    }
+
+    pub(super) fn finish(
+        mut self,
+        ops: Vec<JournalOp>,
+        in_time: &dyn Fn() -> Result<(), CommitError>,
+    ) -> Result<Checked, CommitError> {
+        let all = |found: BTreeSet<String>| found.into_iter().collect();
+        if !self.forbidden.is_empty() {
+            let files = all(self.forbidden);
+            return Err(CommitError::WriteProtected { files });
+        }
+        if !self.conflicts.is_empty() {
+            let files = all(self.conflicts);
+            return Err(CommitError::Conflict { files });
+        }
+        let mut placed = Vec::new();
+        let mut known = HashSet::new();
+        for index in std::mem::take(&mut self.placed) {
+            in_time()?;
+            if known.insert(index) {
+                placed.extend(self.placed(index)?);
+            }
+        }
+        let staged = self.staged.into_keys().collect();
+        Ok(Checked {
+            ops,
+            placed,
+            staged,
+        })
+    }
+
+    fn placed(&mut self, index: usize) -> Result<Option<Placed>, CommitError> {
+        let refused = |errno| failed(&"a renamed file", errno);
+        let Some(path) = self.path(index).map_err(refused)? else {
+            return Ok(None);
+        };
+        let node = self.node(index).map_err(refused)?;
+        let new_dir = match (&node.origin, node.kind) {
+            (Origin::Staging(at), Some(FileKind::Dir)) => Some(at.name().to_owned()),
+            _ => None,
+        };
+        let found = match self.place(&node.origin).and_then(|place| place.stat()) {
+            Err(errno) if is_gone(errno) => None,
+            found => found.map_err(refused)?,
+        };
+        let stamp = found.as_ref().map(LeftStamp::of);
+        // Another program removed or replaced it after it was checked.
+        let Some(stamp) = stamp.filter(|stamp| stamp.inode() == node.inode) else {
+            let files = vec![path.to_string()];
+            return Err(CommitError::Conflict { files });
+        };
+        Ok(Some(Placed {
+            path,
+            stamp,
+            new_dir,
+        }))
+    }
+}
