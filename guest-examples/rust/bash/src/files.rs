@@ -8,18 +8,20 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
-use bashkit::{
-    DirEntry, FileSystem, FileSystemExt, FileType, InMemoryFs, Metadata, Result, async_trait,
-    normalize_path,
-};
+use bashkit::{DirEntry, FileSystem as _, FileType, InMemoryFs, Metadata, Result, normalize_path};
 
 use toolhost_guest::files::symlink_mode;
 
 use crate::status::Status;
 use crate::symlink::symlink;
+
+mod file_system;
+mod outputs;
 
 /// Folders that are in memory for one call, unless the workdir has a folder of that name.
 const SCRATCH: [&str; 2] = ["/tmp", "/dev"];
@@ -27,11 +29,20 @@ const SCRATCH: [&str; 2] = ["/tmp", "/dev"];
 /// The most links that follow one another.
 const LINKS: usize = 40;
 
+/// The largest file that is extended in memory.
+const SCRATCH_FILE_BYTES: u64 = 16 << 20;
+
+/// The permissions that new files do not get unless the script sets them: those of the host's own umask.
+const UMASK: u32 = 0o022;
+
 /// Commands of this crate use these files without futures; bashkit uses them as its [`FileSystem`].
 pub(crate) struct Files {
     scratch: InMemoryFs,
     /// Those of [`SCRATCH`] that are in memory.
     in_memory: Vec<&'static Path>,
+    umask: AtomicU32,
+    /// Files that output redirections have opened, by the path that they name.
+    outputs: Mutex<Vec<(PathBuf, File)>>,
 }
 
 impl Files {
@@ -42,7 +53,34 @@ impl Files {
             in_memory: in_memory
                 .filter(|path| fs::symlink_metadata(path).is_err())
                 .collect(),
+            umask: AtomicU32::new(UMASK),
+            outputs: Mutex::default(),
         }
+    }
+
+    /// Sets the permissions that new files and folders do not get; `None` for the usual ones.
+    pub(crate) fn set_umask(&self, umask: Option<u32>) {
+        self.umask.store(umask.unwrap_or(UMASK), Ordering::Relaxed);
+    }
+
+    pub(crate) fn umask(&self) -> u32 {
+        self.umask.load(Ordering::Relaxed)
+    }
+
+    /// Makes a file or a folder of the workdir, with the permissions that the umask leaves of `most` if it is new.
+    fn make<T>(
+        &self,
+        path: &Path,
+        most: u32,
+        make: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        let umask = self.umask();
+        if umask == UMASK || fs::symlink_metadata(path).is_ok() {
+            return make();
+        }
+        let made = make()?;
+        toolhost_guest::files::set_mode(path, most & !umask)?;
+        Ok(made)
     }
 
     /// Returns the files in memory if the path is theirs.
@@ -125,7 +163,8 @@ impl Files {
         if let Some(scratch) = self.scratch(&path) {
             return now(scratch.write_file(&path, content));
         }
-        opened(&path, File::create(&path))?.write_all(content)
+        let file = self.make(&path, 0o666, || File::create(&path));
+        opened(&path, file)?.write_all(content)
     }
 
     /// Adds to the end of a file, or makes the file.
@@ -134,8 +173,27 @@ impl Files {
         if let Some(scratch) = self.scratch(&path) {
             return now(scratch.append_file(&path, content));
         }
-        let file = OpenOptions::new().append(true).create(true).open(&path);
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let file = self.make(&path, 0o666, || options.open(&path));
         opened(&path, file)?.write_all(content)
+    }
+
+    /// Sets the size of a file, or makes one of that size.
+    pub(crate) fn set_size(&self, path: &Path, size: u64) -> io::Result<()> {
+        let path = self.target(path).unwrap_or_else(|_| normalize_path(path));
+        let Some(scratch) = self.scratch(&path) else {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false);
+            let file = self.make(&path, 0o666, || options.open(&path))?;
+            return file.set_len(size);
+        };
+        if size > SCRATCH_FILE_BYTES {
+            return Err(error(ErrorKind::FileTooLarge, "File too large"));
+        }
+        let mut content = now(scratch.read_file(&path)).unwrap_or_default();
+        content.resize(usize::try_from(size).unwrap_or(0), 0);
+        now(scratch.write_file(&path, &content))
     }
 
     /// Makes a folder whose parent exists.
@@ -143,7 +201,7 @@ impl Files {
         let path = normalize_path(path);
         match self.scratch(&path) {
             Some(scratch) => now(scratch.mkdir(&path, false)),
-            None => fs::create_dir(&path),
+            None => self.make(&path, 0o777, || fs::create_dir(&path)),
         }
     }
 
@@ -371,90 +429,5 @@ fn now<T>(future: impl Future<Output = Result<T>>) -> io::Result<T> {
         Poll::Ready(Err(bashkit::Error::Io(error))) => Err(error),
         Poll::Ready(Err(error)) => Err(Error::other(error.to_string())),
         Poll::Pending => Err(Error::other("a file in memory is not ready")),
-    }
-}
-
-impl FileSystemExt for Files {
-    fn backend_kind(&self) -> &'static str {
-        "workdir"
-    }
-}
-
-#[async_trait]
-impl FileSystem for Files {
-    async fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
-        self.read(path).map_err(shell_error)
-    }
-
-    async fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
-        self.write(path, content).map_err(shell_error)
-    }
-
-    async fn append_file(&self, path: &Path, content: &[u8]) -> Result<()> {
-        self.append(path, content).map_err(shell_error)
-    }
-
-    async fn mkdir(&self, path: &Path, recursive: bool) -> Result<()> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.mkdir(&path, recursive).await;
-        }
-        match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() && recursive => Ok(()),
-            Ok(_) => Err(shell_error(error(ErrorKind::AlreadyExists, "File exists"))),
-            Err(_) if recursive => fs::create_dir_all(&path).map_err(shell_error),
-            Err(_) => fs::create_dir(&path).map_err(shell_error),
-        }
-    }
-
-    async fn remove(&self, path: &Path, recursive: bool) -> Result<()> {
-        let path = normalize_path(path);
-        if let Some(scratch) = self.scratch(&path) {
-            return scratch.remove(&path, recursive).await;
-        }
-        let metadata = fs::symlink_metadata(&path).map_err(shell_error)?;
-        let removed = match (metadata.is_dir(), recursive) {
-            (true, true) => fs::remove_dir_all(&path),
-            (true, false) => fs::remove_dir(&path),
-            (false, _) => fs::remove_file(&path),
-        };
-        removed.map_err(shell_error)
-    }
-
-    async fn stat(&self, path: &Path) -> Result<Metadata> {
-        self.metadata(path).map_err(shell_error)
-    }
-
-    async fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
-        self.entries(path).map_err(shell_error)
-    }
-
-    async fn exists(&self, path: &Path) -> Result<bool> {
-        Ok(self.metadata(path).is_ok())
-    }
-
-    async fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        Files::rename(self, from, to).map_err(shell_error)
-    }
-
-    async fn copy(&self, from: &Path, to: &Path) -> Result<()> {
-        let content = self.read(from).map_err(shell_error)?;
-        self.write(to, &content).map_err(shell_error)
-    }
-
-    async fn symlink(&self, target: &Path, link: &Path) -> Result<()> {
-        Files::symlink(self, target, link).map_err(shell_error)
-    }
-
-    async fn read_link(&self, path: &Path) -> Result<PathBuf> {
-        Files::read_link(self, path).map_err(shell_error)
-    }
-
-    async fn chmod(&self, path: &Path, mode: u32) -> Result<()> {
-        self.set_mode(path, mode).map_err(shell_error)
-    }
-
-    async fn set_modified_time(&self, path: &Path, time: SystemTime) -> Result<()> {
-        self.set_modified(path, time).map_err(shell_error)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait};
 
 /// Commands of bashkit that only print how to configure it.
-const OF_THE_NETWORK: &[&str] = &["curl", "wget"];
+const OF_THE_NETWORK: &[&str] = &["curl", "git", "scp", "sftp", "ssh", "wget"];
 
 /// Commands that describe processes and users, of which there are none: bashkit makes them up.
 const OF_A_MACHINE: &[&str] = &["free", "hostid", "ps", "top", "uptime", "users", "who"];
@@ -16,23 +16,19 @@ const OF_BASHKIT: &[&str] = &[
     "tomlq", "verify",
 ];
 
+/// Commands that show something page by page, or let a person write. Nobody is there.
+const OF_A_TERMINAL: &[&str] = &["man", "nano", "vi", "watch"];
+
 const NETWORK: &str = "there is no network here; a tool such as http-fetch may have it";
 const PROCESSES: &str =
     "no programs can be started here, only bash and what is built into it; `compgen -c` lists that";
 const MACHINE: &str = "there are no other processes and users here";
 const ROOT: &str = "there is nothing to administer here, and nothing can be installed";
 
-/// Commands of bashkit that answer as missing ones do.
-pub(crate) fn hidden() -> impl Iterator<Item = (&'static str, Absent)> {
-    let lists = [
-        (OF_THE_NETWORK, NETWORK),
-        (OF_A_MACHINE, MACHINE),
-        (OF_BASHKIT, PROCESSES),
-    ];
-    let names =
-        |(names, why): (&'static [&'static str], _)| names.iter().map(move |name| (*name, why));
-    let absent = |(name, why): (&'static str, _)| (name, Absent(name.to_owned(), why));
-    lists.into_iter().flat_map(names).map(absent)
+/// Whether a command of bashkit is none here.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    let lists = [OF_THE_NETWORK, OF_A_MACHINE, OF_BASHKIT, OF_A_TERMINAL];
+    lists.iter().any(|names| names.contains(&name))
 }
 
 /// Commands that models often try and that cannot exist here.
@@ -52,6 +48,8 @@ impl CommandResolver for Missing {
             "apt" | "apt-get" | "dpkg" | "yum" | "dnf" | "pacman" | "apk" | "brew" | "pip"
             | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "docker" | "podman" | "kubectl"
             | "systemctl" | "service" | "mount" | "umount" | "su" | "chroot" | "iptables" => ROOT,
+            name if OF_A_MACHINE.contains(&name) => MACHINE,
+            name if is_hidden(name) => PROCESSES,
             _ => return None,
         };
         Some(Arc::new(Absent(name.to_owned(), why)))

@@ -32,6 +32,9 @@ const STOPPED: i32 = 125;
 /// Exit code of a script that bash cannot read.
 const SYNTAX: i32 = 2;
 
+/// How deep functions, `$(…)` and `(…)` may call each other. Each level takes memory, not stack.
+const DEPTH: usize = 1000;
+
 /// How a command line or a script is run.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,6 +72,7 @@ impl Shell {
             .env("HOME", "/")
             .limits(limits(timeout))
             .session_limits(SessionLimits::unlimited())
+            .builtin_filter(|name| !missing::is_hidden(name))
             .command_resolver(Arc::new(Missing));
         for (name, value) in granted_variables() {
             bash = bash.env(name, value);
@@ -83,17 +87,16 @@ impl Shell {
             }
             bash = bash.env(name, value);
         }
-        for (name, absent) in missing::hidden() {
-            bash = bash.builtin(name, Box::new(absent));
-        }
         for (name, command) in commands::live(&files) {
             bash = bash.command(name, command);
         }
         for (name, command) in commands::all(&files) {
             bash = bash.builtin(name, command);
         }
+        let mut bash = bash.build();
+        bash.set_argument_check(commands::refusal);
         Ok(Self {
-            bash: bash.build(),
+            bash,
             stdin: settings.stdin,
             timeout,
         })
@@ -186,6 +189,9 @@ fn limits(timeout: Duration) -> ExecutionLimits {
         .max_loop_iterations(usize::MAX)
         .max_total_loop_iterations(usize::MAX)
         .max_parser_operations(10_000_000)
+        .max_function_depth(DEPTH)
+        .max_subst_depth(DEPTH)
+        .max_subshell_depth(DEPTH)
         .max_stdout_bytes(8 << 20)
         .max_stderr_bytes(1 << 20)
 }

@@ -45,13 +45,68 @@ pub(crate) struct Call<'a> {
     pub(crate) files: &'a Files,
     /// Nothing, if nothing was piped or redirected to it.
     pub(crate) stdin: &'a [u8],
+    /// Whether standard input is a file that was redirected to the command.
+    pub(crate) stdin_is_file: bool,
     /// What `/dev/fd/63` and the like hold, for each that an argument names.
     pub(crate) devices: HashMap<String, Vec<u8>>,
     pub(crate) out: Vec<u8>,
+    /// [`Self::warn`] writes to it.
     pub(crate) err: Vec<u8>,
+    /// How long stdout and stderr were each time when something was written to stderr.
+    marks: Vec<(usize, usize)>,
+    /// What goes to `/dev/fd/63` and the like when the command is over.
+    pub(crate) device_outputs: Vec<(String, Vec<u8>)>,
+    /// Variables of the shell that the command sets.
+    pub(crate) assignments: Vec<(String, String)>,
 }
 
 impl<'a> Call<'a> {
+    pub(crate) fn new(
+        name: &'a str,
+        context: (&'a [String], &'a HashMap<String, String>, &'a Path),
+        files: &'a Files,
+        stdin: &'a [u8],
+    ) -> Self {
+        let (args, env, cwd) = context;
+        Self {
+            name,
+            args,
+            env,
+            cwd,
+            files,
+            stdin,
+            stdin_is_file: false,
+            devices: HashMap::new(),
+            out: Vec::new(),
+            err: Vec::new(),
+            marks: Vec::new(),
+            device_outputs: Vec::new(),
+            assignments: Vec::new(),
+        }
+    }
+
+    /// The pieces of both streams in the order in which they were written: whether a piece is of stderr, and its
+    /// length.
+    pub(crate) fn pieces(&self) -> Vec<(bool, usize)> {
+        let mut pieces = Vec::new();
+        let (mut out, mut err) = (0, 0);
+        for (out_length, err_length) in &self.marks {
+            pieces.push((false, out_length.saturating_sub(out)));
+            pieces.push((true, err_length.saturating_sub(err)));
+            (out, err) = (*out_length, *err_length);
+        }
+        pieces.push((false, self.out.len().saturating_sub(out)));
+        pieces.push((true, self.err.len().saturating_sub(err)));
+        pieces.retain(|(_, length)| *length > 0);
+        pieces
+    }
+
+    /// Writes to standard error.
+    pub(crate) fn warn(&mut self, text: impl AsRef<[u8]>) {
+        self.err.extend_from_slice(text.as_ref());
+        self.marks.push((self.out.len(), self.err.len()));
+    }
+
     /// The absolute path of an operand. `..` is the parent of what a link leads to.
     pub(crate) fn path(&self, operand: &str) -> PathBuf {
         let path = self.cwd.join(operand);
@@ -103,7 +158,7 @@ impl<'a> Call<'a> {
     /// Asks on standard error, and reads a line of standard input. The end of the input means no.
     pub(crate) fn confirm(&mut self, question: impl std::fmt::Display) -> bool {
         let question = format!("{}: {question} ", self.name);
-        self.err.extend_from_slice(question.as_bytes());
+        self.warn(question);
         let end = self.stdin.iter().position(|byte| *byte == b'\n');
         let (answer, rest) = self
             .stdin
@@ -162,11 +217,28 @@ impl<'a> Call<'a> {
     pub(crate) fn write(&mut self, operand: &str, content: &[u8]) -> io::Result<()> {
         match operand {
             "-" | "/dev/stdout" => self.out.extend_from_slice(content),
-            "/dev/stderr" => self.err.extend_from_slice(content),
+            "/dev/stderr" => self.warn(content),
             "/dev/null" => {}
+            _ if operand.starts_with("/dev/fd/") => {
+                self.device_outputs
+                    .push((operand.to_owned(), content.to_vec()));
+            }
             _ => self.files.write(&self.path(operand), content)?,
         }
         Ok(())
+    }
+
+    /// Adds to an output file of an operand, as [`Self::write`] writes it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn append(&mut self, operand: &str, content: &[u8]) -> io::Result<()> {
+        if operand == "-" || operand.starts_with("/dev/") {
+            return self.write(operand, content);
+        }
+        let path = self.path(operand);
+        let target = self.files.target(&path).unwrap_or(path);
+        self.files.append(&target, content)
     }
 
     /// Writes text to standard output.
@@ -176,8 +248,7 @@ impl<'a> Call<'a> {
 
     /// Writes `NAME: TEXT` to standard error.
     pub(crate) fn complain(&mut self, text: impl std::fmt::Display) {
-        self.err
-            .extend_from_slice(format!("{}: {text}\n", self.name).as_bytes());
+        self.warn(format!("{}: {text}\n", self.name));
     }
 
     /// Writes `NAME: OPERAND: why` to standard error.

@@ -17,7 +17,7 @@ const MAX_OUTPUT: usize = 16 << 20;
 fn run(call: &mut Call, _: &Line) -> Result<i32, Failure> {
     let ran = cli::run(call.args, call.stdin, &Caller(call));
     call.out.extend_from_slice(&ran.stdout);
-    call.err.extend_from_slice(&ran.stderr);
+    call.warn(&ran.stderr);
     Ok(ran.code)
 }
 

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bashkit::{
-    Builtin, BuiltinContext, CommandContext, CommandStatus, ExecResult, ExecutionPlan, SubCommand,
-    async_trait,
+    Builtin, BuiltinContext, BuiltinSideEffect, CommandContext, CommandStatus, ExecResult,
+    ExecutionPlan, SubCommand, async_trait,
 };
 
 use crate::files::Files;
@@ -21,6 +21,12 @@ mod jq;
 mod on_files;
 mod on_text;
 pub(crate) mod options;
+mod others;
+
+/// The variable in which bashkit keeps the umask of a shell.
+const UMASK: &str = "_UMASK";
+
+pub(crate) use others::refusal;
 
 /// Exit code of a command that cannot be run.
 const NOT_RUNNABLE: i32 = 126;
@@ -122,17 +128,15 @@ impl Adapter {
     }
 
     fn call<'a>(&'a self, context: &'a BuiltinContext<'_>) -> Call<'a> {
-        Call {
-            name: self.command.name,
-            args: context.args,
-            env: context.env,
-            cwd: context.cwd,
-            files: &self.files,
-            stdin: context.stdin_bytes().unwrap_or_default(),
-            devices: HashMap::new(),
-            out: Vec::new(),
-            err: Vec::new(),
-        }
+        let umask = context.variables.get(UMASK);
+        let umask = umask.and_then(|mask| u32::from_str_radix(mask, 8).ok());
+        self.files.set_umask(umask);
+        Call::new(
+            self.command.name,
+            (context.args, context.env, context.cwd),
+            &self.files,
+            context.stdin_bytes().unwrap_or_default(),
+        )
     }
 }
 
@@ -167,18 +171,10 @@ impl bashkit::Command for Live {
                 devices.insert(arg.clone(), bytes);
             }
         }
-        let (out, err, exit_code) = {
-            let mut call = Call {
-                name: command.name,
-                args: context.args,
-                env: context.env,
-                cwd: context.cwd,
-                files,
-                stdin: &stdin,
-                devices,
-                out: Vec::new(),
-                err: Vec::new(),
-            };
+        let (out, err, pieces, exit_code) = {
+            let given = (context.args, context.env, context.cwd);
+            let mut call = Call::new(command.name, given, files, &stdin);
+            call.devices = devices;
             let exit_code = match line.and_then(|line| run(&mut call, &line)) {
                 Ok(code) => code,
                 Err(Failure { code, text }) => {
@@ -186,10 +182,21 @@ impl bashkit::Command for Live {
                     code
                 }
             };
-            (call.out, call.err, exit_code)
+            let pieces = call.pieces();
+            (call.out, call.err, pieces, exit_code)
         };
-        context.stdout.write_all(&out).await?;
-        context.stderr.write_all(&err).await?;
+        let (mut out, mut err) = (out.as_slice(), err.as_slice());
+        for (of_stderr, length) in pieces {
+            if of_stderr {
+                let (piece, rest) = err.split_at(length.min(err.len()));
+                context.stderr.write_all(piece).await?;
+                err = rest;
+            } else {
+                let (piece, rest) = out.split_at(length.min(out.len()));
+                context.stdout.write_all(piece).await?;
+                out = rest;
+            }
+        }
         Ok(CommandStatus::with_code(exit_code))
     }
 }
@@ -204,6 +211,7 @@ impl Builtin for Adapter {
             return Ok(ExecResult::ok(""));
         };
         let mut call = self.call(&context);
+        call.stdin_is_file = context.stdin_is_file();
         for arg in context
             .args
             .iter()
@@ -221,9 +229,21 @@ impl Builtin for Adapter {
                 code
             }
         };
+        for (path, content) in std::mem::take(&mut call.device_outputs) {
+            context.fs.append_file(path.as_ref(), &content).await?;
+        }
+        let pieces = if call.err.is_empty() {
+            Vec::new()
+        } else {
+            call.pieces()
+        };
+        let assignments = std::mem::take(&mut call.assignments);
         let mut result = ExecResult::ok_bytes(call.out);
         result.stderr = call.err.into();
+        result.pieces = pieces;
         result.exit_code = exit_code;
+        let set = |(name, value)| BuiltinSideEffect::SetVariable { name, value };
+        result.side_effects.extend(assignments.into_iter().map(set));
         Ok(result)
     }
 

@@ -55,7 +55,7 @@ fn bc(call: &mut Call, line: &Line) -> Result<i32, Failure> {
                     match flow {
                         Ok(run::Flow::Quit) => return Ok(0),
                         Ok(_) => {}
-                        Err(why) => call.err.extend_from_slice(
+                        Err(why) => call.warn(
                             format!("Runtime error (func=(main), adr=0): {why}\n").as_bytes(),
                         ),
                     }
@@ -63,7 +63,7 @@ fn bc(call: &mut Call, line: &Line) -> Result<i32, Failure> {
                 Err(_) if parser.quits => return Ok(0),
                 Err(why) => {
                     let place = format!("(standard_in) {}: {why}\n", parser.line);
-                    call.err.extend_from_slice(place.as_bytes());
+                    call.warn(place.as_bytes());
                 }
             }
         }

@@ -236,7 +236,7 @@ fn cmp(call: &mut Call, line: &Line) -> Result<i32, Failure> {
                 newlines + 1
             )
         };
-        call.err.extend_from_slice(text.as_bytes());
+        call.warn(text.as_bytes());
     }
     Ok(1)
 }

@@ -78,7 +78,7 @@ fn grep(call: &mut Call, line: &Line, syntax: Option<Syntax>) -> Result<i32, Fai
     call.name = "grep";
     let mut operands = line.operands.iter().map(String::as_str);
     let Some(pattern) = pattern(call, line, syntax, &mut operands)? else {
-        call.err.extend_from_slice(USAGE.as_bytes());
+        call.warn(USAGE.as_bytes());
         return Ok(2);
     };
     for warning in &pattern.warnings {

@@ -175,8 +175,7 @@ impl Run<'_> {
                     0
                 }
                 Err(text) => {
-                    call.err
-                        .extend_from_slice(format!("\ngzip: stdin: {text}\n").as_bytes());
+                    call.warn(format!("\ngzip: stdin: {text}\n").as_bytes());
                     1
                 }
             });
@@ -264,8 +263,7 @@ impl Run<'_> {
         let content = match result {
             Ok(content) => content,
             Err(text) => {
-                call.err
-                    .extend_from_slice(format!("\ngzip: {operand}: {text}\n").as_bytes());
+                call.warn(format!("\ngzip: {operand}: {text}\n").as_bytes());
                 return Ok(1);
             }
         };
@@ -280,8 +278,7 @@ impl Run<'_> {
         }
         if self.line.has("test") {
             if self.line.has("verbose") {
-                call.err
-                    .extend_from_slice(format!("{operand}:\t OK\n").as_bytes());
+                call.warn(format!("{operand}:\t OK\n").as_bytes());
             }
             return Ok(0);
         }
@@ -307,7 +304,7 @@ impl Run<'_> {
         if self.line.has("verbose") {
             let verb = if keeps { "created" } else { "replaced with" };
             let text = format!("{operand}:\t{} -- {verb} {target}\n", ratio(packed, size));
-            call.err.extend_from_slice(text.as_bytes());
+            call.warn(text.as_bytes());
         }
         Ok(0)
     }

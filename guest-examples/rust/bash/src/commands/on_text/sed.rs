@@ -53,7 +53,7 @@ fn sed(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     }
     if scripts.is_empty() {
         let Some(script) = operands.next() else {
-            call.err.extend_from_slice(USAGE.as_bytes());
+            call.warn(USAGE.as_bytes());
             return Ok(1);
         };
         scripts.push(script.to_owned());

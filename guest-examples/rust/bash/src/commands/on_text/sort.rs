@@ -202,10 +202,9 @@ fn check(
         if order == Ordering::Greater || unique && order == Ordering::Equal {
             if !silent {
                 let place = format!("{operand}:{}: disorder: ", index + 2);
-                call.err
-                    .extend_from_slice(format!("sort: {place}").as_bytes());
-                call.err.extend_from_slice(other);
-                call.err.push(b'\n');
+                call.warn(format!("sort: {place}").as_bytes());
+                call.warn(other);
+                call.warn(b"\n");
             }
             return Ok(1);
         }

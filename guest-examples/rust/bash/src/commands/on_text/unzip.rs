@@ -73,7 +73,7 @@ fn unzip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
             Err(_) => {
                 let text =
                     format!("unzip:  cannot find or open {path}, {path}.zip or {path}.ZIP.\n");
-                call.err.extend_from_slice(text.as_bytes());
+                call.warn(text.as_bytes());
                 return Ok(9);
             }
         },
@@ -93,8 +93,7 @@ fn unzip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
             let place = format!(
                 "unzip:  cannot find zipfile directory in one of {path} or\n        {path}.zip, and cannot find {path}.ZIP, period.\n"
             );
-            call.err
-                .extend_from_slice(format!("{text}\n{place}").as_bytes());
+            call.warn(format!("{text}\n{place}").as_bytes());
             return Ok(9);
         }
     };
@@ -109,8 +108,7 @@ fn unzip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let mut exit_code = 0;
     for name in &names {
         if !entries.iter().any(|entry| is(name, &entry.name)) {
-            call.err
-                .extend_from_slice(format!("caution: filename not matched:  {name}\n").as_bytes());
+            call.warn(format!("caution: filename not matched:  {name}\n").as_bytes());
             exit_code = NO_MATCH;
         }
     }
@@ -257,7 +255,7 @@ impl Run<'_> {
                 "warning:  stripped absolute path spec from {}\n",
                 entry.name
             );
-            call.err.extend_from_slice(text.as_bytes());
+            call.warn(text.as_bytes());
             exit_code = 1;
         }
         if entry.name.split('/').any(|part| part == "..") {
@@ -265,7 +263,7 @@ impl Run<'_> {
                 "warning:  skipped \"../\" path component(s) in {}\n",
                 entry.name
             );
-            call.err.extend_from_slice(text.as_bytes());
+            call.warn(text.as_bytes());
             exit_code = 1;
         }
         let parts = entry
@@ -333,7 +331,7 @@ impl Run<'_> {
                 let text = format!(
                     "replace {shown}? [y]es, [n]o, [A]ll, [N]one, [r]ename:  NULL\n(EOF or read error, treating as \"[N]one\" ...)\n"
                 );
-                call.err.extend_from_slice(text.as_bytes());
+                call.warn(text.as_bytes());
                 return Ok(1);
             }
         }

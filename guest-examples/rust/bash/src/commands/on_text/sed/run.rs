@@ -346,8 +346,8 @@ impl Machine {
         match name {
             "/dev/stdout" => self.put(call, text, true),
             "/dev/stderr" => {
-                call.err.extend_from_slice(text);
-                call.err.push(b'\n');
+                call.warn(text);
+                call.warn(b"\n");
             }
             name => {
                 let file = self.written.entry(name.to_owned()).or_default();
