@@ -42,7 +42,8 @@ fn install(call: &mut Call, line: &Line) -> Result<i32, Failure> {
             return Err(call.misuse("missing file operand"));
         }
         for operand in &line.operands {
-            all &= folders(call, line, operand) && set(call, operand, mode.apply(0, true));
+            all &= folders(call, line, operand)
+                && set(call, operand, mode.apply(0, true, call.files.umask()));
         }
         return Ok(i32::from(!all));
     }
@@ -80,7 +81,8 @@ fn install(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         if line.has("compare") && is_equal(call, &from, &to) {
             continue;
         }
-        all &= transfer.copy(call, &from, &to) && set(call, &to, mode.apply(0, false));
+        all &= transfer.copy(call, &from, &to)
+            && set(call, &to, mode.apply(0, false, call.files.umask()));
     }
     Ok(i32::from(!all))
 }

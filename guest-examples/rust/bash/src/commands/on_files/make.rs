@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::modes::{Mode, UMASK};
+use super::modes::Mode;
 use super::names::quoted;
 use super::transfer::fail;
 use crate::commands::Command;
@@ -28,7 +28,7 @@ fn mkdir(call: &mut Call, line: &Line) -> Result<i32, Failure> {
             let mode = Mode::parse(text);
             let mode =
                 mode.ok_or_else(|| Failure::new(1, format!("invalid mode {}", call.quoted(text))))?;
-            Some(mode.apply(0o777, true))
+            Some(mode.apply(0o777, true, call.files.umask()))
         }
         None => None,
     };
@@ -70,7 +70,8 @@ fn make(call: &mut Call, operand: &str, mode: Option<u32>, is_verbose: bool) -> 
         ));
     }
     match mode {
-        Some(mode) if mode != 0o777 & !UMASK => match call.files.set_mode(&path, mode) {
+        Some(mode) if mode != 0o777 & !call.files.umask() => match call.files.set_mode(&path, mode)
+        {
             Ok(()) => true,
             Err(error) => fail(
                 call,

@@ -10,6 +10,7 @@ mod install;
 mod links;
 mod ls;
 mod make;
+mod mktemp;
 mod modes;
 mod moments;
 mod names;
@@ -22,6 +23,7 @@ mod stat;
 mod touch;
 mod transfer;
 mod tree;
+mod truncate;
 
 pub(super) const COMMANDS: &[Command] = &[
     copy::CP,
@@ -31,6 +33,7 @@ pub(super) const COMMANDS: &[Command] = &[
     links::LN,
     ls::LS,
     make::MKDIR,
+    mktemp::MKTEMP,
     modes::CHMOD,
     parts::BASENAME,
     parts::DIRNAME,
@@ -42,4 +45,5 @@ pub(super) const COMMANDS: &[Command] = &[
     stat::STAT,
     touch::TOUCH,
     tree::TREE,
+    truncate::TRUNCATE,
 ];

@@ -6,9 +6,6 @@ use crate::commands::Command;
 use crate::commands::call::{Call, Failure, Links};
 use crate::commands::options::{Line, Spec, flag, value};
 
-/// The bits that new files do not get.
-pub(super) const UMASK: u32 = 0o022;
-
 /// Arguments are read here: `-x` is a mode, not an option.
 pub(super) const CHMOD: Command = Command::new("chmod", Spec::raw(), chmod);
 
@@ -59,8 +56,8 @@ impl Mode {
         clauses.map(Self::Symbolic)
     }
 
-    /// The mode that a file or a folder of a mode gets.
-    pub(super) fn apply(&self, mode: u32, is_folder: bool) -> u32 {
+    /// The mode that a file or a folder of a mode gets. What names nobody (`+w`) leaves out the bits of the umask.
+    pub(super) fn apply(&self, mode: u32, is_folder: bool, umask: u32) -> u32 {
         match self {
             Self::Octal {
                 bits,
@@ -73,9 +70,9 @@ impl Mode {
                 };
                 bits | kept
             }
-            Self::Symbolic(clauses) => clauses
-                .iter()
-                .fold(mode & 0o7777, |mode, clause| clause.apply(mode, is_folder)),
+            Self::Symbolic(clauses) => clauses.iter().fold(mode & 0o7777, |mode, clause| {
+                clause.apply(mode, is_folder, umask)
+            }),
         }
     }
 }
@@ -126,9 +123,9 @@ impl Clause {
         })
     }
 
-    fn apply(&self, mut mode: u32, is_folder: bool) -> u32 {
+    fn apply(&self, mut mode: u32, is_folder: bool, umask: u32) -> u32 {
         let who = if self.is_for_all {
-            0o7777 & !UMASK
+            0o7777 & !umask
         } else {
             self.who
         };
@@ -281,7 +278,7 @@ fn change(call: &mut Call, line: &Line, mode: &Mode, operand: &str, links: Links
         return true;
     }
     let (old, is_folder) = (metadata.mode & 0o7777, metadata.file_type.is_dir());
-    let new = mode.apply(old, is_folder);
+    let new = mode.apply(old, is_folder, call.files.umask());
     let path = call.path(operand);
     let set = call.files.target(&path).and_then(|path| {
         call.files.set_mode(&path, new)?;

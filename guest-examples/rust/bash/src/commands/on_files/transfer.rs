@@ -402,7 +402,7 @@ impl Transfer {
         } else if existed || self.drops_mode {
             None
         } else {
-            Some(source.mode & 0o777 & !super::modes::UMASK)
+            Some(source.mode & 0o777 & !call.files.umask())
         };
         let current = || call.files.metadata(&path).map(|copy| copy.mode);
         if let Some(mode) = mode

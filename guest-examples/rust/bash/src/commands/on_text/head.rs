@@ -2,10 +2,10 @@
 
 use std::io::ErrorKind;
 
-use crate::commands::Command;
 use crate::commands::call::{Call, Failure};
 use crate::commands::on_text::sizes;
 use crate::commands::options::{Line, Numbers, Spec, flag, optional, value};
+use crate::commands::{Command, Run, quoted};
 use crate::files::text_of;
 
 const HEAD_SPEC: Spec = Spec::new(&[
@@ -34,7 +34,11 @@ const TAIL_SPEC: Spec = Spec::new(&[
 .numbers(Numbers::Value);
 
 pub(super) const HEAD: Command = Command::new("head", HEAD_SPEC, head);
-pub(super) const TAIL: Command = Command::new("tail", TAIL_SPEC, tail);
+pub(super) const TAIL: Command = Command {
+    name: "tail",
+    spec: TAIL_SPEC,
+    run: Run::Either(follow, tail),
+};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
@@ -86,11 +90,63 @@ fn head(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     })
 }
 
-fn tail(call: &mut Call, line: &Line) -> Result<i32, Failure> {
-    if ["follow", "F", "retry"].iter().any(|name| line.has(name)) {
-        let text = "-f is not implemented here: no other program writes while a command runs";
-        return Err(Failure::usage(text));
+/// A text for the shell that shows the end of files, and then what is added to them until it is stopped.
+fn follow(call: &mut Call, line: &Line) -> Result<Option<String>, Failure> {
+    if !line.has("follow") && !line.has("F") {
+        if let Some(option) = ["retry", "sleep-interval", "pid"]
+            .iter()
+            .find(|name| line.has(name))
+        {
+            let text = format!("--{option} is only implemented with -f or -F here");
+            return Err(Failure::usage(text));
+        }
+        return Ok(None);
     }
+    // What is piped has an end.
+    if line.operands.is_empty() {
+        return Ok(None);
+    }
+    if line.has("pid") {
+        return Err(Failure::usage("--pid is not implemented here"));
+    }
+    amount(call, line)?;
+    let mut options = String::new();
+    for (name, value) in line.given() {
+        match (&*name, value) {
+            ("lines" | "bytes", Some(value)) => {
+                options.push_str(&format!(" --{name}={}", quoted(value)));
+            }
+            ("number", Some(value)) => options.push_str(&format!(" --lines={}", quoted(value))),
+            ("quiet" | "silent" | "verbose" | "zero-terminated", _) => {
+                options.push_str(&format!(" --{name}"));
+            }
+            _ => {}
+        }
+    }
+    let names: Vec<_> = line.operands.iter().map(|name| quoted(name)).collect();
+    let names = names.join(" ");
+    let interval = quoted(line.value("sleep-interval").unwrap_or("1"));
+    let title = match line.last_of(&["quiet", "silent", "verbose"]) {
+        Some("verbose") => true,
+        Some(_) => false,
+        None => line.operands.len() > 1,
+    };
+    let title = if title {
+        "printf '\\n==> %s <==\\n' \"$file\"; "
+    } else {
+        ""
+    };
+    Ok(Some(format!(
+        "declare -A sizes; size() {{ stat -Lc %s -- \"$1\" 2>/dev/null || echo 0; }}; \
+         for file in {names}; do sizes[$file]=$(size \"$file\"); done; \
+         command tail{options} -- {names}; \
+         while sleep {interval}; do for file in {names}; do new=$(size \"$file\"); old=${{sizes[$file]}}; \
+         [ \"$new\" -eq \"$old\" ] && continue; [ \"$new\" -lt \"$old\" ] && old=0; \
+         {title}command tail -c +$((old + 1)) -- \"$file\"; sizes[$file]=$new; done; done"
+    )))
+}
+
+fn tail(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let (mut unit, mut sign, mut number) = amount(call, line)?;
     let mut operands = line.operands.as_slice();
     // The old form `tail +5`.

@@ -19,11 +19,13 @@ mod nl;
 mod number_format;
 mod paste;
 mod pattern;
+mod printf;
 mod sed;
 mod seq;
 pub(super) mod sizes;
 mod sort;
 mod tac;
+mod tee;
 mod tr;
 mod uniq;
 mod unzip;
@@ -56,10 +58,12 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     head::TAIL,
     nl::NL,
     paste::PASTE,
+    printf::PRINTF,
     sed::SED,
     seq::SEQ,
     sort::SORT,
     tac::TAC,
+    tee::TEE,
     tr::TR,
     uniq::UNIQ,
     unzip::UNZIP,

@@ -54,7 +54,7 @@ fn wc(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     for operand in &operands {
         match call.read(operand) {
             Ok(bytes) => {
-                if operand == "-" {
+                if operand == "-" && !call.stdin_is_file {
                     least_width = 7;
                 } else {
                     size += bytes.len();
