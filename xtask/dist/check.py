@@ -111,11 +111,13 @@ class Place:
         assert result["status"] == "ok" and "hello" in called, called
         return version
 
-
     def base_tools(self, program: Path, path: str = "/usr/bin:/bin") -> list[float]:
         """Calls the shell twice, and once as an MCP client does. Returns how long each took, with the start."""
         workdir = self.folder / "work"
         workdir.mkdir()
+        listed = self.run(program, "list", "base", path=path)
+        for tool in ("bash__exec", "file-system__edit", "http-fetch__get", "javascript__run", "python__run"):
+            assert tool in listed, listed
         script = "echo hello > said; cat said | tr a-z A-Z"
         took = []
         for _ in range(2):

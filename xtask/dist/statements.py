@@ -4,10 +4,11 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import quote
 
-from base import entries
+from base import OF_LANGUAGES, rust_tools
 
 TARGET = "x86_64-unknown-linux-gnu"
 GUEST_TARGET = "wasm32-wasip2"
@@ -55,6 +56,8 @@ class Crates:
 
         members = set(metadata["workspace_members"])
         found = {key for key in members if packages[key]["name"] in tops}
+        if missing := tops - {packages[key]["name"] for key in found}:
+            sys.exit(f"dist: {root} has no package {', '.join(sorted(missing))}")
         queue = list(found)
         while queue:
             new = [key for key in linked(queue.pop()) if key not in found]
@@ -84,12 +87,50 @@ def reference(package: dict) -> str:
     return f"pkg:cargo/{quote(package['name'])}@{quote(package['version'], safe='')}"
 
 
+def of_languages(root: Path) -> list[dict]:
+    """What is linked into the tools in JavaScript and Python: engines, and the packages of the kit and the tool."""
+    kit = root / "guest-sdk/typescript/build"
+    # These run while a tool is built.
+    builders = {"esbuild", "componentize-qjs"}
+    found = npm(kit, set(json.loads((kit / "package.json").read_text())["dependencies"]) - builders)
+    found += npm(kit / "starlingmonkey", {"@bytecodealliance/componentize-js"})
+    for bundle in OF_LANGUAGES:
+        if (root / bundle / "package.json").exists():
+            found += npm(root / bundle, set(json.loads((root / bundle / "package.json").read_text())["dependencies"]))
+    requirements = (root / "guest-sdk/python/requirements.txt").read_text()
+    version = re.search(r"^componentize-py==(\S+)", requirements, re.MULTILINE)
+    found.append(described_library("pypi", "componentize-py", version[1], "Apache-2.0 WITH LLVM-exception"))
+    python = re.search(r"CPython (\d+\.\d+)", requirements)
+    found.append(described_library("generic", "cpython", python[1], "PSF-2.0"))
+    return found
+
+
+def npm(folder: Path, names: set[str]) -> list[dict]:
+    """Packages of a lock file."""
+    packages = json.loads((folder / "package-lock.json").read_text())["packages"]
+    locked = {name: packages[f"node_modules/{name}"] for name in sorted(names)}
+    return [described_library("npm", name, at["version"], at.get("license")) for name, at in locked.items()]
+
+
+def described_library(registry: str, name: str, version: str, license: str | None) -> dict:
+    reference = f"pkg:{registry}/{quote(name)}@{quote(version, safe='')}"
+    described = {"type": "library", "bom-ref": reference, "purl": reference, "name": name, "version": version}
+    return described | ({"licenses": [{"expression": license}]} if license else {})
+
+
 def sbom(root: Path, version: str) -> bytes:
     """The crates that are linked into the program and the base tools, as CycloneDX 1.5."""
     crates = Crates()
     crates.add(root, TARGET, {"toolhost-cli"})
-    tools = {Path(entry).stem for entry in entries(root)}
-    crates.add(root / "guest-examples", GUEST_TARGET, tools)
+    tools = rust_tools(root)
+    # A workspace of its own.
+    shell = {"bash"} & tools
+    crates.add(root / "guest-examples", GUEST_TARGET, tools - shell)
+    if shell:
+        crates.add(root / "guest-examples/rust/bash", GUEST_TARGET, shell)
+    for described in of_languages(root):
+        crates.described[described["bom-ref"]] = described
+        crates.dependencies[described["bom-ref"]] = []
     top = reference({"name": "toolhost-cli", "version": version})
     crates.described.pop(top)
     return canonical(

@@ -57,6 +57,9 @@ pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
             None => program.insert(workspace.built("toolhost-cli", "toolhost")?),
         };
         for bundle in bundles {
+            if bundle.join("package-lock.json").is_file() {
+                packages::install_npm(&bundle)?;
+            }
             child::run(
                 in_own_cache(Command::new(program), workspace)
                     .arg("build")
