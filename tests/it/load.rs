@@ -5,6 +5,7 @@ mod component_source;
 mod credentials;
 mod limits;
 mod parallel;
+mod to_serve;
 
 use std::fs;
 use std::os::unix::fs::symlink;

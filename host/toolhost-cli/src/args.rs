@@ -532,11 +532,11 @@ pub(crate) struct CacheArgs {
 /// An action on the cache.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum CacheAction {
-    /// List cached components, the most recently used first
+    /// List cached components, the most recently used first, and unpacked bundles
     Ls,
     /// Check each signature; nothing is mapped or run
     Verify,
-    /// Remove all cached components; they are compiled again when needed
+    /// Remove all cached components and unpacked bundles; they are made again when needed
     Clear,
 }
 

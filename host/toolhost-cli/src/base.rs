@@ -3,6 +3,8 @@
 //! Its files lie behind the program: their contents, an index, and a footer. They are unpacked into a private folder
 //! of the cache, and compared with the program's own each time.
 
+pub(crate) mod unpacked;
+
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;

@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, anyhow};
+use tokio::task::JoinSet;
 use toolhost::{
-    Host, HostBuilder, HostError, LoadError, LoadedBundle, Policy, Sandbox, SandboxConfig,
-    ToolName,
+    Host, HostBuilder, HostError, LoadError, LoadedBundle, Policy, ResourceName, Sandbox,
+    SandboxConfig, ToolName,
     http::HttpConfig,
     manifest::{Diagnostic, Severity, YamlSource},
     recording::CallRecorder,
@@ -26,6 +28,7 @@ use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 pub(crate) use crate::state_root::StateRoot;
 use crate::terminal::progress::Progress;
+use crate::terminal::text;
 
 /// The only argument of the processes that compile components for this one.
 pub(crate) const COMPILE_ARG: &str = "compile-component";
@@ -174,11 +177,6 @@ impl HostContext {
         })
     }
 
-    /// Returns the host. What it compiles from now on is not displayed.
-    pub(crate) fn into_host(self) -> Host {
-        self.host
-    }
-
     pub(crate) async fn load(&self, bundle: &Path) -> Result<LoadedBundle, Failure> {
         let bundle = self.settings.bundle(bundle)?;
         self.loaded(self.host.load(bundle).await)
@@ -230,6 +228,38 @@ impl HostContext {
     ) -> Result<LoadedBundle, Failure> {
         let bundle = self.load(bundle).await?;
         note_policy_warnings(self.policy.as_ref(), &bundle, settings);
+        Ok(bundle)
+    }
+
+    /// Loads a bundle as [`Self::load_with_notes`] does, but does not wait until it is compiled. Notes the end of that
+    /// in `tasks`.
+    pub(crate) async fn load_to_serve(
+        &self,
+        bundle: &Path,
+        settings: &Settings,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<LoadedBundle, Failure> {
+        let started = Instant::now();
+        let loaded = self.host.load_to_serve(self.settings.bundle(bundle)?).await;
+        let bundle = loaded.map_err(|error| {
+            self.progress.idle();
+            Failure::of_bundle(error, self.policy.as_ref())
+        })?;
+        note_policy_warnings(self.policy.as_ref(), &bundle, settings);
+        let compiling = bundle.compiling();
+        if !compiling.is_empty() {
+            let names: Vec<&str> = compiling.iter().map(ResourceName::as_str).collect();
+            let tools = text::line(&names.join(", "));
+            settings.note(&format!(
+                "compiling in the background, once for this machine: {tools}; a call waits for its own tool"
+            ));
+            let (compiled, settings) = (bundle.clone(), settings.clone());
+            tasks.spawn(async move {
+                compiled.compiled().await;
+                let seconds = started.elapsed().as_secs_f64();
+                settings.note(&format!("compiled after {seconds:.1} s: {tools}"));
+            });
+        }
         Ok(bundle)
     }
 }

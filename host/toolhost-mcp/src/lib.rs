@@ -17,7 +17,7 @@
 //! use toolhost_mcp::{HttpConfig, HttpServer, McpConfig, McpServer, ServedAgent};
 //!
 //! let host = Host::builder().state_root("/var/lib/tools").build()?;
-//! let bundle = LiveBundle::new(host.load("goondan.yaml").await?);
+//! let bundle = LiveBundle::new(host.load_to_serve("goondan.yaml").await?);
 //! let server = McpServer::new(ServedAgent::new(bundle), McpConfig::default());
 //!
 //! let address = "127.0.0.1:8484".parse()?;

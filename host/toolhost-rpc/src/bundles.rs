@@ -22,7 +22,7 @@ struct Loaded {
 }
 
 impl Bundles {
-    /// Loads a bundle. Returns its id.
+    /// Loads a bundle, and does not wait until it is compiled. Returns its id.
     pub(crate) async fn load(
         &self,
         path: &str,
@@ -39,7 +39,7 @@ impl Bundles {
         }
         let most = config.limits.bundles;
         check_room(&self.loaded(), most)?;
-        let bundle = config.host.load(path).await?;
+        let bundle = config.host.load_to_serve(path).await?;
         let mut bundles = self.loaded();
         // Others may have been loaded meanwhile.
         check_room(&bundles, most)?;

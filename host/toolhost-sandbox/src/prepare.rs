@@ -1,5 +1,6 @@
 //! Loads a component: finds its code in the cache, or checks it, compiles it and calls its `describe`.
 
+mod compiled_code;
 mod describe;
 
 use std::error::Error as StdError;
@@ -10,22 +11,21 @@ use std::{fmt, io};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use toolhost_runtime::spawn_blocking;
+use wasmtime::OutOfMemory;
 use wasmtime::component::Component;
-use wasmtime::{Engine, OutOfMemory};
 
 use crate::PrepareError;
 use crate::call::code::ComponentCode;
 use crate::component::cache::{CompileLock, CompileQueue, CompileTurn, ComponentRecord, FileStamp};
-use crate::component::code::load;
 use crate::component::code_origin::CodeOrigin;
 use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;
-use crate::component::initial_data::take_out;
-use crate::component::inspect::{InspectionRules, check_function_cost, read};
-use crate::engine::memory::image::{Image, InitialData};
+use crate::component::inspect::{InspectionRules, polls, read};
+use crate::engine::memory::image::Image;
 use crate::engine::memory::source::MemorySource;
 use crate::sandbox::{Sandbox, SandboxInner};
 use crate::tool::PreparedTool;
+use compiled_code::{CompiledCode, compile};
 use describe::{describe, reason};
 
 /// How long a component waits while others are compiled.
@@ -47,14 +47,40 @@ pub enum PrepareStage {
     Waiting,
 }
 
-/// Where the code of a component is.
-enum Found {
+/// A component that was checked: see [`Sandbox::check`].
+#[derive(Debug)]
+pub enum CheckedTool {
+    /// It can be called.
     Ready(PreparedTool, CodeOrigin),
-    /// Nowhere: it must be compiled.
-    Uncompiled(Box<Uncompiled>),
+    /// It must be compiled.
+    Uncompiled(UncompiledTool),
 }
 
-/// A component that was checked.
+/// A component that was checked, and whose code is neither in the process nor in the cache.
+pub struct UncompiledTool(Box<Uncompiled>);
+
+impl UncompiledTool {
+    /// What it is.
+    #[must_use]
+    pub fn facts(&self) -> &ComponentFacts {
+        &self.0.facts
+    }
+
+    /// Whether it exports `goondan:tool/polling`, so that its handles can be polled.
+    #[must_use]
+    pub fn polls(&self) -> bool {
+        polls(&self.0.facts.exports)
+    }
+}
+
+impl fmt::Debug for UncompiledTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UncompiledTool")
+            .field("sha256", &self.0.facts.sha256)
+            .finish_non_exhaustive()
+    }
+}
+
 struct Uncompiled {
     bytes: Vec<u8>,
     digest: ComponentDigest,
@@ -119,11 +145,64 @@ impl Sandbox {
         earlier: &[PreparedTool],
         on_stage: impl Fn(PrepareStage) + Send + Sync,
     ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
+        match self.check(bytes, earlier).await? {
+            CheckedTool::Ready(tool, origin) => Ok((tool, origin)),
+            CheckedTool::Uncompiled(tool) => self.compile(tool, on_stage).await,
+        }
+    }
+
+    /// Reads and checks a component as [`Self::prepare_again`] does, and does not compile it: what is not found among
+    /// the `earlier` ones or in the cache is returned for [`Self::compile`].
+    ///
+    /// What a check cannot find out, the types of imports and exports and the answer of `describe`, is an error of
+    /// [`Self::compile`].
+    ///
+    /// # Errors
+    /// [`PrepareError`] says why this host cannot run it.
+    pub async fn check(
+        &self,
+        bytes: Vec<u8>,
+        earlier: &[PreparedTool],
+    ) -> Result<CheckedTool, PrepareError> {
         let started = Instant::now();
-        let prepared = self.prepare_uncounted(bytes, earlier, &on_stage).await;
-        let origin = prepared.as_ref().ok().map(|(_, origin)| *origin);
-        self.0.prepared.add(origin);
-        if let Ok((tool, origin)) = &prepared {
+        let (sandbox, earlier) = (Arc::clone(&self.0), earlier.to_vec());
+        let checked = self.on_thread(move || check(&sandbox, bytes, &earlier));
+        let checked = checked.await.flatten();
+        match &checked {
+            Ok(CheckedTool::Ready(tool, origin)) => self.count(started, Some((tool, *origin))),
+            Ok(CheckedTool::Uncompiled(_)) => {}
+            Err(_) => self.count(started, None),
+        }
+        checked
+    }
+
+    /// Compiles a component that was checked, and reads which handlers it serves. Waits, calls `on_stage` and can be
+    /// dropped as [`Self::prepare_again`].
+    ///
+    /// # Errors
+    /// [`PrepareError`] says why this host cannot run it.
+    pub async fn compile(
+        &self,
+        tool: UncompiledTool,
+        on_stage: impl Fn(PrepareStage) + Send + Sync,
+    ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
+        let started = Instant::now();
+        let compiled = self.compile_uncounted(tool.0, &on_stage).await;
+        let prepared = compiled.as_ref().ok();
+        self.count(started, prepared.map(|(tool, origin)| (tool, *origin)));
+        compiled
+    }
+
+    /// How many components are compiled at once, here and in all processes with the same cache.
+    #[must_use]
+    pub fn compile_slots(&self) -> usize {
+        self.0.compile_slots
+    }
+
+    /// Counts a component; `None` is one that could not be prepared.
+    fn count(&self, started: Instant, prepared: Option<(&PreparedTool, CodeOrigin)>) {
+        self.0.prepared.add(prepared.map(|(_, origin)| origin));
+        if let Some((tool, origin)) = prepared {
             tracing::debug!(
                 sha256 = tool.facts().sha256,
                 ?origin,
@@ -131,21 +210,13 @@ impl Sandbox {
                 "prepared a component"
             );
         }
-        prepared
     }
 
-    async fn prepare_uncounted(
+    async fn compile_uncounted(
         &self,
-        bytes: Vec<u8>,
-        earlier: &[PreparedTool],
+        mut uncompiled: Box<Uncompiled>,
         on_stage: &(impl Fn(PrepareStage) + Send + Sync),
     ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
-        let (sandbox, earlier) = (Arc::clone(&self.0), earlier.to_vec());
-        let found = self.on_thread(move || find(&sandbox, bytes, &earlier));
-        let mut uncompiled = match found.await?? {
-            Found::Ready(tool, origin) => return Ok((tool, origin)),
-            Found::Uncompiled(uncompiled) => uncompiled,
-        };
         let (started, mut wait) = (Instant::now(), LOOK_AGAIN.0);
         loop {
             let left = MAX_WAIT.saturating_sub(started.elapsed());
@@ -155,7 +226,7 @@ impl Sandbox {
             match begun {
                 Begun::Turn(turn) => {
                     on_stage(PrepareStage::Compiling);
-                    let new = self.compile(uncompiled, permit, turn).await?;
+                    let new = self.compile_now(uncompiled, permit, turn).await?;
                     let tool = self.describe_and_store(new).await?;
                     return Ok((tool, CodeOrigin::Compiled));
                 }
@@ -205,7 +276,7 @@ impl Sandbox {
     }
 
     /// Compiles a component on a thread of its own.
-    async fn compile(
+    async fn compile_now(
         &self,
         component: Box<Uncompiled>,
         permit: OwnedSemaphorePermit,
@@ -287,32 +358,34 @@ impl Sandbox {
 
 /// Looks for the code of a component: among earlier ones, and in the cache. If it is in neither, checks the
 /// component.
-fn find(
+fn check(
     sandbox: &Arc<SandboxInner>,
     bytes: Vec<u8>,
     earlier: &[PreparedTool],
-) -> Result<Found, PrepareError> {
+) -> Result<CheckedTool, PrepareError> {
     let digest = ComponentDigest::of(&bytes);
     let same = earlier.iter().find(|tool| tool.is_of(sandbox, digest));
     if let Some(same) = same {
-        return Ok(Found::Ready(same.clone(), CodeOrigin::Reused));
+        return Ok(CheckedTool::Ready(same.clone(), CodeOrigin::Reused));
     }
     let cache = sandbox.cache.as_ref();
     let refused = cache.and_then(|cache| cache.stamp(digest));
     if let Some(tool) = cached(sandbox, digest, &bytes)? {
-        return Ok(Found::Ready(tool, CodeOrigin::Cached));
+        return Ok(CheckedTool::Ready(tool, CodeOrigin::Cached));
     }
     let limits = &sandbox.config.compile;
     let info = read(&bytes, limits)?;
     info.check()?;
     let patience = limits.time_for(bytes.len());
-    Ok(Found::Uncompiled(Box::new(Uncompiled {
-        facts: ComponentFacts::new(&bytes, info),
-        digest,
-        refused,
-        queue: cache.map(|cache| cache.queue(digest, sandbox.compile_slots, patience)),
-        bytes,
-    })))
+    Ok(CheckedTool::Uncompiled(UncompiledTool(Box::new(
+        Uncompiled {
+            facts: ComponentFacts::new(&bytes, info),
+            digest,
+            refused,
+            queue: cache.map(|cache| cache.queue(digest, sandbox.compile_slots, patience)),
+            bytes,
+        },
+    ))))
 }
 
 /// Takes the locks for compiling a component, unless its artifact is there meanwhile.
@@ -374,89 +447,6 @@ fn link_failed(error: &wasmtime::Error) -> PrepareError {
     }
 }
 
-/// A component that was compiled.
-struct CompiledCode {
-    component: Component,
-    /// The initial data of a memory, if the code does not contain it.
-    image: Option<Image>,
-    /// False where the code contains the data only because no image could be made this time.
-    is_cacheable: bool,
-}
-
-/// Compiles a component, if possible without the initial data of its largest memory.
-fn compile(
-    sandbox: &SandboxInner,
-    bytes: Vec<u8>,
-    is_awaited: impl Fn() -> bool,
-) -> Result<CompiledCode, PrepareError> {
-    let limits = &sandbox.config.compile;
-    let time = limits.time_for(bytes.len());
-    check_function_cost(&bytes, limits)?;
-    let TakenOut {
-        bytes,
-        image,
-        is_cacheable,
-    } = take_out_image(bytes, Image::copy_with_retries);
-    let artifact = match &sandbox.config.compiler {
-        Some(compiler) => compiler.compile(&bytes, time, is_awaited)?,
-        None => precompile(&sandbox.engine, &bytes)?,
-    };
-    // It was compiled, so what fails here is the machine: it has no memory for the code, for example.
-    let component = load(&sandbox.engine, &artifact).map_err(|error| {
-        let reason = reason(&error);
-        PrepareError::Host(format!("the compiled artifact is refused: {reason}"))
-    })?;
-    Ok(CompiledCode {
-        component,
-        image,
-        is_cacheable,
-    })
-}
-
-/// A component, and the image that was taken out of it.
-struct TakenOut {
-    bytes: Vec<u8>,
-    image: Option<Image>,
-    is_cacheable: bool,
-}
-
-/// Takes the initial data of a memory out of a component. Where the system has no room for its image, the data
-/// stays in the component, and the engine copies it into each instance.
-fn take_out_image(
-    bytes: Vec<u8>,
-    copy: impl FnOnce(&InitialData) -> io::Result<Image>,
-) -> TakenOut {
-    let Some((without, data)) = take_out(&bytes) else {
-        return TakenOut {
-            bytes,
-            image: None,
-            is_cacheable: true,
-        };
-    };
-    match copy(&data) {
-        Ok(image) => TakenOut {
-            bytes: without,
-            image: Some(image),
-            is_cacheable: true,
-        },
-        Err(error) => {
-            tracing::warn!(%error, "cannot make an image of initial data: each instance copies it");
-            TakenOut {
-                bytes,
-                image: None,
-                is_cacheable: false,
-            }
-        }
-    }
-}
-
-fn precompile(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, PrepareError> {
-    let compiled = engine.precompile_component(component);
-    compiled.map_err(|error| PrepareError::Compile {
-        reason: reason(&error),
-    })
-}
-
 fn host_failed(error: impl fmt::Display) -> PrepareError {
     PrepareError::Host(error.to_string())
 }
@@ -464,29 +454,6 @@ fn host_failed(error: impl fmt::Display) -> PrepareError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn data_stays_in_a_component_where_the_system_has_no_room_for_its_image() {
-        // A component around a module with one memory, and a segment of one byte at 0.
-        let memory = [5, 3, 1, 0, 2];
-        let data = [11, 7, 1, 0, 0x41, 0, 0x0b, 1, b'x'];
-        let module = [b"\0asm\x01\0\0\0".as_slice(), &memory, &data].concat();
-        let length = u8::try_from(module.len()).unwrap();
-        let section = [&[1, length], module.as_slice()].concat();
-        let component = [b"\0asm\x0d\0\x01\0".as_slice(), &section].concat();
-
-        let taken = take_out_image(component.clone(), Image::copy_with_retries);
-        assert!(
-            taken
-                .image
-                .is_some_and(|image| image.bytes().starts_with(b"x"))
-        );
-        assert!(taken.is_cacheable && taken.bytes != component);
-        let refused = |_: &InitialData| Err(rustix::io::Errno::MFILE.into());
-        let taken = take_out_image(component.clone(), refused);
-        assert!(taken.image.is_none() && !taken.is_cacheable);
-        assert_eq!(taken.bytes, component);
-    }
 
     #[test]
     fn a_component_is_not_blamed_for_what_the_machine_lacks() {

@@ -21,7 +21,7 @@ use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use crate::recording::recorder::CallRecorder;
 use crate::workdir_provider::{InstanceWorkdir, WorkdirProvider};
-use toolhost_manifest::bundle::{NoShippedBundles, ShippedBundles};
+use toolhost_manifest::bundle::{Diagnostic, NoShippedBundles, ShippedBundles};
 use toolhost_manifest::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 
@@ -78,6 +78,13 @@ pub enum LoadProgress {
         origin: CodeOrigin,
         /// How long it took.
         took: Duration,
+    },
+    /// A component that [`Host::load_to_serve`] left for later cannot be called.
+    Failed {
+        /// Name of its Tool.
+        tool: ResourceName,
+        /// Why.
+        finding: Box<Diagnostic>,
     },
 }
 

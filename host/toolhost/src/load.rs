@@ -2,6 +2,7 @@
 //! or computes runs on the sandbox's threads.
 
 mod agents;
+mod compile_later;
 mod component;
 pub(crate) mod described;
 pub(crate) mod inspect;
@@ -64,6 +65,26 @@ impl Host {
     ) -> Result<LoadedBundle, LoadError> {
         let changes = ChangedFiles::default();
         load(&self.0, path.as_ref(), changes, None, Needed::Of(tools)).await
+    }
+
+    /// Loads a bundle as [`Self::load`] does, but does not wait for components to be compiled: for a program that shows
+    /// its tools at once. A component that is not in the cache is compiled in the background, if the manifest has the
+    /// description and the parameters of each of its exports. A call waits for its own component, which is then
+    /// compiled before others. Without such calls, they are compiled in the order of the manifest.
+    ///
+    /// Everything that needs no compiled code is checked by the load: digests, signatures, `toolhost.lock`, limits, and
+    /// the names and versions of imports and exports. What only the compiler and `describe` tell, such as that a handler
+    /// is missing, is the error of each call of the component and
+    /// [`LoadProgress::Failed`](crate::LoadProgress::Failed). At most 256 MiB of components wait; the load compiles
+    /// others itself.
+    ///
+    /// [`LoadedBundle::compiling`] lists what is not compiled yet. [`LoadedBundle::reload`] waits for all.
+    ///
+    /// # Errors
+    /// [`LoadError`] contains all findings at once.
+    pub async fn load_to_serve(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
+        let changes = ChangedFiles::default();
+        load(&self.0, path.as_ref(), changes, None, Needed::AllLater).await
     }
 
     /// Loads a bundle again from its path, as [`LoadedBundle::reload`] does, but under the policy of this
@@ -136,10 +157,27 @@ async fn load(
     let open = Arc::new(open);
     let earlier = previous.as_ref().map(|bundle| component::of(&bundle.0));
     let components = prepare_all(host, &open, &earlier.unwrap_or_default(), needed).await;
+    let Components {
+        of_tools,
+        files,
+        later,
+    } = components;
     let (host_of_bundle, path) = (Arc::clone(host), source.to_owned());
-    let assemble = move || assemble(&host_of_bundle, &open, components, path, previous.as_ref());
+    let opened = Arc::clone(&open);
+    let assemble = move || {
+        let components = (of_tools, files);
+        assemble(
+            &host_of_bundle,
+            &opened,
+            components,
+            path,
+            previous.as_ref(),
+        )
+    };
     let assembled = host.sandbox.threads().compute(assemble).await;
-    assembled.map_err(|error| failed(source, error.into()))?
+    let bundle = assembled.map_err(|error| failed(source, error.into()))??;
+    later.start(host, open);
+    Ok(bundle)
 }
 
 /// The sandbox had no thread, or reading the bundle panicked.
@@ -154,12 +192,11 @@ fn failed(path: &Path, error: SandboxError) -> LoadError {
 fn assemble(
     host: &Arc<HostInner>,
     open: &OpenBundle,
-    components: Components,
+    (of_tools, files): (Vec<PreparedComponent>, Vec<PathBuf>),
     source: PathBuf,
     previous: Option<&LoadedBundle>,
 ) -> Result<LoadedBundle, LoadError> {
     let previous = previous.map(|bundle| &*bundle.0);
-    let Components { of_tools, files } = components;
     let mut parts = register_tools(&host.policy, open, of_tools);
     let items = parts.tools.iter().map(|tool| tool.item.clone()).collect();
     let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
@@ -244,12 +281,12 @@ fn register_tools(
         match component {
             Ok(None) => {}
             Ok(Some(component)) => {
-                let Component { prepared, package } = component;
-                register(open, tool, &prepared, &mut parts);
+                let Component { loaded, package } = component;
+                register(open, tool, &loaded, &mut parts);
                 if let Some(package) = package {
                     parts.packages.push((tool.metadata.name.clone(), package));
                 }
-                let ungranted = not_granted(policy, open, tool, &prepared);
+                let ungranted = not_granted(policy, open, tool, &loaded.facts().imports);
                 parts.diagnostics.extend(ungranted);
             }
             Err(finding) => parts.diagnostics.add(*finding),

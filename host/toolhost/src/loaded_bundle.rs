@@ -3,17 +3,19 @@
 pub(crate) mod replay;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolhost_contract::McpServerResource;
+use toolhost_contract::{McpServerResource, ResourceName};
 use toolhost_files::PrivateDir;
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 
 use crate::agent::Agent;
 use crate::host::{Host, HostInner};
 use crate::oauth::{CallbackError, Granted, OAuthApp};
+use crate::registry::RegisteredTool;
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::workspace::BundleKey;
@@ -231,6 +233,28 @@ impl LoadedBundle {
     #[must_use]
     pub fn components(&self) -> &[(String, ComponentFacts)] {
         &self.0.components
+    }
+
+    /// Returns the Tools whose components are not compiled yet: see [`Host::load_to_serve`].
+    #[must_use]
+    pub fn compiling(&self) -> BTreeSet<ResourceName> {
+        let registry = self.0.tools.registry();
+        let tools = registry.iter().flat_map(|registry| registry.values());
+        let compiling = tools.filter(|tool| tool.compiling().is_some());
+        compiling
+            .map(|tool| tool.item.name.resource().clone())
+            .collect()
+    }
+
+    /// Waits until every component was compiled, or refused.
+    pub async fn compiled(&self) {
+        let registry = self.0.tools.registry();
+        let tools = registry.iter().flat_map(|registry| registry.values());
+        let compiling: Vec<_> = tools.filter_map(RegisteredTool::compiling).collect();
+        for component in compiling {
+            // A call of the component gets the error.
+            let _can_be_called = component.compiled().await.is_ok();
+        }
     }
 
     /// The MCP servers that the policy grants, in the order declared. Loading starts none of them:

@@ -2,6 +2,7 @@
 
 pub(crate) mod additions;
 pub(crate) mod agent_overlays;
+pub(crate) mod loaded_component;
 pub(crate) mod loaded_tools;
 pub(crate) mod overlay;
 
@@ -9,9 +10,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use toolhost_contract::{CommitCondition, ErrorMessageLimit, ToolCatalogItem, ToolName};
-use toolhost_sandbox::PreparedTool;
 
 use crate::handler::ToolHandler;
+use loaded_component::{Compiling, LoadedComponent};
 use toolhost_schema::{ArgsSchema, OutputSchema};
 
 /// One tool that can run.
@@ -34,13 +35,21 @@ impl RegisteredTool {
             Runs::Native { .. } => false,
         }
     }
+
+    /// Returns the compilation of its component that has not ended.
+    pub(crate) fn compiling(&self) -> Option<&Arc<Compiling>> {
+        match &self.runs {
+            Runs::Component(component) => component.compiling(),
+            Runs::Native { .. } => None,
+        }
+    }
 }
 
 /// What runs when a tool is called.
 #[derive(Clone)]
 pub(crate) enum Runs {
     /// A handler of a component, in the sandbox.
-    Component(PreparedTool),
+    Component(LoadedComponent),
     /// A handler of an extension, in this process.
     Native {
         owner: Arc<str>,

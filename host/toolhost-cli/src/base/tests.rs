@@ -120,3 +120,32 @@ fn a_program_without_the_bundle_says_what_to_do_and_a_damaged_one_is_an_error() 
     let leaving = program(&[("../evil", "x")]);
     check(&leaving, "../evil leaves the bundle");
 }
+
+#[test]
+fn unpacked_bundles_are_listed_and_removed_and_what_others_keep_there_stays() {
+    let top = tempfile::tempdir().unwrap();
+    let cache = top.path().join("cache");
+    assert_eq!(unpacked::clear(&cache).unwrap(), []);
+    let unpack = || {
+        let base = base(top.path(), &program(&FILES));
+        base.unpacked().unwrap().to_owned()
+    };
+    let folder = unpack();
+    let bundles = cache.join("bundles");
+    let (left, others) = (bundles.join(".left"), top.path().join("others"));
+    for dir in [&left, &others, &bundles.join("notes")] {
+        fs::create_dir(dir).unwrap();
+        fs::write(dir.join("file"), "12345").unwrap();
+    }
+    std::os::unix::fs::symlink(&others, bundles.join("base-link")).unwrap();
+    let bytes = FILES.iter().map(|(_, content)| content.len() as u64).sum();
+    let expected = [(left, 5), (folder, bytes)];
+    let expected = expected.map(|(path, bytes)| unpacked::UnpackedBundle { path, bytes });
+    assert_eq!(unpacked::list(&cache).unwrap(), expected);
+    assert_eq!(unpacked::clear(&cache).unwrap(), expected);
+    assert_eq!(unpacked::list(&cache).unwrap(), []);
+    for path in [bundles.join("notes/file"), bundles.join("base-link/file")] {
+        assert!(path.exists(), "{path:?}");
+    }
+    assert!(unpack().exists());
+}

@@ -1,5 +1,7 @@
 //! `toolhost cache`: lists, verifies or removes cached components.
 
+use std::io;
+use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::anyhow;
@@ -11,6 +13,7 @@ use toolhost::{
 };
 
 use crate::args::{CacheAction, CacheArgs};
+use crate::base::unpacked::{self, UnpackedBundle};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context;
@@ -26,7 +29,8 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
         let error = anyhow!("the directory for compiled components is not known");
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT.")
     })?;
-    let (dir, limit) = (config.dir.to_string_lossy().into_owned(), config.bytes);
+    let (path, limit) = (config.dir.clone(), config.bytes);
+    let dir = path.to_string_lossy().into_owned();
     let sandbox = Sandbox::new({
         let mut sandbox = SandboxConfig::default();
         sandbox.cache = Some(config);
@@ -43,21 +47,29 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
     let cache = cache.ok_or_else(|| Failure::from(anyhow!("the sandbox has no cache")))?;
     if let CacheAction::Clear = args.action {
         let cleared = cache.clear().map_err(unusable)?;
-        let (files, bytes) = (cleared.files, cleared.bytes);
+        let bundles = unpacked::clear(&path).map_err(|error| unreadable(&path, error))?;
+        let bytes = cleared.bytes + bytes_of(&bundles);
         if args.json {
-            stdout::json(&json!({"dir": dir, "files": files, "bytes": bytes}))?
+            let (files, bundles) = (cleared.files, bundles.len());
+            let json = json!({"dir": dir, "files": files, "bundles": bundles, "bytes": bytes});
+            stdout::json(&json)?
         } else {
-            let (files, size) = (text::counted(files, "file"), size(bytes));
-            let dir = text::line(&dir);
-            stdout::write(&format!("removed {files}, {size}, from {dir}"))?;
+            let files = text::counted(cleared.files, "file");
+            let bundles = match bundles.len() {
+                0 => String::new(),
+                bundles => format!(" and {}", text::counted(bundles, "unpacked bundle")),
+            };
+            let (size, dir) = (size(bytes), text::line(&dir));
+            stdout::write(&format!("removed {files}{bundles}, {size}, from {dir}"))?;
         }
         return Ok(Exit::Done);
     }
     let entries = cache.entries().map_err(unusable)?;
+    let bundles = unpacked::list(&path).map_err(|error| unreadable(&path, error))?;
     let is_valid = entries.iter().all(|entry| entry.verdict.verifies());
     let verifies = matches!(args.action, CacheAction::Verify);
     if args.json {
-        let mut json = as_json(&entries, &dir, limit);
+        let mut json = as_json(&entries, &bundles, &dir, limit);
         if verifies {
             stdout::set(&mut json, "ok", is_valid);
         }
@@ -65,13 +77,19 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
     } else if verifies {
         stdout::write(&verdicts(&entries))?;
     } else {
-        stdout::write(&table(&entries, &dir, limit))?;
+        stdout::write(&table(&entries, &bundles, &dir, limit))?;
     }
     if !verifies {
         return Ok(Exit::Done);
     }
     advise(&entries, settings);
     Ok(if is_valid { Exit::Done } else { Exit::Refused })
+}
+
+fn unreadable(cache: &Path, error: io::Error) -> Failure {
+    let what = format!("the unpacked bundles in {} cannot be used", cache.display());
+    Failure::from(anyhow::Error::new(error).context(what))
+        .hint("See that you can read and write it.")
 }
 
 fn unusable(error: CacheError) -> Failure {
@@ -92,7 +110,7 @@ fn handlers(entry: &CacheEntry) -> Vec<&str> {
     entry.handlers.iter().map(|name| name.as_str()).collect()
 }
 
-fn as_json(entries: &[CacheEntry], dir: &str, limit: u64) -> Value {
+fn as_json(entries: &[CacheEntry], bundles: &[UnpackedBundle], dir: &str, limit: u64) -> Value {
     let entry = |entry: &CacheEntry| {
         json!({
             "file": entry.file_name,
@@ -103,18 +121,24 @@ fn as_json(entries: &[CacheEntry], dir: &str, limit: u64) -> Value {
             "handlers": handlers(entry),
         })
     };
+    let bundle = |bundle: &UnpackedBundle| json!({"path": bundle.path.to_string_lossy(), "bytes": bundle.bytes});
     json!({
         "dir": dir,
         "bytes": sum(entries),
         "limitBytes": limit,
         "entries": entries.iter().map(entry).collect::<Vec<_>>(),
+        "bundles": bundles.iter().map(bundle).collect::<Vec<_>>(),
     })
 }
 
-fn table(entries: &[CacheEntry], dir: &str, limit: u64) -> String {
+fn table(entries: &[CacheEntry], bundles: &[UnpackedBundle], dir: &str, limit: u64) -> String {
     let (used, limit, dir) = (size(sum(entries)), size(limit), text::line(dir));
     let count = text::counted(entries.len(), "component");
-    let total = format!("{count}, {used} of at most {limit}, in {dir}");
+    let mut total = format!("{count}, {used} of at most {limit}, in {dir}");
+    for bundle in bundles {
+        let (path, size) = (bundle.path.to_string_lossy(), size(bundle.bytes));
+        total += &format!("\nunpacked bundle, {size}, in {}", text::line(&path));
+    }
     if entries.is_empty() {
         return total;
     }
@@ -141,6 +165,10 @@ fn table(entries: &[CacheEntry], dir: &str, limit: u64) -> String {
 fn row([used, size, state, component, serves]: [&str; 5]) -> String {
     let row = format!("{used:<12}  {size:>10}  {state:<12}  {component:<DIGEST$}  {serves}");
     row.trim_end().to_owned()
+}
+
+fn bytes_of(bundles: &[UnpackedBundle]) -> u64 {
+    bundles.iter().map(|bundle| bundle.bytes).sum()
 }
 
 fn sum(entries: &[CacheEntry]) -> u64 {

@@ -26,7 +26,8 @@ pub(crate) async fn rpc(
 ) -> Result<Exit, Failure> {
     // Dropping them ends the watch and the MCP servers.
     let mut tasks = JoinSet::new();
-    let server = RpcServer::new(config(args, settings, &mut tasks).await?);
+    let (config, _context) = config(args, settings, &mut tasks).await?;
+    let server = RpcServer::new(config);
     let Some(path) = &args.socket else {
         let serving = server.serve(stdin(), stdout());
         return exit(drained_on(stop, &server, serving).await);
@@ -37,11 +38,12 @@ pub(crate) async fn rpc(
     Ok(Exit::Done)
 }
 
+/// Returns the context with the configuration: it displays what is compiled.
 async fn config(
     args: &RpcArgs,
     settings: &Settings,
     tasks: &mut JoinSet<()>,
-) -> Result<RpcConfig, Failure> {
+) -> Result<(RpcConfig, HostContext), Failure> {
     let policy = PolicyChoice::new(args.policy.as_deref(), args.bundle.as_deref());
     // Before the files are read, so that no change is missed.
     let watched = args.bundle.as_deref().filter(|_| args.watch);
@@ -53,10 +55,10 @@ async fn config(
     let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));
     let workdir = workdir.transpose()?;
     let bundle = match &args.bundle {
-        Some(path) => Some(context.load_with_notes(path, settings).await?),
+        Some(path) => Some(context.load_to_serve(path, settings, tasks).await?),
         None => None,
     };
-    let mut config = RpcConfig::new(context.into_host());
+    let mut config = RpcConfig::new(context.host.clone());
     if let Some(bundle) = bundle {
         if let Some(name) = &args.agent {
             config = config.agent(agent(&bundle, Some(name), settings)?.name());
@@ -75,7 +77,7 @@ async fn config(
     if let Some(workdir) = workdir {
         config = config.workdir(workdir);
     }
-    Ok(config)
+    Ok((config, context))
 }
 
 /// Serves to the end. When the command is asked to stop, the server is drained.

@@ -87,7 +87,7 @@ async fn load(
     watch: Option<Watch>,
     tasks: &mut JoinSet<()>,
 ) -> Result<McpServer, Failure> {
-    let bundle = context.load_with_notes(&args.bundle, settings).await?;
+    let bundle = context.load_to_serve(&args.bundle, settings, tasks).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
     let live = LiveBundle::new(bundle);
     mcp_servers::follow(&live, settings, tasks).await?;

@@ -92,6 +92,11 @@ impl Progress {
             LoadProgress::Prepared { tool, .. } => {
                 lock(&current).retain(|work| !work.compiles(tool.as_str()));
             }
+            LoadProgress::Failed { tool, finding } => {
+                lock(&current).retain(|work| !work.compiles(tool.as_str()));
+                // Also with --quiet: each call of the tool fails.
+                stderr::write(&text::line(&format!("{finding}; {}", finding.help)));
+            }
             // The library's enum may grow.
             _ => {}
         }

@@ -95,7 +95,8 @@ impl Call<'_> {
                 execute(self.instance, start, call).await
             }
         };
-        let ticks = Ticks::new(progress.as_ref(), self.shared.config.progress_interval);
+        let (period, agent) = (self.shared.config.progress_interval, self.instance.agent());
+        let ticks = Ticks::new(progress.as_ref(), period, agent, &tool);
         // A poll is counted apart.
         let counted = (!is_poll).then(|| self.shared.metrics.begin_call(&tool));
         let result = self.with_notifications(logs, ticks, called).await;

@@ -6,6 +6,7 @@ use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
+use toolhost::Agent;
 
 /// The progress of a call that runs: the seconds since its start. The total is not known.
 #[derive(Debug, Clone)]
@@ -28,11 +29,9 @@ impl Progress {
         ProgressNotificationParam::new(self.token.clone(), seconds).with_message(message)
     }
 
-    fn running(&self) -> ProgressNotificationParam {
-        self.now(format!(
-            "running for {:.0} s",
-            self.started.elapsed().as_secs_f64()
-        ))
+    fn doing(&self, what: &str) -> ProgressNotificationParam {
+        let seconds = self.started.elapsed().as_secs_f64();
+        self.now(format!("{what} for {seconds:.0} s"))
     }
 }
 
@@ -40,14 +39,27 @@ impl Progress {
 pub(super) struct Ticks<'a> {
     progress: Option<&'a Progress>,
     interval: Interval,
+    agent: &'a Agent,
+    tool: &'a str,
 }
 
 impl<'a> Ticks<'a> {
-    pub(super) fn new(progress: Option<&'a Progress>, period: Duration) -> Self {
+    /// Those of a call of this tool.
+    pub(super) fn new(
+        progress: Option<&'a Progress>,
+        period: Duration,
+        agent: &'a Agent,
+        tool: &'a str,
+    ) -> Self {
         let period = period.max(Duration::from_millis(1));
         let mut interval = interval_at(tokio::time::Instant::now() + period, period);
         interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        Self { progress, interval }
+        Self {
+            progress,
+            interval,
+            agent,
+            tool,
+        }
     }
 
     /// Waits for the next interval. Waits for ever if the client did not ask for progress.
@@ -56,6 +68,10 @@ impl<'a> Ticks<'a> {
             return std::future::pending().await;
         };
         self.interval.tick().await;
-        progress.running()
+        progress.doing(if self.agent.tool_is_compiling(self.tool) {
+            "compiling the tool"
+        } else {
+            "running"
+        })
     }
 }

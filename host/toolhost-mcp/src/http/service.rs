@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Bytes, Incoming};
 use rmcp::model::RequestId;
+use toolhost::ToolCatalogItem;
 
 use super::access::{RequestInstance, check_operator, instance_key};
 use super::authority::{host_is_allowed, origin_is_allowed, target_agrees};
@@ -19,9 +20,11 @@ use super::cors;
 use super::message::Message;
 use super::response_body::{CancelOnDrop, ResponseBody};
 use super::sessions::Opening;
+use super::starting::RETRY_SECONDS;
 use super::state::HttpState;
 use crate::handler::{InstanceKey, Subject};
 use crate::incoming::Unreadable;
+use crate::shared::ServedState;
 use crate::shares::Share;
 
 /// Whether the process runs.
@@ -45,9 +48,7 @@ pub(super) async fn serve_request(
     match path {
         HEALTH => return Ok(health(&request, Ok(()))),
         READINESS => {
-            let is_draining = state.server.drain.is_cancelled();
-            let is_ready = if is_draining { Err(stopping()) } else { Ok(()) };
-            return Ok(health(&request, is_ready));
+            return Ok(health(&request, readiness(&state.server)));
         }
         _ => {}
     }
@@ -249,6 +250,28 @@ async fn answer_of_session(
 fn stopping() -> Refusal {
     let status = StatusCode::SERVICE_UNAVAILABLE;
     refusal(status, "the server is stopping")
+}
+
+/// Whether no call would wait for the compiler.
+fn readiness(server: &ServedState) -> Result<(), Refusal> {
+    if server.drain.is_cancelled() {
+        return Err(stopping());
+    }
+    // Without its agent, calls are refused; none waits.
+    let Ok(agent) = server.served.current_agent() else {
+        return Ok(());
+    };
+    let catalog = agent.catalog();
+    let tools = catalog.items().iter();
+    let is_compiling = |item: &&ToolCatalogItem| agent.tool_is_compiling(item.name.as_str());
+    match tools.filter(is_compiling).count() {
+        0 => Ok(()),
+        tools => {
+            let text = format!("starting: tools whose component is being compiled: {tools}");
+            let refusal = refusal(StatusCode::SERVICE_UNAVAILABLE, &text);
+            Err(retry_after(refusal, RETRY_SECONDS))
+        }
+    }
 }
 
 /// Answers a request for health.

@@ -18,7 +18,7 @@ use super::service::{HEALTH, READINESS, health};
 use crate::incoming::Unreadable;
 
 /// Seconds after which a client is to try again.
-const RETRY_SECONDS: u16 = 1;
+pub(super) const RETRY_SECONDS: u16 = 1;
 
 /// A server that listens, and answers that it starts.
 ///
@@ -30,7 +30,7 @@ const RETRY_SECONDS: u16 = 1;
 /// let address = "127.0.0.1:8484".parse()?;
 /// let mut starting = StartingServer::listen(address, HttpConfig::default()).await?;
 /// let host = Host::builder().state_root("/var/lib/tools").build()?;
-/// let loading = host.load("goondan.yaml");
+/// let loading = host.load_to_serve("goondan.yaml");
 /// let bundle = starting.answer_during(loading, || "loading the bundle".to_owned()).await?;
 /// let served = ServedAgent::new(LiveBundle::new(bundle));
 /// let server = McpServer::new(served, McpConfig::default());

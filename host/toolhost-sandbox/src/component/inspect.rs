@@ -125,6 +125,17 @@ impl ComponentInfo {
     }
 }
 
+/// Returns whether exports that were [checked](ComponentInfo::check) include the interface for pending outcomes.
+pub(crate) fn polls(exports: &[String]) -> bool {
+    let known = |version: &str| {
+        version
+            .strip_prefix('@')
+            .is_some_and(|v| v.starts_with("2.0."))
+    };
+    let is_polling = |export: &String| export.strip_prefix(POLLING).is_some_and(known);
+    exports.iter().any(is_polling)
+}
+
 fn listed(names: &[String]) -> String {
     const MOST: usize = 8;
     if names.is_empty() {

@@ -71,6 +71,15 @@ impl Agent {
         tool.is_some_and(RegisteredTool::polls)
     }
 
+    /// Returns whether a call of this tool would wait until its component is compiled: see
+    /// [`Host::load_to_serve`](crate::Host::load_to_serve).
+    #[must_use]
+    pub fn tool_is_compiling(&self, tool: &str) -> bool {
+        let registry = self.0.tools.registry();
+        let tool = registry.as_ref().and_then(|registry| registry.get(tool));
+        tool.is_some_and(|tool| tool.compiling().is_some())
+    }
+
     /// Returns whether a tool of the bundle can return pending results of its own.
     #[must_use]
     pub fn can_be_pending(&self) -> bool {

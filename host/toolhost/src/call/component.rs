@@ -56,6 +56,14 @@ impl<'a> ComponentRun<'a> {
     /// The end of a run that could not begin.
     pub(crate) async fn answer(mut self, operation: Operation) -> Result<EndedRun<'a>, RunEnd> {
         let (turn, tool) = (self.turn, self.tool);
+        let component = match self.component.ready() {
+            Some(ready) => ready,
+            // In a box, so that the futures of other calls are smaller.
+            None => {
+                let compiled = Box::pin(self.component.for_call(turn.locale())).await;
+                compiled.map_err(RunEnd::refused)?
+            }
+        };
         let prepared = self.prepare().await;
         let Prepared {
             directory,
@@ -78,7 +86,7 @@ impl<'a> ComponentRun<'a> {
             limits: permit.limits.clone(),
             record: recorder.map(|recorder| recorder.options(redactor)),
         };
-        let mut report = pin!(self.component.call(invocation)).await;
+        let mut report = pin!(component.call(invocation)).await;
         telemetry::record_run(turn, tool, &report);
         let recording = report.recording.take();
         if !report.unauthorized.is_empty() {

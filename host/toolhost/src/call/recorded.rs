@@ -47,7 +47,7 @@ pub(super) async fn record(
     if !is_kept {
         return None;
     }
-    let mut recording = run.component.recording_without_calls(
+    let mut recording = run.component.ready()?.recording_without_calls(
         operation,
         &run.call.tool_context(run.message),
         &run.permit.limits,

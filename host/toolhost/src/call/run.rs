@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolhost_contract::{AssistantMessage, ToolError, ToolResult, Usage};
-use toolhost_sandbox::{PreparedTool, WriteProtected};
+use toolhost_sandbox::WriteProtected;
 
 use super::scope::TurnScope;
 use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
 use crate::registry::RegisteredTool;
+use crate::registry::loaded_component::LoadedComponent;
 
 /// One run of a component.
 pub(crate) struct ComponentRun<'a> {
@@ -18,7 +19,7 @@ pub(crate) struct ComponentRun<'a> {
     pub(crate) call: &'a CallIdentity,
     pub(crate) message: &'a AssistantMessage,
     pub(crate) tool: &'a RegisteredTool,
-    pub(crate) component: &'a PreparedTool,
+    pub(crate) component: &'a LoadedComponent,
     /// Has the credentials of the run once it has begun.
     pub(crate) permit: Arc<ToolPermit>,
     pub(crate) protected: WriteProtected,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -11,16 +11,20 @@ use futures_util::future::{self, Either};
 use futures_util::stream::FuturesUnordered;
 use indexmap::IndexMap;
 use tokio::sync::Mutex;
+use tokio_util::sync::DropGuard;
 use toolhost_contract::{ResourceName, ToolErrorCode, ToolResource};
 use toolhost_manifest::bundle::package::{PackageOrigin, PackageReference, is_package};
 use toolhost_manifest::bundle::{CORE_MODULE_HELP, Diagnostic, Entry, OpenBundle, OtherFile};
-use toolhost_sandbox::{PrepareError, PreparedTool};
+use toolhost_runtime::lock;
+use toolhost_sandbox::{CheckedTool, PrepareError, PreparedTool};
 
-use super::register::entry_shown;
+use super::compile_later::CompileLater;
+use super::register::{entry_shown, is_described};
 use crate::call::failure::{prepare_error_code, prepare_error_help};
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded_bundle::LoadedInner;
 use crate::registry::Runs;
+use crate::registry::loaded_component::{Compiling, LoadedComponent};
 
 /// The component of a Tool, or why there is none. None where the load does not need it.
 pub(super) type PreparedComponent = Result<Option<Component>, Box<Diagnostic>>;
@@ -29,6 +33,8 @@ pub(super) type PreparedComponent = Result<Option<Component>, Box<Diagnostic>>;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Needed<'a> {
     All,
+    /// All; what the manifest describes may be compiled after the load.
+    AllLater,
     /// Those of the Tools with these names.
     Of(&'a [ResourceName]),
 }
@@ -36,7 +42,7 @@ pub(super) enum Needed<'a> {
 impl Needed<'_> {
     fn includes(self, tool: &ToolResource) -> bool {
         match self {
-            Self::All => true,
+            Self::All | Self::AllLater => true,
             Self::Of(names) => names.contains(&tool.metadata.name),
         }
     }
@@ -45,17 +51,18 @@ impl Needed<'_> {
 /// A component, and the package that it was in.
 #[derive(Clone)]
 pub(super) struct Component {
-    pub(super) prepared: PreparedTool,
+    pub(super) loaded: LoadedComponent,
     pub(super) package: Option<PackageOrigin>,
 }
 
 /// The components of a bundle.
-#[derive(Default)]
 pub(super) struct Components {
     /// In the order of the Tools.
     pub(super) of_tools: Vec<PreparedComponent>,
     /// The files that entries were built of.
     pub(super) files: Vec<PathBuf>,
+    /// What is not compiled yet.
+    pub(super) later: CompileLater,
 }
 
 /// Reads the entries of all Tools, and prepares the components of those that are needed. Tools of one entry share a
@@ -71,12 +78,15 @@ pub(super) async fn prepare_all(
     earlier: &[PreparedTool],
     needed: Needed<'_>,
 ) -> Components {
+    let later = CompileLater::new();
     let preparation = Preparation {
         host,
         open,
         earlier,
         needed,
         reading: Mutex::default(),
+        compiler: Arc::new(later.stop.clone().drop_guard()),
+        later: std::sync::Mutex::new(later),
     };
     let entries = by_entry(open.bundle().tools());
     let cores = match entries.len() {
@@ -97,12 +107,19 @@ pub(super) async fn prepare_all(
         all.extend(prepared);
     }
     all.sort_by_key(|(index, ..)| *index);
-    let mut components = Components::default();
-    for (_, tool, files) in all {
-        components.of_tools.push(tool);
-        components.files.extend(files);
+    let (mut of_tools, mut files) = (Vec::new(), Vec::new());
+    for (_, tool, of_tool) in all {
+        of_tools.push(tool);
+        files.extend(of_tool);
     }
-    components
+    drop(running);
+    let later = preparation.later.into_inner();
+    let later = later.unwrap_or_else(PoisonError::into_inner);
+    Components {
+        of_tools,
+        files,
+        later,
+    }
 }
 
 /// Awaits an entry while other components are prepared. Adds those that are ready to `all`.
@@ -135,7 +152,7 @@ pub(super) fn of(previous: &LoadedInner) -> Vec<PreparedTool> {
     let registry = previous.tools.registry();
     let tools = registry.iter().flat_map(|registry| registry.values());
     let components = tools.filter_map(|tool| match &tool.runs {
-        Runs::Component(component) => Some(component.clone()),
+        Runs::Component(component) => component.ready().cloned(),
         Runs::Native { .. } => None,
     });
     components.collect()
@@ -150,6 +167,18 @@ struct Preparation<'a> {
     needed: Needed<'a>,
     /// Held while an entry is read: one after an error may be read while another is.
     reading: Mutex<()>,
+    later: std::sync::Mutex<CompileLater>,
+    /// Ends what is compiled later.
+    compiler: Arc<DropGuard>,
+}
+
+/// When a component is compiled.
+#[derive(Clone, Copy)]
+enum Compile<'a> {
+    Never,
+    Now,
+    /// After the load, for these Tools.
+    Later(&'a [usize]),
 }
 
 /// An entry, or why it cannot be read.
@@ -180,8 +209,14 @@ impl Preparation<'_> {
             let tool = self.tool(*index);
             tool.is_some_and(|tool| self.needed.includes(tool))
         };
-        let is_needed = tools.iter().any(is_needed);
-        for index in tools {
+        let when = if !tools.iter().any(is_needed) {
+            Compile::Never
+        } else if self.is_later(&tools) {
+            Compile::Later(&tools)
+        } else {
+            Compile::Now
+        };
+        for index in tools.iter().copied() {
             let Some(tool) = self.tool(index) else {
                 continue;
             };
@@ -194,7 +229,7 @@ impl Preparation<'_> {
                 None => self.read(tool).await,
             };
             let component = match entry {
-                Ok(entry) => self.prepare(tool, entry, is_needed).await,
+                Ok(entry) => self.prepare(tool, entry, when).await,
                 Err(finding) => Err(finding),
             };
             prepared.push(match component {
@@ -206,6 +241,12 @@ impl Preparation<'_> {
             });
         }
         prepared
+    }
+
+    /// Whether these Tools can be listed before their component is compiled.
+    fn is_later(&self, tools: &[usize]) -> bool {
+        let mut tools = tools.iter().filter_map(|index| self.tool(*index));
+        matches!(self.needed, Needed::AllLater) && tools.all(is_described)
     }
 
     /// Reads the entry of a Tool: from the host's source, or else on a thread from the bundle's directory.
@@ -241,11 +282,11 @@ impl Preparation<'_> {
         &self,
         tool: &ToolResource,
         entry: Entry,
-        is_needed: bool,
+        when: Compile<'_>,
     ) -> Result<(Option<Component>, Vec<PathBuf>), Box<Diagnostic>> {
         let (host, name) = (self.host, &tool.metadata.name);
         self.check_signer(tool, &entry)?;
-        if !is_needed {
+        if matches!(when, Compile::Never) {
             return Ok((None, entry.files));
         }
         host.report(&LoadProgress::Preparing {
@@ -259,23 +300,41 @@ impl Preparation<'_> {
             let tool = name.clone();
             host.report(&LoadProgress::Slow { tool, stage });
         };
-        let prepared = (host.sandbox).prepare_again(entry.component, self.earlier, on_stage);
-        let prepared = prepared.await;
-        let (prepared, origin) = prepared.map_err(|error| {
+        let refused = |error| {
             let finding = not_prepared(self.open, tool, &error);
             if is_core_module {
                 finding.with_help(CORE_MODULE_HELP)
             } else {
                 finding
             }
-        })?;
+        };
+        let (package, files) = (entry.package, entry.files);
+        let checked = host.sandbox.check(entry.component, self.earlier).await;
+        let (prepared, origin) = match (checked.map_err(refused)?, when) {
+            (CheckedTool::Ready(prepared, origin), _) => (prepared, origin),
+            (CheckedTool::Uncompiled(uncompiled), Compile::Later(tools))
+                if lock(&self.later).has_room(uncompiled.facts().bytes) =>
+            {
+                let compiling = Compiling::new(&uncompiled, Arc::clone(&self.compiler));
+                let compiling = Arc::new(compiling);
+                let unless = PrepareError::Host("the host stopped to compile it".to_owned());
+                let unless = not_prepared(self.open, tool, &unless);
+                lock(&self.later).add(&compiling, uncompiled, tools.to_vec(), unless);
+                let loaded = LoadedComponent::Compiling(compiling);
+                return Ok((Some(Component { loaded, package }), files));
+            }
+            (CheckedTool::Uncompiled(uncompiled), _) => {
+                let compiled = host.sandbox.compile(uncompiled, on_stage).await;
+                compiled.map_err(refused)?
+            }
+        };
         host.report(&LoadProgress::Prepared {
             tool: name.clone(),
             origin,
             took: started.elapsed(),
         });
-        let package = entry.package;
-        Ok((Some(Component { prepared, package }), entry.files))
+        let loaded = LoadedComponent::Ready(prepared);
+        Ok((Some(Component { loaded, package }), files))
     }
 
     /// Refuses a package where the policy requires a signature and the component source has verified none by the
@@ -300,7 +359,11 @@ impl Preparation<'_> {
     }
 }
 
-fn not_prepared(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> Diagnostic {
+pub(super) fn not_prepared(
+    open: &OpenBundle,
+    tool: &ToolResource,
+    error: &PrepareError,
+) -> Diagnostic {
     let (name, entry) = (&tool.metadata.name, entry_shown(tool));
     let message = format!("tool {name}: {entry}: {error}");
     let finding = Diagnostic::error(prepare_error_code(error), open.entry_place(tool), message);

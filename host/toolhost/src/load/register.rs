@@ -10,6 +10,7 @@ use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
 
 use super::described::{DescribeFault, described_parameters};
 use crate::catalog::descriptions;
+use crate::registry::loaded_component::LoadedComponent;
 use crate::registry::{RegisteredTool, Runs};
 use toolhost_contract::suggest::did_you_mean;
 use toolhost_manifest::DiagnosticList;
@@ -43,25 +44,35 @@ pub(super) struct LoadedParts {
 pub(super) fn register(
     open: &OpenBundle,
     tool: &ToolResource,
-    component: &PreparedTool,
+    component: &LoadedComponent,
     parts: &mut LoadedParts,
 ) {
     let name = &tool.metadata.name;
     let facts = component.facts().clone();
     parts.components.push((name.to_string(), facts));
-    let at = open.bundle().places(name);
     for (index, export) in tool.spec.exports.iter().enumerate() {
-        let place = at.and_then(|p| p.exports.get(index)).cloned();
-        let place = place.unwrap_or_else(|| Place::file(open.name()));
-        let handler = component.handlers().iter().find(|h| h.name == export.name);
-        let registered = match handler {
-            Some(handler) => registered(tool, export, handler, component, &mut parts.patterns),
-            None => {
-                let message = not_served(tool, export, component);
-                Err(ExportRefusal::new(ToolErrorCode::ComponentHandler, message))
-            }
+        let handler = match component.ready() {
+            Some(ready) => ready.handlers().iter().find(|h| h.name == export.name),
+            None => Some(&HandlerSpec {
+                name: export.name.clone(),
+                description: None,
+                parameters: None,
+            }),
         };
-        match registered {
+        let Some(handler) = handler else {
+            let served = component.ready().map_or(&[][..], PreparedTool::handlers);
+            let finding = not_served(open, tool, (index, export), served);
+            // Finding the nearest name takes longest, and a full list keeps no more findings.
+            let is_full = parts.diagnostics.is_full();
+            let help = (!is_full).then(|| served_instead(export, served)).flatten();
+            parts.diagnostics.add(match help {
+                Some(help) => finding.with_help(help),
+                None => finding,
+            });
+            continue;
+        };
+        let place = place_of(open, tool, index);
+        match registered(tool, export, handler, component, &mut parts.patterns) {
             Ok(mut registered) => {
                 let item = &registered.item;
                 let words = Words::of_item(item);
@@ -74,21 +85,17 @@ pub(super) fn register(
             }
             Err(refused) => {
                 let finding = Diagnostic::error(refused.code, place, refused.message);
-                // Finding the nearest name takes longest, and a full list keeps no more findings.
-                let is_misspelt = handler.is_none() && !parts.diagnostics.is_full();
-                let instead = is_misspelt.then(|| served_instead(export, component));
-                parts
-                    .diagnostics
-                    .add(match refused.help.or(instead.flatten()) {
-                        Some(help) => finding.with_help(help),
-                        None => finding,
-                    });
+                parts.diagnostics.add(match refused.help {
+                    Some(help) => finding.with_help(help),
+                    None => finding,
+                });
             }
         }
     }
     let exported =
         |handler: &&HandlerSpec| tool.spec.exports.iter().any(|e| e.name == handler.name);
-    let others = component.handlers().iter().filter(|h| !exported(h));
+    let handlers = component.ready().map_or(&[][..], PreparedTool::handlers);
+    let others = handlers.iter().filter(|h| !exported(h));
     let others: Vec<_> = others.map(|handler| handler.name.as_str()).collect();
     if let Some(first) = others.first() {
         let listed = text::listed(others.iter().copied(), HANDLERS_SHOWN);
@@ -112,23 +119,44 @@ fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagno
     warning.with_help("Shorten them, and write them without invisible and control characters.")
 }
 
-fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &PreparedTool) -> String {
-    let served = component.handlers().iter().map(|h| h.name.as_str());
+/// Returns the finding about an export that the component does not serve.
+pub(super) fn not_served(
+    open: &OpenBundle,
+    tool: &ToolResource,
+    (index, export): (usize, &ToolExportSpec),
+    handlers: &[HandlerSpec],
+) -> Diagnostic {
+    let served = handlers.iter().map(|h| h.name.as_str());
     let served = text::listed(served, HANDLERS_SHOWN);
-    format!(
+    let message = format!(
         "tool {}: handler '{}' is not served by {}, which serves {}",
         tool.metadata.name,
         export.name,
         entry_shown(tool),
         if served.is_empty() { "none" } else { &served }
-    )
+    );
+    let place = place_of(open, tool, index);
+    Diagnostic::error(ToolErrorCode::ComponentHandler, place, message)
 }
 
 /// Returns a help text with the handler that an export was probably meant to name.
-fn served_instead(export: &ToolExportSpec, component: &PreparedTool) -> Option<String> {
-    let served = component.handlers().iter().map(|h| h.name.as_str());
+fn served_instead(export: &ToolExportSpec, handlers: &[HandlerSpec]) -> Option<String> {
+    let served = handlers.iter().map(|h| h.name.as_str());
     let served: Vec<&str> = served.collect();
     did_you_mean(export.name.as_str(), &served)
+}
+
+/// Returns the place of an export in the manifest.
+fn place_of(open: &OpenBundle, tool: &ToolResource, index: usize) -> Place {
+    let places = open.bundle().places(&tool.metadata.name);
+    let place = places.and_then(|places| places.exports.get(index));
+    place.cloned().unwrap_or_else(|| Place::file(open.name()))
+}
+
+/// Whether the manifest has all that a catalog shows of a Tool, so that `describe` adds nothing.
+pub(super) fn is_described(tool: &ToolResource) -> bool {
+    let mut exports = tool.spec.exports.iter();
+    exports.all(|export| export.description.is_some() && export.parameters.is_some())
 }
 
 pub(super) fn entry_shown(tool: &ToolResource) -> String {
@@ -170,11 +198,11 @@ fn registered(
     tool: &ToolResource,
     export: &ToolExportSpec,
     handler: &HandlerSpec,
-    component: &PreparedTool,
+    component: &LoadedComponent,
     patterns: &mut PatternBudget,
 ) -> Result<RegisteredTool, ExportRefusal> {
     let of_manifest = |what: &str, reason: String| {
-        let message = format!("the {what} of '{}' cannot be used: {reason}", handler.name);
+        let message = format!("the {what} of '{}' cannot be used: {reason}", export.name);
         ExportRefusal::new(ToolErrorCode::ConfigSchema, message)
     };
     let (parameters, schema) = match &export.parameters {

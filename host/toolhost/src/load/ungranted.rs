@@ -1,7 +1,6 @@
 //! Compares what components import with what the policy grants them.
 
 use toolhost_contract::{Denial, ToolErrorCode, ToolResource};
-use toolhost_sandbox::PreparedTool;
 
 use toolhost_manifest::bundle::built::Language;
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle};
@@ -20,10 +19,9 @@ pub(super) fn not_granted(
     policy: &Policy,
     open: &OpenBundle,
     tool: &ToolResource,
-    component: &PreparedTool,
+    imports: &[String],
 ) -> Vec<Diagnostic> {
     let name = &tool.metadata.name;
-    let imports = &component.facts().imports;
     let imports_any = |start: &str| imports.iter().any(|import| import.starts_with(start));
     let place = || open.entry_place(tool);
     let mut agents: Vec<&str> = open

@@ -5,6 +5,7 @@ use toolhost_sandbox::{ReplayError, ReplayOptions, ReplayReport};
 use crate::loaded_bundle::LoadedBundle;
 use crate::recording::call_recording::CallRecording;
 use crate::registry::Runs;
+use toolhost_contract::ToolError;
 use toolhost_contract::suggest::closest;
 
 /// How the replay of a recorded call ended.
@@ -37,6 +38,9 @@ pub enum CallReplayError {
     /// The bundle was [unloaded](LoadedBundle::unload).
     #[error("the bundle was unloaded")]
     Unloaded,
+    /// Its component was [compiled later](crate::Host::load_to_serve), and cannot be called.
+    #[error("the component cannot be called: {}", .0.message)]
+    NotCompiled(ToolError),
     /// The sandbox cannot replay the recording.
     #[error(transparent)]
     Replay(#[from] ReplayError),
@@ -77,6 +81,9 @@ impl LoadedBundle {
             Runs::Native { .. } => return Err(CallReplayError::Unloaded),
         };
         let sha256 = component.facts().sha256.clone();
+        let locale = self.0.host.policy.locale();
+        let component = component.for_call(locale).await;
+        let component = component.map_err(CallReplayError::NotCompiled)?;
         let report = component.replay(&recording.recording, options).await?;
         Ok(CallReplay {
             component_changed: sha256 != recording.recording.component.sha256,

@@ -24,6 +24,18 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
             }
             ExitCode::FAILURE
         }
+        // Waits until there is a file, and then compiles.
+        Some("gate") => {
+            let is_open = || {
+                let gate = arguments.get(1);
+                gate.is_none_or(|gate| std::path::Path::new(gate).exists())
+            };
+            let parent = parent_id();
+            while !is_open() && parent_id() == parent {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Compiler::run()
+        }
         Some("garbage") => {
             println!("this is no compiled component");
             ExitCode::SUCCESS
