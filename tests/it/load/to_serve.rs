@@ -1,15 +1,18 @@
 //! A bundle that is served while its components are compiled.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use toolhost::sandbox::{CacheConfig, Compiler, PrepareStage};
-use toolhost::{LoadedBundle, Sandbox, SandboxConfig, ToolResult};
+use toolhost::{LiveBundle, LoadedBundle, Sandbox, SandboxConfig, ToolResult};
+use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 use toolhost_tests::eventually;
 use toolhost_tests::test_host::{open_step, tool_call};
 
 use super::*;
 use crate::helper::HELPER;
+use crate::mcp::initialized;
 
 /// A host whose compilers wait until the gate is open.
 struct Gated {
@@ -261,4 +264,26 @@ async fn nothing_is_compiled_for_a_bundle_that_is_gone() {
         .unwrap();
     assert_eq!(compiling(&bundle), Vec::<String>::new());
     assert_eq!(gated.begun().len(), 2, "the second load compiled it");
+}
+
+#[tokio::test]
+async fn an_mcp_client_lists_tools_at_once_and_is_told_what_its_call_waits_for() {
+    let gated = Gated::new();
+    let bundle = gated.load(&[("text", "text", &["upper"])]).await;
+    let workdir = gated.host.workdir(gated.top.path().join("workdir"));
+    let served = ServedAgent::new(LiveBundle::new(bundle));
+    let served = served.only_workdir("instance", workdir.unwrap());
+    let mut config = McpConfig::default();
+    config.progress_interval = Duration::from_millis(10);
+    let mut peer = initialized(&McpServer::new(served, config)).await;
+    let listed = peer.request("tools/list", json!({})).await;
+    assert_eq!(listed["result"]["tools"][0]["name"], "text__upper");
+    let call = json!({"name": "text__upper", "arguments": {"text": "hi"}, "_meta": {"progressToken": "p"}});
+    let call = peer.send("tools/call", call).await;
+    let progress = peer.notification("notifications/progress").await;
+    let message = progress["params"]["message"].as_str().unwrap();
+    assert!(message.starts_with("compiling the tool for "), "{message}");
+    gated.open();
+    let answer = peer.response(call).await;
+    assert_eq!(answer["result"]["structuredContent"], json!({"text": "HI"}));
 }

@@ -64,9 +64,25 @@ pub(crate) fn json(reason: &str, bytes: &[u8], name: &str) -> ToolError {
     } else {
         format!(", near `{near}`")
     };
+    let suggestion = match format_of(name) {
+        Some(format) => format!("pass `inputFormat`: {format}"),
+        None => "correct the JSON at that place".to_owned(),
+    };
     document(name, &format!("{reason}{near}"))
         .name("JsonError")
-        .suggestion("correct the JSON at that place")
+        .suggestion(suggestion)
+}
+
+/// The format, other than JSON, that the name of a file tells.
+fn format_of(name: &str) -> Option<&'static str> {
+    match name.rsplit_once('.')?.1 {
+        "yaml" | "yml" => Some("yaml"),
+        "toml" => Some("toml"),
+        "csv" => Some("csv"),
+        "tsv" => Some("tsv"),
+        "txt" | "log" | "md" => Some("text"),
+        _ => None,
+    }
 }
 
 /// A document that is not of its format.

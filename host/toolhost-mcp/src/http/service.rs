@@ -20,7 +20,6 @@ use super::cors;
 use super::message::Message;
 use super::response_body::{CancelOnDrop, ResponseBody};
 use super::sessions::Opening;
-use super::starting::RETRY_SECONDS;
 use super::state::HttpState;
 use crate::handler::{InstanceKey, Subject};
 use crate::incoming::Unreadable;
@@ -32,6 +31,9 @@ pub(super) const HEALTH: &str = "/healthz";
 
 /// Whether calls are served.
 pub(super) const READINESS: &str = "/readyz";
+
+/// Seconds after which a client is to try again.
+pub(super) const RETRY_SECONDS: u16 = 1;
 
 /// The page of metrics.
 const METRICS: &str = "/metrics";

@@ -14,11 +14,8 @@ use super::body::{BoxResponse, json_refusal, name_type, read, refusal, retry_aft
 use super::config::HttpConfig;
 use super::connections::{Acceptor, serve_one};
 use super::error::HttpError;
-use super::service::{HEALTH, READINESS, health};
+use super::service::{HEALTH, READINESS, RETRY_SECONDS, health};
 use crate::incoming::Unreadable;
-
-/// Seconds after which a client is to try again.
-pub(super) const RETRY_SECONDS: u16 = 1;
 
 /// A server that listens, and answers that it starts.
 ///

@@ -231,6 +231,22 @@ mod tests {
     }
 
     #[test]
+    fn whether_a_component_polls_follows_from_its_exports() {
+        let check =
+            |exports: &[&str]| polls(&exports.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let handlers = "goondan:tool/handlers@2.0.0";
+        assert!(check(&[handlers, "goondan:tool/polling@2.0.0"]));
+        assert!(check(&["goondan:tool/polling@2.0.7"]));
+        for other in [
+            "goondan:tool/polling@2.1.0",
+            "goondan:tool/polling-2@2.0.0",
+            "goondan:tool/polling",
+        ] {
+            assert!(!check(&[handlers, other]), "{other}");
+        }
+    }
+
+    #[test]
     fn names_the_version_or_the_import_that_is_not_served() {
         let info = |imports: &[&str], exports: &[&str]| ComponentInfo {
             imports: imports.iter().map(ToString::to_string).collect(),

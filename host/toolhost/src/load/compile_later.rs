@@ -10,8 +10,7 @@ use toolhost_contract::{ExportName, ToolResource};
 use toolhost_manifest::bundle::{Diagnostic, OpenBundle};
 use toolhost_sandbox::{PreparedTool, UncompiledTool};
 
-use super::component::not_prepared;
-use super::register::not_served;
+use super::register::{not_prepared, not_served};
 use crate::host::{HostInner, LoadProgress};
 use crate::registry::loaded_component::Compiling;
 

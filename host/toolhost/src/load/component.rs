@@ -19,8 +19,7 @@ use toolhost_runtime::lock;
 use toolhost_sandbox::{CheckedTool, PrepareError, PreparedTool};
 
 use super::compile_later::CompileLater;
-use super::register::{entry_shown, is_described};
-use crate::call::failure::{prepare_error_code, prepare_error_help};
+use super::register::{entry_shown, is_described, not_prepared};
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded_bundle::LoadedInner;
 use crate::registry::Runs;
@@ -317,7 +316,7 @@ impl Preparation<'_> {
             {
                 let compiling = Compiling::new(&uncompiled, Arc::clone(&self.compiler));
                 let compiling = Arc::new(compiling);
-                let unless = PrepareError::Host("the host stopped to compile it".to_owned());
+                let unless = PrepareError::Host("the host ended before it was compiled".to_owned());
                 let unless = not_prepared(self.open, tool, &unless);
                 lock(&self.later).add(&compiling, uncompiled, tools.to_vec(), unless);
                 let loaded = LoadedComponent::Compiling(compiling);
@@ -357,15 +356,4 @@ impl Preparation<'_> {
         let help = "Give the host a component source with the signers of the policy: `PackageSource::require`, and with another policy `Host::with_component_source`.";
         Err(self.open.entry_error(tool, code, problem, help))
     }
-}
-
-pub(super) fn not_prepared(
-    open: &OpenBundle,
-    tool: &ToolResource,
-    error: &PrepareError,
-) -> Diagnostic {
-    let (name, entry) = (&tool.metadata.name, entry_shown(tool));
-    let message = format!("tool {name}: {entry}: {error}");
-    let finding = Diagnostic::error(prepare_error_code(error), open.entry_place(tool), message);
-    finding.with_help(prepare_error_help(error))
 }

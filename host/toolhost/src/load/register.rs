@@ -6,9 +6,10 @@ use toolhost_contract::{
     ResourceName, ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName, ToolResource,
     ToolSource, text,
 };
-use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
+use toolhost_sandbox::{ComponentFacts, HandlerSpec, PrepareError, PreparedTool};
 
 use super::described::{DescribeFault, described_parameters};
+use crate::call::failure::{prepare_error_code, prepare_error_help};
 use crate::catalog::descriptions;
 use crate::registry::loaded_component::LoadedComponent;
 use crate::registry::{RegisteredTool, Runs};
@@ -117,6 +118,18 @@ fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagno
     );
     let warning = Diagnostic::warning(ToolErrorCode::ComponentDescribe, place, message);
     warning.with_help("Shorten them, and write them without invisible and control characters.")
+}
+
+/// Returns the finding about a component that cannot be prepared.
+pub(super) fn not_prepared(
+    open: &OpenBundle,
+    tool: &ToolResource,
+    error: &PrepareError,
+) -> Diagnostic {
+    let (name, entry) = (&tool.metadata.name, entry_shown(tool));
+    let message = format!("tool {name}: {entry}: {error}");
+    let finding = Diagnostic::error(prepare_error_code(error), open.entry_place(tool), message);
+    finding.with_help(prepare_error_help(error))
 }
 
 /// Returns the finding about an export that the component does not serve.
