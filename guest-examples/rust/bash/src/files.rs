@@ -8,8 +8,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
@@ -19,6 +19,7 @@ use toolhost_guest::files::symlink_mode;
 
 use crate::status::Status;
 use crate::symlink::symlink;
+use crate::workdir::{self, Found};
 
 mod file_system;
 mod outputs;
@@ -37,9 +38,10 @@ const UMASK: u32 = 0o022;
 
 /// Commands of this crate use these files without futures; bashkit uses them as its [`FileSystem`].
 pub(crate) struct Files {
-    scratch: InMemoryFs,
-    /// Those of [`SCRATCH`] that are in memory.
-    in_memory: Vec<&'static Path>,
+    /// Made when a path first leads there, as few calls use them.
+    scratch: OnceLock<InMemoryFs>,
+    /// Whether each of [`SCRATCH`] is in memory.
+    in_memory: [OnceLock<bool>; SCRATCH.len()],
     umask: AtomicU32,
     /// Files that output redirections have opened, by the path that they name.
     outputs: Mutex<Vec<(PathBuf, File)>>,
@@ -47,12 +49,9 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new() -> Self {
-        let in_memory = SCRATCH.into_iter().map(Path::new);
         Self {
-            scratch: InMemoryFs::new(),
-            in_memory: in_memory
-                .filter(|path| fs::symlink_metadata(path).is_err())
-                .collect(),
+            scratch: OnceLock::new(),
+            in_memory: Default::default(),
             umask: AtomicU32::new(UMASK),
             outputs: Mutex::default(),
         }
@@ -85,29 +84,72 @@ impl Files {
 
     /// Returns the files in memory if the path is theirs.
     fn scratch(&self, path: &Path) -> Option<&InMemoryFs> {
-        let theirs = self.in_memory.iter().any(|top| path.starts_with(top));
-        theirs.then_some(&self.scratch)
+        let mut tops = SCRATCH.iter().zip(&self.in_memory);
+        let (top, in_memory) = tops.find(|(top, _)| path.starts_with(top))?;
+        let in_memory = in_memory.get_or_init(|| fs::symlink_metadata(top).is_err());
+        in_memory.then(|| self.scratch.get_or_init(InMemoryFs::new))
     }
 }
 
-/// What is at a path of the workdir, from what std found there.
-fn metadata_of(path: &Path, found: &fs::Metadata) -> io::Result<Metadata> {
-    let kind = found.file_type();
-    let (file_type, mode) = if kind.is_symlink() {
-        (FileType::Symlink, 0o777)
-    } else if kind.is_dir() {
-        (FileType::Directory, symlink_mode(path)?)
-    } else {
-        (FileType::File, symlink_mode(path)?)
+/// What is at a path of the workdir.
+fn metadata_of(path: &Path) -> io::Result<Metadata> {
+    let found = match workdir::status(path) {
+        Some(found) => found,
+        None => found_by_std(&fs::symlink_metadata(path)?),
     };
-    let modified = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let mode = match found.file_type {
+        FileType::Symlink => 0o777,
+        FileType::File | FileType::Directory | FileType::Fifo => symlink_mode(path)?,
+    };
     Ok(Metadata {
-        file_type,
-        size: if kind.is_dir() { 0 } else { found.len() },
+        file_type: found.file_type,
+        size: if found.file_type.is_dir() {
+            0
+        } else {
+            found.size
+        },
         mode,
-        modified,
-        created: modified,
+        modified: found.modified,
+        created: found.modified,
     })
+}
+
+fn found_by_std(metadata: &fs::Metadata) -> Found {
+    Found {
+        file_type: type_of(metadata.file_type()),
+        size: metadata.len(),
+        modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+    }
+}
+
+fn type_of(kind: fs::FileType) -> FileType {
+    if kind.is_dir() {
+        FileType::Directory
+    } else if kind.is_symlink() {
+        FileType::Symlink
+    } else {
+        FileType::File
+    }
+}
+
+/// The names in a folder of the workdir and what each is, in no order. A link is not followed.
+fn list(path: &Path) -> io::Result<Vec<(String, FileType)>> {
+    if let Some(names) = workdir::list(path) {
+        return Ok(names);
+    }
+    if !fs::symlink_metadata(path)?.is_dir() {
+        return Err(error(ErrorKind::NotADirectory, "Not a directory"));
+    }
+    list_by_std(path)
+}
+
+fn list_by_std(path: &Path) -> io::Result<Vec<(String, FileType)>> {
+    let entry = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        Ok((name, type_of(entry.file_type()?)))
+    };
+    fs::read_dir(path)?.map(entry).collect()
 }
 
 /// The text of an error as the C library has it, without the number that std adds.
@@ -151,6 +193,9 @@ impl Files {
         let path = normalize_path(path);
         if let Some(scratch) = self.scratch(&path) {
             return now(scratch.read_file(&path));
+        }
+        if let Some(bytes) = workdir::read(&path) {
+            return Ok(bytes);
         }
         let mut bytes = Vec::new();
         open_for_reading(&path)?.read_to_end(&mut bytes)?;
@@ -229,7 +274,7 @@ impl Files {
         if let Some(scratch) = self.scratch(&path) {
             return now(scratch.stat(&path));
         }
-        metadata_of(&path, &fs::symlink_metadata(&path)?)
+        metadata_of(&path)
     }
 
     /// Identity, links and times of what is at a path; a link is not followed.
@@ -296,47 +341,27 @@ impl Files {
         if let Some(scratch) = self.scratch(&path) {
             return now(scratch.read_dir(&path));
         }
-        if !fs::symlink_metadata(&path)?.is_dir() {
-            return Err(error(ErrorKind::NotADirectory, "Not a directory"));
-        }
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(&path)? {
-            let entry = entry?;
-            let found = entry.metadata();
-            // Gone since it was listed.
-            let Ok(metadata) = found.and_then(|found| metadata_of(&entry.path(), &found)) else {
-                continue;
-            };
-            entries.push(DirEntry {
-                name: entry.file_name().to_string_lossy().into_owned(),
-                metadata,
-            });
-        }
-        Ok(entries)
+        let entries = list(&path)?.into_iter();
+        // Leaves out what is gone since it was listed.
+        let entry = |(name, _)| {
+            let metadata = metadata_of(&path.join(&name)).ok()?;
+            Some(DirEntry { name, metadata })
+        };
+        Ok(entries.filter_map(entry).collect())
     }
 
-    /// The names in a folder and what each is, sorted. Cheaper than [`Self::entries`].
+    /// The names in a folder and what each is, sorted. A link is followed. Cheaper than [`Self::entries`].
     pub(crate) fn names(&self, path: &Path) -> io::Result<Vec<(String, FileType)>> {
         let path = normalize_path(path);
-        let mut names = Vec::new();
-        if let Some(scratch) = self.scratch(&path) {
-            let entries = now(scratch.read_dir(&path))?;
-            names.extend(
+        let mut names = match self.scratch(&path) {
+            Some(scratch) => {
+                let entries = now(scratch.read_dir(&path))?.into_iter();
                 entries
-                    .into_iter()
-                    .map(|entry| (entry.name, entry.metadata.file_type)),
-            );
-        } else {
-            for entry in fs::read_dir(&path)? {
-                let entry = entry?;
-                let file_type = match entry.file_type()? {
-                    kind if kind.is_dir() => FileType::Directory,
-                    kind if kind.is_symlink() => FileType::Symlink,
-                    _ => FileType::File,
-                };
-                names.push((entry.file_name().to_string_lossy().into_owned(), file_type));
+                    .map(|entry| (entry.name, entry.metadata.file_type))
+                    .collect()
             }
-        }
+            None => workdir::list(&path).map_or_else(|| list_by_std(&path), Ok)?,
+        };
         names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(names)
     }

@@ -15,6 +15,7 @@ mod script;
 mod shell;
 mod status;
 mod symlink;
+mod workdir;
 
 handlers! {
     "exec" => exec::exec {

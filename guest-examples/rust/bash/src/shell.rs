@@ -15,7 +15,7 @@ use bashkit::{
 use serde::Deserialize;
 use toolhost_guest::ToolError;
 
-use crate::commands;
+use crate::commands::{self, Commands};
 use crate::files::Files;
 use crate::missing::{self, Missing};
 use crate::output::{Kept, Output};
@@ -90,10 +90,8 @@ impl Shell {
         for (name, command) in commands::live(&files) {
             bash = bash.command(name, command);
         }
-        for (name, command) in commands::all(&files) {
-            bash = bash.builtin(name, command);
-        }
-        let mut bash = bash.build();
+        let commands = Arc::new(Commands::new(files));
+        let mut bash = bash.builtin_source(commands).build();
         bash.set_argument_check(commands::refusal);
         Ok(Self {
             bash,
@@ -207,6 +205,9 @@ fn granted_variables() -> impl Iterator<Item = (String, String)> {
 
 /// Returns the folder to start in, from the workdir's root.
 fn folder(path: &str) -> Result<PathBuf, ToolError> {
+    if path.is_empty() {
+        return Ok(PathBuf::from("/"));
+    }
     let folder = normalize_path(&Path::new("/").join(path));
     match fs::metadata(&folder) {
         Ok(found) if found.is_dir() => Ok(folder),

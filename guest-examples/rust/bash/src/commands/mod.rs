@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bashkit::{
-    Builtin, BuiltinContext, BuiltinSideEffect, CommandContext, CommandStatus, ExecResult,
-    ExecutionPlan, SubCommand, async_trait,
+    Builtin, BuiltinContext, BuiltinSideEffect, BuiltinSource, CommandContext, CommandStatus,
+    ExecResult, ExecutionPlan, SubCommand, async_trait,
 };
 
 use crate::files::Files;
@@ -86,15 +86,35 @@ pub(crate) fn live(files: &Arc<Files>) -> impl Iterator<Item = (&'static str, Li
     })
 }
 
-/// The other commands by name, for bashkit.
-pub(crate) fn all(files: &Arc<Files>) -> impl Iterator<Item = (&'static str, Box<dyn Builtin>)> {
+/// The other commands, for bashkit.
+pub(crate) struct Commands(Arc<Files>);
+
+impl Commands {
+    pub(crate) fn new(files: Arc<Files>) -> Self {
+        Self(files)
+    }
+}
+
+/// Those of [`TABLES`] that bashkit runs once their input is there.
+fn buffered() -> impl Iterator<Item = &'static Command> {
     let commands = TABLES.iter().copied().flatten();
-    let commands = commands.filter(|command| !LIVE.contains(&command.name));
-    commands.map(|command| {
-        let files = Arc::clone(files);
-        let builtin: Box<dyn Builtin> = Box::new(Adapter { command, files });
-        (command.name, builtin)
-    })
+    commands.filter(|command| !LIVE.contains(&command.name))
+}
+
+impl BuiltinSource for Commands {
+    fn contains(&self, name: &str) -> bool {
+        buffered().any(|command| command.name == name)
+    }
+
+    fn make(&self, name: &str) -> Option<Arc<dyn Builtin>> {
+        let command = buffered().find(|command| command.name == name)?;
+        let files = Arc::clone(&self.0);
+        Some(Arc::new(Adapter { command, files }))
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        buffered().map(|command| command.name).collect()
+    }
 }
 
 /// A text as one word of the shell.

@@ -9,7 +9,7 @@ use bashkit::{
     DirEntry, FileSystem, FileSystemExt, Metadata, Output, Result, async_trait, normalize_path,
 };
 
-use super::{Files, error, shell_error};
+use super::{Files, error, list, shell_error};
 
 impl FileSystemExt for Files {
     fn backend_kind(&self) -> &'static str {
@@ -80,6 +80,25 @@ impl FileSystem for Files {
 
     async fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
         self.entries(path).map_err(shell_error)
+    }
+
+    async fn list_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            return scratch.read_dir(&path).await;
+        }
+        let names = list(&path).map_err(shell_error)?.into_iter();
+        let entry = |(name, file_type)| DirEntry {
+            name,
+            metadata: Metadata {
+                file_type,
+                size: 0,
+                mode: 0,
+                modified: SystemTime::UNIX_EPOCH,
+                created: SystemTime::UNIX_EPOCH,
+            },
+        };
+        Ok(names.map(entry).collect())
     }
 
     async fn exists(&self, path: &Path) -> Result<bool> {
