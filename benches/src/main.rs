@@ -353,8 +353,8 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         return Ok(());
     }
     if has(SHELL) {
-        let work = workdir();
-        shell::print(&runtime(), work.path());
+        let (work, task) = (workdir(), shell::Task::parse(after(SHELL))?);
+        shell::run(&runtime(), work.path(), &task);
         return Ok(());
     }
     if has(TIERS) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::runtime::Runtime;
-use toolhost::Host;
+use toolhost::{AssistantMessage, Host, Step, ToolCall, ToolStatus};
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
 
@@ -42,6 +42,20 @@ fn write_files(work: &Path) {
     std::fs::write(work.join("names.txt"), names).unwrap();
 }
 
+/// The microseconds of each of some calls.
+async fn times(step: &Step, call: &ToolCall, count: usize) -> Vec<f64> {
+    let message = AssistantMessage::for_call(call);
+    let mut micros = Vec::with_capacity(count);
+    for _ in 0..count {
+        let call = call.clone();
+        let start = Instant::now();
+        let result = step.execute(call, &message).await;
+        micros.push(start.elapsed().as_secs_f64() * 1e6);
+        assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+    }
+    micros
+}
+
 /// The microseconds of one process of bash, the median of as many as the time of a round allows.
 fn process(line: &str, work: &Path) -> f64 {
     let started = Instant::now();
@@ -57,8 +71,31 @@ fn process(line: &str, work: &Path) -> f64 {
     median(micros)
 }
 
-/// Prints a row for each line.
-pub(crate) fn print(runtime: &Runtime, work: &Path) {
+/// What the command line asks for.
+pub(crate) enum Task<'a> {
+    /// A row for each line, beside a process of bash.
+    Table,
+    /// Calls of one line and nothing else, for `perf`: what `N` calls cost is the difference of two runs.
+    Calls { line: &'a str, count: usize },
+}
+
+impl<'a> Task<'a> {
+    /// Parses what follows `shell`: nothing, or a number of calls and the line.
+    pub(crate) fn parse(words: &'a [String]) -> Result<Self, String> {
+        let [count, line @ ..] = words else {
+            return Ok(Self::Table);
+        };
+        match (count.parse(), line) {
+            (Ok(count), [line]) => Ok(Self::Calls { line, count }),
+            _ => Err(
+                "after `shell`, name a number of calls and a command line in one word".to_owned(),
+            ),
+        }
+    }
+}
+
+/// Prints a row for each line, or makes the calls of one.
+pub(crate) fn run(runtime: &Runtime, work: &Path, task: &Task<'_>) {
     write_files(work);
     let host = Host::builder()
         .sandbox(own_sandbox(|_| ()))
@@ -72,6 +109,16 @@ pub(crate) fn print(runtime: &Runtime, work: &Path) {
     let agent = loaded.only_agent().unwrap();
     let workdir = host.workdir(work).unwrap();
     let step = Arc::new(runtime.block_on(open_step(&agent, "bench", &workdir)));
+    if let Task::Calls { line, count } = task {
+        let call = call("bash__exec", json!({"command": line}));
+        let mut micros = runtime.block_on(times(&step, &call, *count));
+        micros.sort_by(f64::total_cmp);
+        let least = micros.first().unwrap();
+        return println!(
+            "{line}: {least:.0} µs at least, {:.0} µs the median",
+            median(micros.clone())
+        );
+    }
     println!("a command line in the tool bash, and in a process of bash");
     for line in LINES {
         let call = call("bash__exec", json!({"command": line}));
