@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use bashkit::{FileType, Metadata, normalize_path};
 
+use super::dates::Zone;
 use crate::files::{Files, text_of};
 
 /// Whether a link at the end of a path stands for what it leads to.
@@ -165,6 +166,11 @@ impl<'a> Call<'a> {
             .split_at(end.map_or(self.stdin.len(), |end| end + 1));
         self.stdin = rest;
         matches!(answer.first(), Some(b'y' | b'Y'))
+    }
+
+    /// The time zone of `TZ`.
+    pub(crate) fn zone(&self) -> Zone {
+        Zone::of(self.env.get("TZ").map(String::as_str))
     }
 
     /// A name between the quotation marks of the locale.

@@ -1,11 +1,12 @@
 //! `du`.
 
-use super::names::{base, joined, matches, quoted};
+use super::names::{base, joined, quoted};
 use super::sizes::Unit;
 use super::stat::Record;
 use super::transfer::fail;
 use crate::commands::Command;
 use crate::commands::call::{Call, Failure, Links};
+use crate::commands::on_text::glob::{Slash, matches};
 use crate::commands::options::{Line, Spec, flag, value};
 
 pub(super) const DU: Command = Command::new(
@@ -220,7 +221,9 @@ impl Usage {
 
     fn is_excluded(&self, operand: &str) -> bool {
         let mut patterns = self.excluded.iter();
-        patterns.any(|pattern| matches(pattern, base(operand)) || matches(pattern, operand))
+        patterns.any(|pattern| {
+            matches(pattern, base(operand), Slash::IsAny) || matches(pattern, operand, Slash::IsAny)
+        })
     }
 
     fn show(&self, call: &mut Call, bytes: u64, operand: &str) {

@@ -150,9 +150,6 @@ fn kind_of(call: &Call, line: &Line, operand: &str) -> io::Result<Kind> {
         FileType::Fifo => Ok(Kind::binary("fifo (named pipe)", "inode/fifo")),
         FileType::File => {
             let content = call.files.read(&call.files.target(&call.path(operand))?)?;
-            if operand.ends_with(".csv") && text::is_csv(&content) {
-                return Ok(Kind::new("CSV text", "text/csv", "us-ascii"));
-            }
             Ok(kind_of_content(&content))
         }
     }

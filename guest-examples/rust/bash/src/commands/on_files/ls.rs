@@ -5,11 +5,12 @@ use std::time::SystemTime;
 
 use bashkit::FileType;
 
-use super::names::{joined, matches, quoted};
+use super::names::{joined, quoted};
 use super::stat::Record;
 use super::transfer::fail;
 use crate::commands::Command;
 use crate::commands::call::{Call, Failure, Links};
+use crate::commands::on_text::glob::{Slash, matches};
 use crate::commands::options::{Line, Spec, flag, optional, value};
 use settings::{Dereference, Settings, Sort, Time};
 
@@ -361,7 +362,7 @@ impl Settings {
 }
 
 fn is_match(pattern: &str, name: &str) -> bool {
-    (!name.starts_with('.') || pattern.starts_with('.')) && matches(pattern, name)
+    (!name.starts_with('.') || pattern.starts_with('.')) && matches(pattern, name, Slash::IsAny)
 }
 
 /// Compares names with numbers as numbers.

@@ -6,13 +6,13 @@ mod copy;
 mod destination;
 mod du;
 mod file;
+mod find;
 mod install;
 mod links;
 mod ls;
 mod make;
 mod mktemp;
 mod modes;
-mod moments;
 mod names;
 mod parts;
 mod remove;
@@ -29,6 +29,7 @@ pub(super) const COMMANDS: &[Command] = &[
     copy::CP,
     du::DU,
     file::FILE,
+    find::FIND,
     install::INSTALL,
     links::LN,
     ls::LS,

@@ -2,16 +2,17 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use bashkit::{FileType, Metadata};
 
 use super::modes::letters;
-use super::moments::{format, parts};
 use super::names::{escape_of, quoted};
 use super::sizes::allocated;
 use super::transfer::fail;
 use crate::commands::Command;
 use crate::commands::call::{Call, Failure, Links};
+use crate::commands::dates::{self, Moment};
 use crate::commands::options::{Line, Spec, flag, value};
 use crate::status::Status;
 
@@ -230,8 +231,8 @@ fn value_of(
     let Record {
         metadata, status, ..
     } = record;
-    let seconds = |time| {
-        let (seconds, nanos) = parts(time);
+    let seconds = |time: SystemTime| {
+        let Moment { seconds, nanos } = time.into();
         match precision {
             Some(digits) if digits > 0 => {
                 let nanos = format!("{nanos:09}");
@@ -240,7 +241,8 @@ fn value_of(
             _ => seconds.to_string(),
         }
     };
-    let full = |time| format(time, "%Y-%m-%d %H:%M:%S.%N %z");
+    let full =
+        |time: SystemTime| dates::format("%Y-%m-%d %H:%M:%S.%N %z", time.into(), &call.zone());
     match letter {
         "a" if flags.contains('#') => format!("0{:o}", metadata.mode & 0o7777),
         "a" => format!("{:o}", metadata.mode & 0o7777),

@@ -3,16 +3,17 @@
 use std::fs::FileTimes;
 use std::time::SystemTime;
 
-use super::moments::{moment, seconds_of};
 use super::names::quoted;
 use super::transfer::fail;
+use crate::commands::Command;
 use crate::commands::call::{Call, Failure, Links};
+use crate::commands::dates::{self, Civil, Moment, Zone};
 use crate::commands::options::{Line, Spec, flag, value};
-use crate::commands::{Command, Run, quoted as word};
+use crate::files::text_of;
 
-pub(super) const TOUCH: Command = Command {
-    name: "touch",
-    spec: Spec::new(&[
+pub(super) const TOUCH: Command = Command::new(
+    "touch",
+    Spec::new(&[
         flag('a', ""),
         flag('c', "no-create"),
         value('d', "date"),
@@ -23,48 +24,8 @@ pub(super) const TOUCH: Command = Command {
         value('t', ""),
         value('\0', "time"),
     ]),
-    run: Run::Either(with_date, touch),
-};
-
-/// A date in words is read by `date`.
-fn with_date(call: &mut Call, line: &Line) -> Result<Option<String>, Failure> {
-    let Some(text) = line.value("date") else {
-        return Ok(None);
-    };
-    if read_date(text).is_some() {
-        return Ok(None);
-    }
-    let args = call.args.iter().enumerate().filter(|(at, arg)| {
-        let before = at.checked_sub(1).and_then(|at| call.args.get(at));
-        let is_value = before.is_some_and(|before| before == "-d" || before == "--date");
-        !is_value
-            && *arg != "-d"
-            && *arg != "--date"
-            && !arg.starts_with("--date=")
-            && !(arg.starts_with("-d") && arg.len() > 2)
-    });
-    if call.args.iter().any(|arg| {
-        arg.starts_with('-') && !arg.starts_with("--") && arg.len() > 2 && !arg.starts_with("-d")
-    }) {
-        return Err(Failure::usage(
-            "a date in words needs options that are written apart: touch -c -d 'yesterday' FILE",
-        ));
-    }
-    let args: Vec<_> = args.map(|(_, arg)| word(arg)).collect();
-    if line.has("reference") {
-        return Err(Failure::usage(
-            "a date in words beside -r is not implemented here; use `date -r FILE -d …` and -d @SECONDS",
-        ));
-    }
-    let (text, bad) = (
-        word(text),
-        word(&format!("touch: invalid date format {}", call.quoted(text))),
-    );
-    Ok(Some(format!(
-        "t=$(date -d {text} +%s.%N 2>/dev/null) || {{ printf '%s\\n' {bad} >&2; exit 1; }}; touch -d @$t {}",
-        args.join(" ")
-    )))
-}
+    touch,
+);
 
 #[derive(Clone, Copy)]
 struct Times {
@@ -89,8 +50,7 @@ fn touch(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     if !accessed && !modified {
         (accessed, modified) = (true, true);
     }
-    let sources = [line.has("date"), line.has("t"), line.has("reference")];
-    if sources.iter().filter(|is_given| **is_given).count() > 1 {
+    if line.has("t") && (line.has("date") || line.has("reference")) {
         return Err(call.misuse("cannot specify times from more than one source"));
     }
     let (a, m) = times(call, line)?;
@@ -109,37 +69,33 @@ fn touch(call: &mut Call, line: &Line) -> Result<i32, Failure> {
 }
 
 fn times(call: &Call, line: &Line) -> Result<(SystemTime, SystemTime), Failure> {
-    let now = SystemTime::now();
+    let mut now = (Moment::now(), Moment::now());
     if let Some(reference) = line.value("reference") {
-        let path = call.path(reference);
-        let path = call.files.target(&path);
+        let path = call.files.target(&call.path(reference));
         let times = path.and_then(|path| {
-            Ok((
-                call.files.status(&path)?.accessed,
-                call.files.metadata(&path)?.modified,
-            ))
+            let accessed = call.files.status(&path)?.accessed;
+            Ok((accessed.into(), call.files.metadata(&path)?.modified.into()))
         });
-        return times.map_err(|error| {
-            let text = crate::files::text_of(&error);
+        now = times.map_err(|error| {
+            let (text, reference) = (text_of(&error), quoted(reference));
             Failure::new(
                 1,
-                format!("failed to get attributes of {}: {text}", quoted(reference)),
+                format!("failed to get attributes of {reference}: {text}"),
             )
-        });
+        })?;
     }
+    let wrong = |text| Failure::new(1, format!("invalid date format {}", call.quoted(text)));
     if let Some(text) = line.value("date") {
-        let time = read_date(text);
-        let time = time
-            .ok_or_else(|| Failure::new(1, format!("invalid date format {}", call.quoted(text))))?;
-        return Ok((time, time));
+        let zone = call.zone();
+        // What is relative counts from the times of the reference.
+        let read = |now| dates::read(text, now, &zone).ok_or_else(|| wrong(text));
+        return Ok((read(now.0)?.into(), read(now.1)?.into()));
     }
     if let Some(text) = line.value("t") {
-        let time = read_stamp(text, now);
-        let time = time
-            .ok_or_else(|| Failure::new(1, format!("invalid date format {}", call.quoted(text))))?;
-        return Ok((time, time));
+        let time = read_stamp(text, now.0, &call.zone()).ok_or_else(|| wrong(text))?;
+        return Ok((time.into(), time.into()));
     }
-    Ok((now, now))
+    Ok((now.0.into(), now.1.into()))
 }
 
 fn file(call: &mut Call, line: &Line, operand: &str, times: Times) -> bool {
@@ -242,52 +198,8 @@ fn dangling(call: &Call, mut path: std::path::PathBuf) -> std::path::PathBuf {
     path
 }
 
-/// Reads `@SECONDS`, `YYYY-MM-DD`, and with `T` or a space `HH:MM[:SS[.NNN]]` and `Z`, in UTC.
-pub(super) fn read_date(text: &str) -> Option<SystemTime> {
-    let text = text.trim();
-    if let Some(number) = text.strip_prefix('@') {
-        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-        return moment(whole.parse().ok()?, nanos(part)?);
-    }
-    let text = text
-        .strip_suffix('Z')
-        .or_else(|| text.strip_suffix(" UTC"))
-        .unwrap_or(text);
-    let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00:00"));
-    let mut fields = date.split('-');
-    let year = fields.next().filter(|year| year.len() == 4)?;
-    let date = (
-        year.parse().ok()?,
-        fields.next()?.parse().ok()?,
-        fields.next()?.parse().ok()?,
-    );
-    if fields.next().is_some() {
-        return None;
-    }
-    let (time, part) = time.split_once('.').unwrap_or((time, ""));
-    let mut fields = time.split(':');
-    let number = |text: &str| text.parse::<u8>().ok().map(i64::from);
-    let (hour, minute) = (number(fields.next()?)?, number(fields.next()?)?);
-    let second = fields.next().map_or(Some(0), number)?;
-    if fields.next().is_some() {
-        return None;
-    }
-    moment(seconds_of(date, (hour, minute, second))?, nanos(part)?)
-}
-
-fn nanos(digits: &str) -> Option<u32> {
-    if digits.is_empty() {
-        return Some(0);
-    }
-    let digits: String = digits.chars().chain("000000000".chars()).take(9).collect();
-    digits
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| digits.parse().ok())?
-}
-
 /// Reads `[[CC]YY]MMDDhhmm[.ss]`.
-fn read_stamp(text: &str, now: SystemTime) -> Option<SystemTime> {
+fn read_stamp(text: &str, now: Moment, zone: &Zone) -> Option<Moment> {
     let (digits, second) = match text.split_once('.') {
         Some((digits, second)) if second.len() == 2 => (digits, second.parse().ok()?),
         Some(_) => return None,
@@ -306,12 +218,24 @@ fn read_stamp(text: &str, now: SystemTime) -> Option<SystemTime> {
             if *year < 69 { 2000 + year } else { 1900 + year },
             rest.to_vec(),
         ),
-        rest if rest.len() == 4 => {
-            let year = super::moments::format(now, "%Y").parse().ok()?;
-            (year, rest.to_vec())
-        }
+        rest if rest.len() == 4 => (zone.civil(now.seconds).year, rest.to_vec()),
         _ => return None,
     };
     let [month, day, hour, minute] = rest.try_into().ok()?;
-    moment(seconds_of((year, month, day), (hour, minute, second))?, 0)
+    let civil = Civil {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+    };
+    let seconds = zone.seconds(&civil);
+    // The calendar has such a date, and the day such a time; a minute may have a leap second.
+    let shown = Civil {
+        second: second.min(59),
+        ..civil
+    };
+    let is_valid = second <= 60 && zone.civil(zone.seconds(&shown)) == shown;
+    is_valid.then_some(Moment { seconds, nanos: 0 })
 }

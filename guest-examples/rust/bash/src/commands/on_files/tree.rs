@@ -3,12 +3,13 @@
 use bashkit::FileType;
 
 use super::ls::version;
-use super::moments::format;
-use super::names::{joined, matches};
+use super::names::joined;
 use super::sizes::Unit;
 use super::stat::{Record, USER};
 use crate::commands::Command;
 use crate::commands::call::{Call, Failure, Links};
+use crate::commands::dates::{self, Zone};
+use crate::commands::on_text::glob::{Glob, Slash, matches};
 use crate::commands::options::{Line, Spec, flag, value};
 
 pub(super) const TREE: Command = Command::new(
@@ -63,6 +64,7 @@ struct Node {
 
 struct Tree<'a> {
     line: &'a Line,
+    zone: Zone,
     depth: usize,
     ignored: Vec<&'a str>,
     wanted: Vec<&'a str>,
@@ -95,6 +97,7 @@ fn tree(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     }
     let mut tree = Tree {
         line,
+        zone: call.zone(),
         depth,
         ignored: split(line, "I"),
         wanted: split(line, "P"),
@@ -274,9 +277,11 @@ impl Tree<'_> {
             None => pattern,
         };
         if self.line.has("ignore-case") {
-            return matches(&pattern.to_lowercase(), &name.to_lowercase());
+            return Glob::new(pattern, Slash::IsAny)
+                .ignoring_case()
+                .matches(name);
         }
-        matches(pattern, name)
+        matches(pattern, name, Slash::IsAny)
     }
 
     fn sort(&self, nodes: &mut [Node]) {
@@ -352,7 +357,7 @@ impl Tree<'_> {
             };
             columns.extend(
                 line.has("D")
-                    .then(|| format(record.metadata.modified, pattern)),
+                    .then(|| dates::format(pattern, record.metadata.modified.into(), &self.zone)),
             );
         }
         if !columns.is_empty() {

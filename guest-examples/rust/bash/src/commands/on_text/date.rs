@@ -27,11 +27,7 @@ fn date(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let utc = ["utc", "universal", "uct"]
         .iter()
         .any(|name| line.has(name));
-    let zone = if utc {
-        Zone::utc()
-    } else {
-        Zone::of(call.env.get("TZ").map(String::as_str))
-    };
+    let zone = if utc { Zone::utc() } else { call.zone() };
     let text = text_of_format(call, line)?;
     if let Some(file) = line.value("file") {
         let bytes = call

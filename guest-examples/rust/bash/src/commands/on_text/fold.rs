@@ -54,8 +54,13 @@ fn fold(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let text = line.value("width").or(line.value("number")).unwrap_or("80");
     let width: usize = match text.parse() {
         Ok(width) if width > 0 => width,
-        _ => {
-            let text = format!("invalid number of columns: {}", call.quoted(text));
+        parsed => {
+            let why = if parsed.is_ok() {
+                ": Numerical result out of range"
+            } else {
+                ""
+            };
+            let text = format!("invalid number of columns: {}{why}", call.quoted(text));
             return Err(Failure::new(1, text));
         }
     };

@@ -2,75 +2,185 @@
 
 /// What `*` and `?` match.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slash {
+pub(in crate::commands) enum Slash {
     /// Any character.
     IsAny,
     /// Any character but `/`; `**` matches any.
     Separates,
 }
 
-/// Whether the whole of a text matches.
-pub(super) fn matches(pattern: &str, text: &str, slash: Slash) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    matches_at(&pattern, &text, slash)
+/// A pattern that is read once.
+pub(in crate::commands) struct Glob {
+    tokens: Vec<Token>,
+    ignores_case: bool,
 }
 
-fn matches_at(pattern: &[char], text: &[char], slash: Slash) -> bool {
-    let Some((first, rest)) = pattern.split_first() else {
-        return text.is_empty();
-    };
-    match first {
-        '*' => {
-            if let (Slash::Separates, ['*', ..]) = (slash, rest) {
-                let rest = rest.strip_prefix(&['*']).unwrap_or(rest);
-                // `**/` matches no folder, too.
-                let below = rest.strip_prefix(&['/']);
-                return below.is_some_and(|below| matches_at(below, text, slash))
-                    || (0..=text.len())
-                        .any(|at| matches_at(rest, text.get(at..).unwrap_or_default(), slash));
-            }
-            let mut at = 0;
-            loop {
-                let tail = text.get(at..).unwrap_or_default();
-                if matches_at(rest, tail, slash) {
-                    return true;
+enum Token {
+    Char(char),
+    /// `?`
+    One,
+    /// `*`
+    Many,
+    /// `**`
+    Deep,
+    /// The `**` of `**/`, which matches no folder, too.
+    Folders,
+    Set {
+        members: Members,
+        is_negated: bool,
+    },
+}
+
+impl Glob {
+    pub(in crate::commands) fn new(pattern: &str, slash: Slash) -> Self {
+        let chars: Vec<char> = pattern.chars().collect();
+        let mut rest = &*chars;
+        let mut tokens = Vec::new();
+        while let Some((first, after)) = rest.split_first() {
+            rest = after;
+            tokens.push(match first {
+                '*' if slash == Slash::Separates && after.first() == Some(&'*') => {
+                    rest = after.get(1..).unwrap_or_default();
+                    if rest.first() == Some(&'/') {
+                        Token::Folders
+                    } else {
+                        Token::Deep
+                    }
                 }
-                match tail.first() {
-                    Some('/') if slash == Slash::Separates => return false,
-                    Some(_) => at += 1,
-                    None => return false,
+                '*' if slash == Slash::Separates => Token::Many,
+                '*' => Token::Deep,
+                '?' => Token::One,
+                '[' => match set(after) {
+                    Some((members, is_negated, end)) => {
+                        rest = end;
+                        Token::Set {
+                            members,
+                            is_negated,
+                        }
+                    }
+                    None => Token::Char('['),
+                },
+                '\\' => match after.split_first() {
+                    Some((char, end)) => {
+                        rest = end;
+                        Token::Char(*char)
+                    }
+                    None => Token::Char('\\'),
+                },
+                char => Token::Char(*char),
+            });
+        }
+        // A slash is no member of a set where it separates.
+        if slash == Slash::Separates {
+            for token in &mut tokens {
+                if let Token::Set {
+                    members,
+                    is_negated: true,
+                } = token
+                {
+                    members.push(('/', '/'));
+                } else if let Token::One = token {
+                    *token = Token::Set {
+                        members: vec![('/', '/')],
+                        is_negated: true,
+                    };
                 }
             }
         }
-        '?' => match text.split_first() {
-            Some(('/', _)) if slash == Slash::Separates => false,
-            Some((_, tail)) => matches_at(rest, tail, slash),
-            None => false,
-        },
-        '[' => match (set(rest), text.split_first()) {
-            (Some((members, negated, after)), Some((char, tail))) => {
-                let is_member = members.iter().any(|(from, to)| from <= char && char <= to);
-                is_member != negated && matches_at(after, tail, slash)
-            }
-            (Some(_), None) => false,
-            (None, _) => {
-                text.first() == Some(&'[')
-                    && matches_at(rest, text.get(1..).unwrap_or_default(), slash)
-            }
-        },
-        '\\' if !rest.is_empty() => {
-            rest.first() == text.first()
-                && matches_at(
-                    rest.get(1..).unwrap_or_default(),
-                    text.get(1..).unwrap_or_default(),
-                    slash,
-                )
-        }
-        char => {
-            text.first() == Some(char) && matches_at(rest, text.get(1..).unwrap_or_default(), slash)
+        Self {
+            tokens,
+            ignores_case: false,
         }
     }
+
+    pub(in crate::commands) fn ignoring_case(mut self) -> Self {
+        self.ignores_case = true;
+        self
+    }
+
+    /// Whether the whole of a text matches.
+    pub(in crate::commands) fn matches(&self, text: &str) -> bool {
+        let mut states = vec![false; self.tokens.len() + 1];
+        self.enter(&mut states, 0);
+        let mut next = states.clone();
+        for char in text.chars() {
+            next.fill(false);
+            let mut is_alive = false;
+            for (at, token) in self.tokens.iter().enumerate() {
+                if states.get(at) != Some(&true) || !self.takes(token, char) {
+                    continue;
+                }
+                is_alive = true;
+                match token {
+                    Token::Folders => {
+                        // Within a name, only its slash goes on.
+                        set_true(&mut next, at);
+                        set_true(&mut next, at + 1);
+                    }
+                    Token::Many | Token::Deep => self.enter(&mut next, at),
+                    Token::Char(_) | Token::One | Token::Set { .. } => {
+                        self.enter(&mut next, at + 1);
+                    }
+                }
+            }
+            if !is_alive {
+                return false;
+            }
+            std::mem::swap(&mut states, &mut next);
+        }
+        states.last() == Some(&true)
+    }
+
+    /// Adds a state, and those that nothing more leads to.
+    fn enter(&self, states: &mut [bool], mut at: usize) {
+        loop {
+            set_true(states, at);
+            match self.tokens.get(at) {
+                Some(Token::Many | Token::Deep) => at += 1,
+                Some(Token::Folders) => at += 2,
+                _ => return,
+            }
+        }
+    }
+
+    fn takes(&self, token: &Token, char: char) -> bool {
+        match token {
+            Token::One | Token::Deep | Token::Folders => true,
+            Token::Many => char != '/',
+            Token::Char(own) => *own == char || self.ignores_case && lower(*own) == lower(char),
+            Token::Set {
+                members,
+                is_negated,
+            } => {
+                let is_member = |char| {
+                    members
+                        .iter()
+                        .any(|(from, to)| *from <= char && char <= *to)
+                };
+                let folded = || is_member(lower(char)) || is_member(upper(char));
+                (is_member(char) || self.ignores_case && folded()) != *is_negated
+            }
+        }
+    }
+}
+
+fn set_true(states: &mut [bool], at: usize) {
+    if let Some(state) = states.get_mut(at) {
+        *state = true;
+    }
+}
+
+fn lower(char: char) -> char {
+    char.to_lowercase().next().unwrap_or(char)
+}
+
+fn upper(char: char) -> char {
+    char.to_uppercase().next().unwrap_or(char)
+}
+
+/// Whether the whole of a text matches.
+pub(in crate::commands) fn matches(pattern: &str, text: &str, slash: Slash) -> bool {
+    Glob::new(pattern, slash).matches(text)
 }
 
 type Members = Vec<(char, char)>;
@@ -141,5 +251,14 @@ mod tests {
         check("[a", "[a", Slash::IsAny, true);
         check("\\*", "*", Slash::IsAny, true);
         check("[[:digit:]]x", "5x", Slash::IsAny, true);
+        check("a/**/b", "a/b", Slash::Separates, true);
+        check("a/**/b", "a/x/y/b", Slash::Separates, true);
+        check("a/**/b", "a/xb", Slash::Separates, false);
+        check("a/**", "a/x/y", Slash::Separates, true);
+        check("?", "/", Slash::Separates, false);
+        check("[!a]", "/", Slash::Separates, false);
+        check("*a*a*a*a*a*a*a*b", &"a".repeat(200), Slash::IsAny, false);
+        check("", "", Slash::IsAny, true);
+        check("", "a", Slash::IsAny, false);
     }
 }

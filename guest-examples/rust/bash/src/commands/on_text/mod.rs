@@ -5,25 +5,32 @@ use super::options::Line;
 
 mod bc;
 mod cat;
+mod column;
 mod comm;
 mod cut;
 mod date;
 mod diff;
 mod expr;
+mod fmt;
 mod fold;
-mod glob;
+pub(super) mod glob;
 mod grep;
 mod gzip;
 mod head;
+mod hexdump;
+mod iconv;
+mod join;
 mod nl;
 mod number_format;
+mod numfmt;
 mod paste;
-mod pattern;
+pub(super) mod pattern;
 mod printf;
 mod sed;
 mod seq;
 pub(super) mod sizes;
 mod sort;
+mod sums;
 mod tac;
 mod tee;
 mod tr;
@@ -33,17 +40,20 @@ pub(super) mod versions;
 mod wc;
 mod width;
 mod xargs;
+mod xxd;
 mod zip;
 
 pub(in crate::commands) const COMMANDS: &[Command] = &[
     bc::BC,
     cat::CAT,
+    column::COLUMN,
     comm::CMP,
     comm::COMM,
     cut::CUT,
     date::DATE,
     diff::DIFF,
     expr::EXPR,
+    fmt::FMT,
     fold::EXPAND,
     fold::FOLD,
     fold::REV,
@@ -56,12 +66,26 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     gzip::ZCAT,
     head::HEAD,
     head::TAIL,
+    hexdump::HD,
+    hexdump::HEXDUMP,
+    iconv::ICONV,
+    join::JOIN,
     nl::NL,
+    numfmt::NUMFMT,
     paste::PASTE,
     printf::PRINTF,
     sed::SED,
     seq::SEQ,
     sort::SORT,
+    sums::B2SUM,
+    sums::CKSUM,
+    sums::MD5SUM,
+    sums::SHA1SUM,
+    sums::SHA224SUM,
+    sums::SHA256SUM,
+    sums::SHA384SUM,
+    sums::SHA512SUM,
+    sums::SUM,
     tac::TAC,
     tee::TEE,
     tr::TR,
@@ -69,6 +93,7 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     unzip::UNZIP,
     wc::WC,
     xargs::XARGS,
+    xxd::XXD,
     zip::ZIP,
 ];
 

@@ -16,7 +16,7 @@ mod posix;
 pub(super) use posix::Translated;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Syntax {
+pub(in crate::commands) enum Syntax {
     Basic,
     Extended,
     Fixed,
@@ -25,7 +25,7 @@ pub(super) enum Syntax {
 
 /// Where a match may begin and end.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Within {
+pub(in crate::commands) enum Within {
     #[default]
     Anywhere,
     /// `grep -w`
@@ -36,22 +36,22 @@ pub(super) enum Within {
 
 /// How a pattern is read.
 #[derive(Clone, Copy)]
-pub(super) struct Reading {
-    pub(super) syntax: Syntax,
-    pub(super) ignore_case: bool,
+pub(in crate::commands) struct Reading {
+    pub(in crate::commands) syntax: Syntax,
+    pub(in crate::commands) ignore_case: bool,
     /// `^` and `$` match at each line of the text.
-    pub(super) multi_line: bool,
+    pub(in crate::commands) multi_line: bool,
     /// Nothing matches a newline, so that many lines can be searched as one text.
-    pub(super) lines: bool,
+    pub(in crate::commands) lines: bool,
     /// `\n`, `\t`, `\x41` and the like are characters.
-    pub(super) escapes: bool,
+    pub(in crate::commands) escapes: bool,
     /// Characters are those of UTF-8, not bytes.
-    pub(super) unicode: bool,
-    pub(super) within: Within,
+    pub(in crate::commands) unicode: bool,
+    pub(in crate::commands) within: Within,
 }
 
 impl Reading {
-    pub(super) const fn new(syntax: Syntax, unicode: bool) -> Self {
+    pub(in crate::commands) const fn new(syntax: Syntax, unicode: bool) -> Self {
         Self {
             syntax,
             ignore_case: false,
@@ -65,14 +65,14 @@ impl Reading {
 }
 
 /// The places of a match and its groups; the first is the match.
-pub(super) type Groups = Vec<Option<Range<usize>>>;
+pub(in crate::commands) type Groups = Vec<Option<Range<usize>>>;
 
 /// Several patterns, of which one must match.
-pub(super) struct Pattern {
+pub(in crate::commands) struct Pattern {
     sources: Vec<String>,
     reading: Reading,
     /// What the authors of a pattern should know.
-    pub(super) warnings: Vec<String>,
+    pub(in crate::commands) warnings: Vec<String>,
     pub(super) groups: usize,
     of_bytes: OnceCell<Result<Matcher, String>>,
     of_text: OnceCell<Result<Matcher, String>>,
@@ -81,7 +81,7 @@ pub(super) struct Pattern {
 impl Pattern {
     /// # Errors
     /// The text that GNU's library has for a pattern that is wrong.
-    pub(super) fn new(sources: Vec<String>, reading: Reading) -> Result<Self, String> {
+    pub(in crate::commands) fn new(sources: Vec<String>, reading: Reading) -> Result<Self, String> {
         let mut pattern = Self {
             sources,
             reading,
@@ -109,7 +109,7 @@ impl Pattern {
     ///
     /// # Errors
     /// The pattern is too large.
-    pub(super) fn matcher(&self, text: &[u8]) -> Result<&Matcher, String> {
+    pub(in crate::commands) fn matcher(&self, text: &[u8]) -> Result<&Matcher, String> {
         let ascii = self.sources.iter().all(|source| source.is_ascii());
         let unicode = !ascii || self.reading.unicode && !text.is_ascii();
         let cell = if unicode {
@@ -270,7 +270,7 @@ impl Longest {
 }
 
 /// Searches texts.
-pub(super) struct Matcher {
+pub(in crate::commands) struct Matcher {
     engine: Engine,
     longest: Option<Longest>,
 }
@@ -281,7 +281,7 @@ impl Matcher {
     }
 
     /// Whether lines must be searched one by one.
-    pub(super) const fn is_per_line(&self) -> bool {
+    pub(in crate::commands) const fn is_per_line(&self) -> bool {
         matches!(self.engine, Engine::Backtracking(_))
     }
 
@@ -289,7 +289,11 @@ impl Matcher {
     ///
     /// # Errors
     /// The search of a pattern with references takes too many steps.
-    pub(super) fn start(&self, text: &[u8], at: usize) -> Result<Option<usize>, String> {
+    pub(in crate::commands) fn start(
+        &self,
+        text: &[u8],
+        at: usize,
+    ) -> Result<Option<usize>, String> {
         match &self.engine {
             Engine::Automaton(regex) => Ok(regex.find_at(text, at).map(|found| found.start())),
             Engine::Text(_) | Engine::Backtracking(_) => {
@@ -302,7 +306,11 @@ impl Matcher {
     ///
     /// # Errors
     /// As of [`start`](Self::start).
-    pub(super) fn find(&self, text: &[u8], at: usize) -> Result<Option<Range<usize>>, String> {
+    pub(in crate::commands) fn find(
+        &self,
+        text: &[u8],
+        at: usize,
+    ) -> Result<Option<Range<usize>>, String> {
         match &self.engine {
             Engine::Text(finder) => {
                 let rest = text.get(at..).unwrap_or_default();
@@ -334,7 +342,11 @@ impl Matcher {
     ///
     /// # Errors
     /// As of [`start`](Self::start).
-    pub(super) fn groups(&self, text: &[u8], at: usize) -> Result<Option<Groups>, String> {
+    pub(in crate::commands) fn groups(
+        &self,
+        text: &[u8],
+        at: usize,
+    ) -> Result<Option<Groups>, String> {
         match &self.engine {
             Engine::Text(_) => Ok(self.find(text, at)?.map(|place| vec![Some(place)])),
             Engine::Automaton(regex) => {

@@ -1,7 +1,7 @@
 //! Kinds of files that begin with fixed bytes.
 
-use super::super::moments::{format, moment};
 use super::Kind;
+use crate::commands::dates::{self, Moment, Zone};
 
 pub(super) fn kind(content: &[u8]) -> Option<Kind> {
     let starts = |magic: &[u8]| content.starts_with(magic);
@@ -119,34 +119,50 @@ fn png(content: &[u8]) -> Kind {
         let (width, height) = (big(content, 16, 4)?, big(content, 20, 4)?);
         let bits = content.get(24)?;
         let color = match content.get(25)? {
-            0 => "grayscale",
-            2 => "/color RGB",
-            3 => " colormap",
-            4 => "gray+alpha",
-            6 => "/color RGBA",
-            _ => return None,
+            0 => " grayscale,",
+            2 => "/color RGB,",
+            3 => " colormap,",
+            4 => " gray+alpha,",
+            6 => "/color RGBA,",
+            _ => "",
         };
-        let color = if color.starts_with('g') {
-            format!(" {color}")
-        } else {
-            color.to_owned()
+        let interlace = match content.get(28)? {
+            0 => " non-interlaced",
+            1 => " interlaced",
+            _ => "",
         };
-        let interlace = if content.get(28) == Some(&1) {
-            "interlaced"
-        } else {
-            "non-interlaced"
-        };
-        let color = color
-            .replace(" grayscale", " grayscale")
-            .replace(" colormap", " colormap");
         Some(format!(
-            "PNG image data, {width} x {height}, {bits}-bit{color}, {interlace}"
+            "PNG image data, {width} x {height}, {bits}-bit{color}{interlace}"
         ))
     };
     Kind::binary(
         text().unwrap_or_else(|| "PNG image data".to_owned()),
         "image/png",
     )
+}
+
+/// The size of a JPEG picture, from the first frame after the other segments.
+fn frame(content: &[u8]) -> Option<String> {
+    let mut at = 2;
+    loop {
+        let marker = *content.get(at + 1)?;
+        let kind = match marker {
+            0xc0 => "baseline",
+            0xc1 => "extended sequential",
+            0xc2 => "progressive",
+            // The picture begins.
+            0xda | 0xd9 => return None,
+            _ => {
+                at += 2 + usize::try_from(big(content, at + 2, 2)?).ok()?;
+                continue;
+            }
+        };
+        let (height, width) = (big(content, at + 5, 2)?, big(content, at + 7, 2)?);
+        let (precision, components) = (content.get(at + 4)?, content.get(at + 9)?);
+        return Some(format!(
+            ", {kind}, precision {precision}, {width}x{height}, components {components}"
+        ));
+    }
 }
 
 fn jpeg(content: &[u8]) -> Kind {
@@ -161,7 +177,8 @@ fn jpeg(content: &[u8]) -> Kind {
         let length = big(content, 4, 2)?;
         content.get(6..10).filter(|name| name == b"JFIF")?;
         Some(format!(
-            "JPEG image data, JFIF standard {major}.{minor:02}, {unit}, density {x}x{y}, segment length {length}"
+            "JPEG image data, JFIF standard {major}.{minor:02}, {unit}, density {x}x{y}, segment length {length}{}",
+            frame(content).unwrap_or_default()
         ))
     };
     Kind::binary(
@@ -179,11 +196,10 @@ fn gzip(content: &[u8]) -> Kind {
         text.push_str(&format!(", was \"{}\"", String::from_utf8_lossy(name)));
     }
     let seconds = little(content, 4, 4).filter(|seconds| *seconds > 0);
-    if let Some(time) = seconds.and_then(|seconds| moment(i64::try_from(seconds).ok()?, 0)) {
-        text.push_str(&format!(
-            ", last modified: {}",
-            format(time, "%a %b %e %H:%M:%S %Y")
-        ));
+    if let Some(seconds) = seconds.and_then(|seconds| i64::try_from(seconds).ok()) {
+        let time = Moment { seconds, nanos: 0 };
+        let time = dates::format("%a %b %e %H:%M:%S %Y", time, &Zone::utc());
+        text.push_str(&format!(", last modified: {time}"));
     }
     match content.get(8) {
         Some(2) => text.push_str(", max compression"),

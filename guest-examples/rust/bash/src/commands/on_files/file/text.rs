@@ -4,6 +4,9 @@ use toolhost_guest::Value;
 
 use super::Kind;
 
+/// How many lines are read to tell that a text is CSV.
+const CSV_LINES: usize = 10;
+
 /// The longest line that is not named.
 const LONG_LINE: usize = 300;
 
@@ -28,6 +31,9 @@ pub(super) fn kind(content: &[u8]) -> Option<Kind> {
                 charset,
             ));
         }
+    }
+    if is_csv(text) {
+        return Some(Kind::new("CSV text", "text/csv", charset));
     }
     let details = details(content);
     let start = String::from_utf8_lossy(text.get(..text.len().min(4096)).unwrap_or(text));
@@ -221,12 +227,29 @@ fn script(line: &str) -> (String, &'static str) {
     (text.to_owned(), mime)
 }
 
-/// At least two lines with the same number of commas.
-pub(super) fn is_csv(content: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(content) else {
-        return false;
-    };
-    let mut counts = text.lines().take(10).map(|line| line.matches(',').count());
-    let first = counts.next().unwrap_or(0);
-    first > 0 && text.lines().count() > 1 && counts.all(|count| count == first)
+/// At least three lines with the same number of commas, not counting those between quotes.
+fn is_csv(text: &[u8]) -> bool {
+    let (mut lines, mut commas, mut first, mut is_quoted) = (0, 0, 0, false);
+    for byte in text {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            b',' => commas += 1,
+            b'\n' => {
+                lines += 1;
+                if first == 0 {
+                    first = commas;
+                }
+                if commas == 0 || commas != first {
+                    return false;
+                }
+                if lines == CSV_LINES {
+                    return true;
+                }
+                commas = 0;
+            }
+            _ => {}
+        }
+    }
+    lines > 2
 }

@@ -4,12 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use bashkit::FileType;
 
-use super::super::moments::format;
 use super::super::names::{escape, quoted, quoted_if_needed};
 use super::super::stat::{USER, USER_ID};
 use super::Entry;
 use super::settings::{Format, Indicators, Quoting, Settings};
 use crate::commands::call::Call;
+use crate::commands::dates;
 
 /// Files whose time is within so many seconds have the time of the day, older ones the year: half a year.
 const RECENT: Duration = Duration::from_secs(31_556_952 / 2);
@@ -196,7 +196,7 @@ fn date(settings: &Settings, time: SystemTime, now: SystemTime) -> String {
             None => "%b %e  %Y",
         },
     };
-    format(time, pattern)
+    dates::format(pattern, time.into(), &settings.zone)
 }
 
 fn name(settings: &Settings, name: &str) -> String {

@@ -3,6 +3,7 @@
 use super::super::names::quoted;
 use super::super::sizes::Unit;
 use crate::commands::call::{Call, Failure};
+use crate::commands::dates::Zone;
 use crate::commands::options::Line;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,6 +87,7 @@ pub(super) struct Settings {
     pub(super) size_unit: Unit,
     pub(super) block_unit: Unit,
     pub(super) time_style: String,
+    pub(super) zone: Zone,
     pub(super) ends_with_nul: bool,
     pub(super) width: usize,
     pub(super) tab: usize,
@@ -117,6 +119,7 @@ impl Settings {
             is_numeric: line.has("numeric-uid-gid"),
             size_unit: Unit::Bytes(1),
             block_unit: Unit::Bytes(1024),
+            zone: call.zone(),
             time_style: call.env.get("TIME_STYLE").cloned().unwrap_or_default(),
             ends_with_nul: line.has("zero"),
             width: 80,
