@@ -10,6 +10,7 @@ use super::super::{Command, Run};
 use crate::commands::call::{Call, Failure};
 use crate::commands::options::{Line, Spec};
 
+mod commands;
 mod entry;
 mod evaluate;
 mod expression;
@@ -18,6 +19,7 @@ mod parse;
 mod patterns;
 mod primaries;
 mod times;
+mod values;
 mod walk;
 
 use walk::{Step, Walk};

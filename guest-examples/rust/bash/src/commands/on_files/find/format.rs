@@ -220,7 +220,7 @@ impl Printer {
             '+' => "%Y-%m-%d+%H:%M:%S.%N0",
             'T' | 'X' => "%H:%M:%S.%N0",
             'S' => "%S.%N0",
-            kind if "aAbBcCdDeFgGhHIjklmMnpRstuUVwWxyYzZ".contains(kind) => {
+            kind if "aAbBcCdDeFgGhHIjklmMnprRstuUVwWxyYzZ".contains(kind) => {
                 return Ok(Some(dates::format(&format!("%{kind}"), moment, &self.zone)));
             }
             _ => return Ok(None),

@@ -1,8 +1,9 @@
 //! The command line of `find`: roots, operators, and primaries by name.
 
+use super::commands::Command;
 use super::expression::{Expression, Primary};
 use super::patterns::Type;
-use super::walk::{Command, Follow, Options};
+use super::walk::{Follow, Options};
 use crate::commands::call::{Call, Failure};
 use crate::commands::dates::{Moment, Zone};
 

@@ -4,16 +4,16 @@ use std::cmp::Ordering;
 use std::io;
 use std::time::SystemTime;
 
-use bashkit::FileType;
-
 use super::super::modes::Mode;
 use super::super::stat::{USER, USER_ID};
+use super::commands::Command;
 use super::expression::{Amount, Bits, Primary, Sink, Time};
 use super::format;
 use super::parse::Parser;
 use super::patterns::Type;
 use super::times::{SECOND, nanos};
-use super::walk::{Command, Follow};
+use super::values::{kinds, order, size};
+use super::walk::Follow;
 use crate::commands::call::{Failure, Links};
 use crate::commands::dates::{self, Civil, Moment};
 use crate::commands::on_text::glob::{Glob, Slash};
@@ -428,79 +428,6 @@ impl Parser<'_, '_> {
         self.options.has_list_of_roots = true;
         Ok(())
     }
-}
-
-/// Reads the sign of a number: `+` is more, `-` is less.
-fn order(text: &str) -> (Ordering, &str) {
-    if let Some(digits) = text.strip_prefix('+') {
-        (Ordering::Greater, digits)
-    } else if let Some(digits) = text.strip_prefix('-') {
-        (Ordering::Less, digits)
-    } else {
-        (Ordering::Equal, text)
-    }
-}
-
-fn kinds(name: &str, text: &str) -> Result<Vec<FileType>, Failure> {
-    if text.is_empty() {
-        return Err(wrong(format!(
-            "Arguments to {name} should contain at least one letter"
-        )));
-    }
-    let mut kinds = Vec::new();
-    let mut chars = text.chars().peekable();
-    while let Some(letter) = chars.next() {
-        kinds.push(match letter {
-            'f' => FileType::File,
-            'd' => FileType::Directory,
-            'l' => FileType::Symlink,
-            'b' | 'c' | 'p' | 's' => FileType::Fifo,
-            _ => return Err(wrong(format!("Unknown argument to {name}: {letter}"))),
-        });
-        match chars.next() {
-            None => {}
-            Some(',') if chars.peek().is_some() => {}
-            Some(',') => {
-                return Err(wrong(format!(
-                    "Last file type in list argument to {name} is missing, i.e., list is ending on: ','"
-                )));
-            }
-            Some(_) => {
-                return Err(wrong(format!(
-                    "Must separate multiple arguments to {name} using: ','"
-                )));
-            }
-        }
-    }
-    Ok(kinds)
-}
-
-fn size(text: &str) -> Result<Primary, Failure> {
-    if text.is_empty() {
-        return Err(wrong("invalid null argument to -size"));
-    }
-    let (order, number) = order(text);
-    let end = number
-        .find(|char: char| !char.is_ascii_digit())
-        .unwrap_or(number.len());
-    let (digits, suffix) = number.split_at(end);
-    let unit = match suffix {
-        "" | "b" => 512,
-        "c" => 1,
-        "w" => 2,
-        "k" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        other => {
-            let last = other.chars().last().unwrap_or_default();
-            return Err(wrong(format!("invalid -size type `{last}'")));
-        }
-    };
-    let number = digits
-        .parse()
-        .map_err(|_| wrong(format!("Invalid argument `{text}' to -size")))?;
-    let amount = Amount { order, number };
-    Ok(Primary::Size { amount, unit })
 }
 
 /// Whether GNU's `find` has a primary that this one lacks.

@@ -2,23 +2,20 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bashkit::FileType;
 
 use super::super::names::joined;
+use super::commands::Commands;
 use super::entry::Entry;
 use super::evaluate;
 use super::expression::{END, Primary, Program, Sink};
 use super::format::Printer;
 use super::parse::Parser;
 use crate::commands::call::{Call, Failure, Links};
-use crate::commands::quoted;
 use crate::files::text_of;
-
-/// The most bytes of the arguments of one command.
-const LONGEST_ARGUMENTS: usize = 128 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Follow {
@@ -49,20 +46,6 @@ impl Default for Options {
             has_list_of_roots: false,
         }
     }
-}
-
-/// A command of `-exec` or `-execdir`; `{}` stands for the entry, or the entries are its last arguments.
-pub(super) struct Command {
-    pub(super) words: Vec<String>,
-    pub(super) in_folder: bool,
-}
-
-/// Entries for one command at once.
-struct Batch {
-    command: usize,
-    folder: Option<PathBuf>,
-    names: Vec<String>,
-    bytes: usize,
 }
 
 /// Folders around an entry, by where they are: only where links are followed.
@@ -107,10 +90,7 @@ pub(super) struct Walk {
     roots: VecDeque<String>,
     work: Vec<Work>,
     current: Option<Current>,
-    commands: Vec<Command>,
-    batches: Vec<Batch>,
-    /// Batches that are full, or all of them once the walk is over.
-    full: VecDeque<Batch>,
+    commands: Commands,
     next_command: Option<String>,
     awaited: Option<Awaited>,
     printer: Printer,
@@ -152,9 +132,7 @@ impl Walk {
             roots: roots.into(),
             work: Vec::new(),
             current: None,
-            commands,
-            batches: Vec::new(),
-            full: VecDeque::new(),
+            commands: Commands::new(commands),
             next_command: None,
             awaited: None,
             printer: Printer { zone, now },
@@ -199,8 +177,8 @@ impl Walk {
     /// Goes on until a command has to be run, or to the end.
     pub(super) fn advance(&mut self, call: &mut Call) -> Step {
         loop {
-            if let Some(batch) = self.full.pop_front() {
-                self.next_command = self.command_of(call, batch);
+            if let Some(command) = self.commands.next_full(call.cwd) {
+                self.next_command = Some(command);
                 self.awaited = Some(Awaited::Batch);
                 return Step::Command;
             }
@@ -209,11 +187,10 @@ impl Walk {
                     return Step::Command;
                 }
             } else if self.is_over {
-                if self.batches.is_empty() {
+                if !self.commands.flush() {
                     self.write_sinks(call);
                     return Step::End;
                 }
-                self.full.extend(self.batches.drain(..));
             } else if let Some(work) = self.work.pop() {
                 self.visit(call, work);
             } else if let Some(root) = self.roots.pop_front() {
@@ -351,7 +328,7 @@ impl Walk {
         while let Some(node) = self.program.node(current.at) {
             let (when_true, when_false) = (node.when_true, node.when_false);
             if let Primary::Command(command) = node.primary {
-                self.next_command = self.command_for(command, &current.entry);
+                self.next_command = self.commands.for_entry(command, &current.entry);
                 self.awaited = Some(Awaited::Primary);
                 self.current = Some(current);
                 return Step::Command;
@@ -409,7 +386,7 @@ impl Walk {
             }
             Primary::Collect(command) => {
                 let command = *command;
-                self.collect(command, entry);
+                self.commands.collect(command, entry);
             }
             test => return evaluate::test(test, entry, call),
         }
@@ -456,86 +433,4 @@ impl Walk {
         }
         true
     }
-
-    /// Adds an entry to the batch of a command.
-    fn collect(&mut self, command: usize, entry: &Entry) {
-        let in_folder = self.commands.get(command).is_some_and(|it| it.in_folder);
-        let (folder, name) = if in_folder {
-            (
-                entry.path.parent().map(Path::to_owned),
-                in_its_folder(entry),
-            )
-        } else {
-            (None, entry.shown.clone())
-        };
-        let is_same = |batch: &Batch| batch.command == command && batch.folder == folder;
-        let place = self.batches.iter().position(is_same).unwrap_or_else(|| {
-            self.batches.push(Batch {
-                command,
-                folder: folder.clone(),
-                names: Vec::new(),
-                bytes: 0,
-            });
-            self.batches.len() - 1
-        });
-        let Some(batch) = self.batches.get_mut(place) else {
-            return;
-        };
-        batch.bytes += name.len() + 1;
-        batch.names.push(name);
-        if batch.bytes > LONGEST_ARGUMENTS {
-            let batch = self.batches.swap_remove(place);
-            self.full.push_back(batch);
-        }
-    }
-
-    fn command_of(&self, call: &Call, batch: Batch) -> Option<String> {
-        let command = self.commands.get(batch.command)?;
-        let words = command.words.iter().cloned().chain(batch.names);
-        let folder = batch.folder.unwrap_or_else(|| call.cwd.to_owned());
-        Some(text(words, command.in_folder.then_some(&*folder)))
-    }
-
-    fn command_for(&self, command: usize, entry: &Entry) -> Option<String> {
-        let command = self.commands.get(command)?;
-        let name = if command.in_folder {
-            in_its_folder(entry)
-        } else {
-            entry.shown.clone()
-        };
-        let words = command.words.iter().map(|word| word.replace("{}", &name));
-        let folder = entry.path.parent().unwrap_or(&entry.path);
-        Some(text(words, command.in_folder.then_some(folder)))
-    }
-}
-
-fn in_its_folder(entry: &Entry) -> String {
-    match entry.name() {
-        "/" => "/".to_owned(),
-        name => format!("./{name}"),
-    }
-}
-
-/// A command as a text of the shell, in a subshell, with the exit code 127 if there is no such program.
-fn text(words: impl Iterator<Item = String>, folder: Option<&Path>) -> String {
-    let words: Vec<_> = words.map(|word| quoted(&word)).collect();
-    let name = words.first().map_or("''", String::as_str);
-    let change = match folder {
-        Some(folder) => format!("cd -- {} && ", quoted(&folder.to_string_lossy())),
-        None => String::new(),
-    };
-    // The shell runs itself, and has no command of that name.
-    if matches!(name, "'sh'" | "'bash'") {
-        let args = words.get(1..).unwrap_or_default().join(" ");
-        let shell = name.trim_matches('\'');
-        return format!("( {change}{shell} {args} )");
-    }
-    let absent = quoted(&format!(
-        "find: \u{2018}{}\u{2019}: No such file or directory",
-        name.trim_matches('\'')
-    ));
-    format!(
-        "( {change}if type {name} >/dev/null 2>&1; then command {}; else printf '%s\\n' {absent} >&2; exit 127; fi )",
-        words.join(" ")
-    )
 }
