@@ -319,15 +319,9 @@ impl Parser<'_, '_> {
         } else {
             (Bits::Exactly, text)
         };
-        // The umask does not count: `+w` is for all.
-        let clauses = mode.split(',').map(|clause| {
-            let is_for_all = clause.starts_with(['+', '-', '=']);
-            format!("{}{clause}", if is_for_all { "a" } else { "" })
-        });
-        let clauses: Vec<_> = clauses.collect();
-        let mode = Mode::parse(&clauses.join(","));
+        let mode = Mode::parse(mode);
         let mode = mode.ok_or_else(|| wrong(format!("invalid mode {}", self.call.quoted(text))))?;
-        let bits = mode.apply(0, false);
+        let bits = mode.apply(0, false, 0);
         // No bit of none is set, yet all match.
         let test = if bits == 0 && matches!(test, Bits::Any) {
             Bits::All
