@@ -2,6 +2,7 @@
 
 mod bash;
 mod corpus;
+mod curl;
 mod file_system;
 mod hostile;
 mod http_exchanges;

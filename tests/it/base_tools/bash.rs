@@ -234,11 +234,11 @@ async fn a_syntax_error_names_the_line() {
 async fn an_unavailable_command_gives_the_reason() {
     let test_host = base("").await;
     for (name, why) in [
-        ("curl https://example.com", "no network here"),
-        ("wget -q x", "no network here"),
-        ("python3 -c 'print(1)'", "no programs can be started"),
+        ("nc example.com 80", "`curl` sends HTTP"),
+        ("ssh example.com", "`curl` sends HTTP"),
+        ("python3 -c 'print(1)'", "a tool of the catalog may run Python"),
         ("git status", "no programs can be started"),
-        ("node -e 1", "no programs can be started"),
+        ("node -e 1", "a tool of the catalog may run JavaScript"),
         ("pip install x", "nothing can be installed"),
         ("frobnicate", "command not found"),
     ] {
@@ -256,7 +256,7 @@ async fn an_unavailable_command_gives_the_reason() {
     let result = test_host
         .call(
             "bash__exec",
-            command("curl x 2>/dev/null || echo \"no: $?\""),
+            command("git x 2>/dev/null || echo \"no: $?\""),
         )
         .await;
     assert_eq!(output(&result)["stdout"], "no: 127\n");

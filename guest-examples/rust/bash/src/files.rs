@@ -318,6 +318,12 @@ impl Files {
         Err(Error::other("Too many levels of symbolic links"))
     }
 
+    /// Returns what a path leads to, unless that is in memory or not there.
+    pub(crate) fn target_on_disk(&self, path: &Path) -> Option<PathBuf> {
+        let target = self.target(path).ok()?;
+        self.scratch(&target).is_none().then_some(target)
+    }
+
     /// The path without links.
     pub(crate) fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
         let mut physical = PathBuf::from("/");

@@ -1,7 +1,7 @@
 //! The `bash` tool: bash and its usual commands on the files of the workdir.
 //!
 //! It starts no processes: the shell, `sed`, `grep`, `find`, `awk`, `sort` and the rest are one
-//! program over `std::fs`, so a script has the same rights as this tool.
+//! program over `std::fs`, so a script has the same rights as this tool. `curl` has its HTTP.
 
 use toolhost_guest::handlers;
 
@@ -19,7 +19,7 @@ mod workdir;
 
 handlers! {
     "exec" => exec::exec {
-        description: "Runs a bash command line on the workdir. Pipes, redirections, loops, sed, grep, find, awk, sort and some 150 commands; no network and no other programs",
+        description: "Runs a bash command line on the workdir. Pipes, redirections, loops, sed, grep, find, awk, sort and some 150 commands; curl and wget reach the origins that the policy allows; no other programs",
         parameters: parameters::exec(),
     },
     "script" => script::script {

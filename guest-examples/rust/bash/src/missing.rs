@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait};
 
 /// Commands of bashkit that only print how to configure it.
-const OF_THE_NETWORK: &[&str] = &["curl", "git", "scp", "sftp", "ssh", "wget"];
+const OF_THE_NETWORK: &[&str] = &["git", "scp", "sftp", "ssh"];
 
 /// Commands that describe processes and users, of which there are none: bashkit makes them up.
 const OF_A_MACHINE: &[&str] = &["free", "hostid", "ps", "top", "uptime", "users", "who"];
@@ -19,7 +19,10 @@ const OF_BASHKIT: &[&str] = &[
 /// Commands that show something page by page, or let a person write. Nobody is there.
 const OF_A_TERMINAL: &[&str] = &["man", "nano", "vi", "watch"];
 
-const NETWORK: &str = "there is no network here; a tool such as http-fetch may have it";
+const NETWORK: &str = "there are no sockets here; `curl` sends HTTP where the policy allows it";
+const PYTHON: &str = "no programs can be started here; a tool of the catalog may run Python";
+const JAVASCRIPT: &str =
+    "no programs can be started here; a tool of the catalog may run JavaScript";
 const PROCESSES: &str =
     "no programs can be started here, only bash and what is built into it; `compgen -c` lists that";
 const MACHINE: &str = "there are no other processes and users here";
@@ -37,12 +40,14 @@ pub(crate) struct Missing;
 impl CommandResolver for Missing {
     fn resolve(&self, name: &str) -> Option<Arc<dyn Builtin>> {
         let why = match name {
-            "curl" | "wget" | "http" | "nc" | "ncat" | "netcat" | "telnet" | "ssh" | "scp"
-            | "sftp" | "rsync" | "ftp" | "ping" | "dig" | "nslookup" | "host" | "traceroute"
-            | "socat" | "openssl" => NETWORK,
-            "python" | "python2" | "python3" | "node" | "deno" | "bun" | "ruby" | "perl"
-            | "php" | "lua" | "java" | "javac" | "gcc" | "g++" | "cc" | "c++" | "clang"
-            | "cmake" | "rustc" | "cargo" | "go" | "dotnet" | "swift" | "tsc" | "npx" | "uv"
+            "http" | "nc" | "ncat" | "netcat" | "telnet" | "ssh" | "scp" | "sftp" | "rsync"
+            | "ftp" | "ping" | "dig" | "nslookup" | "host" | "traceroute" | "socat" | "openssl" => {
+                NETWORK
+            }
+            "python" | "python2" | "python3" => PYTHON,
+            "node" | "nodejs" | "deno" | "bun" | "npx" | "tsc" => JAVASCRIPT,
+            "ruby" | "perl" | "php" | "lua" | "java" | "javac" | "gcc" | "g++" | "cc" | "c++"
+            | "clang" | "cmake" | "rustc" | "cargo" | "go" | "dotnet" | "swift" | "uv"
             | "pytest" | "git" | "gh" | "svn" | "hg" | "sqlite3" | "psql" | "mysql" | "ffmpeg"
             | "convert" | "strace" | "gdb" | "screen" | "tmux" | "vim" | "emacs" => PROCESSES,
             "apt" | "apt-get" | "dpkg" | "yum" | "dnf" | "pacman" | "apk" | "brew" | "pip"

@@ -6,7 +6,7 @@ use std::fs;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bashkit::{
     Bash, Error, ExecOptions, ExecutionBudgetExceeded, ExecutionLimits, FileSystem, LimitExceeded,
@@ -63,6 +63,7 @@ impl Shell {
     pub(crate) fn new(settings: Settings) -> Result<Self, ToolError> {
         let timeout = settings.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
         let timeout = Duration::from_millis(timeout);
+        let until = Instant::now() + timeout;
         let files = Arc::new(Files::new());
         let mut bash = Bash::builder()
             .fs(Arc::clone(&files) as Arc<dyn FileSystem>)
@@ -87,10 +88,10 @@ impl Shell {
             }
             bash = bash.env(name, value);
         }
-        for (name, command) in commands::live(&files) {
+        for (name, command) in commands::live(&files, until) {
             bash = bash.command(name, command);
         }
-        let commands = Arc::new(Commands::new(files));
+        let commands = Arc::new(Commands::new(files, until));
         let mut bash = bash.builtin_source(commands).build();
         bash.set_argument_check(commands::refusal);
         Ok(Self {

@@ -4,12 +4,10 @@ use std::io::{BufRead, BufReader, Read};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http_exchange::{Body, Encodings, Failure, ResponseHeaders, is_early_end};
 use toolhost_guest::ToolError;
 use url::Url;
 
-use crate::encoding::{Encodings, is_early_end};
-use crate::exchange::{Body, Failure};
-use crate::headers::ResponseHeaders;
 use crate::input::Conversion;
 use crate::media_type::MediaType;
 use crate::page;
@@ -213,6 +211,8 @@ fn in_json(char: char) -> usize {
 
 /// Returns why a body cannot be read: the network failed, or its encoding is invalid.
 fn failed(url: &Url, failure: &Failure, error: &std::io::Error) -> ToolError {
-    let failure = failure.borrow_mut().take();
-    failure.unwrap_or_else(|| fault::encoding(url, error))
+    match failure.borrow_mut().take() {
+        Some(failure) => fault::exchange(url, failure),
+        None => fault::encoding(url, error),
+    }
 }

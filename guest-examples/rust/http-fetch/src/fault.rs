@@ -3,9 +3,9 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use http_exchange::{ErrorCode, Fault};
 use toolhost_guest::ToolError;
 use url::Url;
-use wasip2::http::types::ErrorCode;
 
 pub(crate) fn url(text: &str, reason: &url::ParseError) -> ToolError {
     ToolError::new(format!("url: {reason}: {text}"))
@@ -55,7 +55,7 @@ pub(crate) fn exists(path: &str) -> ToolError {
         .suggestion("choose another name, or pass `overwrite: true` to replace it")
 }
 
-pub(crate) fn file_changed(path: &str) -> ToolError {
+fn file_changed(path: &str) -> ToolError {
     ToolError::new(format!("the file became shorter while it was sent: {path}"))
         .name("FileChangedError")
         .code("FILE_CHANGED")
@@ -84,7 +84,18 @@ pub(crate) fn redirects(most: u32, next: &Url) -> ToolError {
         .suggestion("fetch the last one itself, or raise `maxRedirects`")
 }
 
-pub(crate) fn timeout(url: &Url, timeout: Duration) -> ToolError {
+/// Converts a failure of the exchange with a URL.
+pub(crate) fn exchange(url: &Url, fault: Fault) -> ToolError {
+    match fault {
+        Fault::Timeout(time) => timeout(url, time),
+        Fault::Http(code) => http(url, code),
+        Fault::Header { name, reason } => header(&name, &format!("cannot be sent: {reason}")),
+        Fault::File { path, error } => file(&path, error),
+        Fault::FileChanged(path) => file_changed(&path),
+    }
+}
+
+fn timeout(url: &Url, timeout: Duration) -> ToolError {
     let ms = timeout.as_millis();
     ToolError::new(format!("no complete answer within {ms} ms: {url}"))
         .name("TimeoutError")
@@ -93,7 +104,7 @@ pub(crate) fn timeout(url: &Url, timeout: Duration) -> ToolError {
 }
 
 /// Converts an error of the host.
-pub(crate) fn http(url: &Url, code: ErrorCode) -> ToolError {
+fn http(url: &Url, code: ErrorCode) -> ToolError {
     let origin = url.origin().ascii_serialization();
     let (own, name, what, suggestion) = match &code {
         ErrorCode::HttpRequestDenied => (

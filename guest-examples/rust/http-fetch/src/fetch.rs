@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use http_exchange::{Deadline, Jar, Request, Response, exchange, without_body, without_secrets};
 use serde::Serialize;
 use toolhost_guest::{Context, ToolError};
 use url::Url;
 
 use crate::content::{Content, Decoded};
-use crate::cookies::Jar;
-use crate::exchange::{Deadline, Request, Response, exchange};
 use crate::input::{Conversion, Input, Method};
 use crate::media_type::MediaType;
-use crate::payload::Payload;
+use crate::payload::RequestBody;
 use crate::save::Unfinished;
 use crate::{fault, headers};
 
@@ -20,6 +19,7 @@ use crate::{fault, headers};
 const DEFAULT_TIMEOUT_MS: u64 = 20_000;
 const DEFAULT_MAX_BYTES: usize = 100_000;
 const DEFAULT_REDIRECTS: u32 = 5;
+const MAX_COOKIES: usize = 50;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -78,27 +78,29 @@ fn fetch(method: Method, input: Input) -> Result<Output, ToolError> {
             "leave out `as`, or `saveTo`",
         ));
     }
-    let payload = Payload::new(input.body)?;
+    let body = RequestBody::new(input.body)?;
     let mut request = Request {
-        method,
+        method: method.into(),
         url,
-        headers: headers::of_request(input.headers, method, payload.as_ref())?,
-        payload,
+        headers: headers::of_request(input.headers, method, body.as_ref())?,
+        payload: body.map(|body| body.payload),
         deadline: Deadline::after(timeout),
+        connect_timeout: None,
     };
-    request.check()?;
+    check(&request.url)?;
     let target = match &input.save_to {
         Some(path) => Some(Unfinished::create(path, input.overwrite)?),
         None => None,
     };
-    let mut cookies = Jar::default();
+    let mut cookies = Jar::new(MAX_COOKIES);
     for count in 0..=max_redirects {
-        let response = exchange(&request, cookies.header(&request.url).as_deref())?;
+        let response = exchange(&request, cookies.header(&request.url).as_deref());
+        let response = response.map_err(|fault| fault::exchange(&request.url, fault))?;
         for cookie in response.headers.all("set-cookie") {
             cookies.set(&request.url, cookie);
         }
         match response.redirect() {
-            Some(location) => request.follow(response.status, location)?,
+            Some(location) => follow(&mut request, response.status, location)?,
             None => {
                 let mut output =
                     answer(&request.url, response, |decoded, kind, ok| match target {
@@ -155,7 +157,7 @@ fn answer(
         redirected: false,
         status,
         ok,
-        headers: headers.joined(),
+        headers: headers::joined(&headers),
         title: content.title,
         body: Some(content.text),
         base64: content.is_base64.then_some(true),
@@ -167,48 +169,38 @@ fn answer(
     })
 }
 
-impl Response {
-    /// Returns the location of a redirect.
-    fn redirect(&self) -> Option<&str> {
-        let redirects = matches!(self.status, 301 | 302 | 303 | 307 | 308);
-        self.headers.first("location").filter(|_| redirects)
+/// Refuses a URL that no request is sent to.
+fn check(url: &Url) -> Result<(), ToolError> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(fault::scheme(url));
     }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(fault::credentials(url));
+    }
+    Ok(())
 }
 
-impl Request {
-    /// Refuses a URL that no request is sent to.
-    fn check(&self) -> Result<(), ToolError> {
-        if !matches!(self.url.scheme(), "http" | "https") {
-            return Err(fault::scheme(&self.url));
-        }
-        if !self.url.username().is_empty() || self.url.password().is_some() {
-            return Err(fault::credentials(&self.url));
-        }
-        Ok(())
+/// Turns a request into that to the location of a redirect. The host checks its origin again.
+fn follow(request: &mut Request, status: u16, location: &str) -> Result<(), ToolError> {
+    let next = request.url.join(location);
+    let mut next = next.map_err(|reason| fault::url(location, &reason))?;
+    if next.fragment().is_none() {
+        next.set_fragment(request.url.fragment());
     }
-
-    /// Turns this into the request to the location of a redirect. The host checks its origin again.
-    fn follow(&mut self, status: u16, location: &str) -> Result<(), ToolError> {
-        let next = self.url.join(location);
-        let mut next = next.map_err(|reason| fault::url(location, &reason))?;
-        if next.fragment().is_none() {
-            next.set_fragment(self.url.fragment());
-        }
-        // As in browsers: a POST becomes a GET, unless the status demands the same method.
-        let becomes_get = match self.method {
-            Method::Get | Method::Head => false,
-            Method::Post => matches!(status, 301..=303),
-            Method::Put | Method::Patch | Method::Delete | Method::Options => status == 303,
-        };
-        if becomes_get {
-            self.method = Method::Get;
-            self.payload = None;
-            headers::without_body(&mut self.headers);
-        }
-        if next.origin() != self.url.origin() {
-            headers::without_secrets(&mut self.headers);
-        }
-        self.url = next;
-        self.check()
+    // As in browsers: a POST becomes a GET, unless the status demands the same method.
+    let becomes_get = match request.method {
+        http_exchange::Method::Get | http_exchange::Method::Head => false,
+        http_exchange::Method::Post => matches!(status, 301..=303),
+        _ => status == 303,
+    };
+    if becomes_get {
+        request.method = http_exchange::Method::Get;
+        request.payload = None;
+        without_body(&mut request.headers);
     }
+    if next.origin() != request.url.origin() {
+        without_secrets(&mut request.headers);
+    }
+    request.url = next;
+    check(&request.url)
 }

@@ -38,6 +38,20 @@ pub(crate) enum Method {
     Options,
 }
 
+impl From<Method> for http_exchange::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Get => Self::Get,
+            Method::Head => Self::Head,
+            Method::Post => Self::Post,
+            Method::Put => Self::Put,
+            Method::Patch => Self::Patch,
+            Method::Delete => Self::Delete,
+            Method::Options => Self::Options,
+        }
+    }
+}
+
 /// What becomes of an HTML page.
 #[derive(Clone, Copy, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]

@@ -7,20 +7,15 @@ use toolhost_guest::handlers;
 
 mod charset;
 mod content;
-mod cookies;
-mod encoding;
-mod exchange;
 mod fault;
 mod fetch;
 mod headers;
-mod inflate;
 mod input;
 mod media_type;
 mod page;
 mod parameters;
 mod payload;
 mod save;
-mod zstd;
 
 handlers! {
     "get" => fetch::get {

@@ -1,26 +1,20 @@
-//! The body of a request, which can be sent again after a redirect.
+//! The body of a request, as the input describes it.
 
 use std::fs;
 use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http_exchange::{Payload, Piece};
 use toolhost_guest::ToolError;
 use url::form_urlencoded;
-use wasip2::random::random::get_random_u64;
 
 use crate::input::{BodyInput, Part};
 use crate::{fault, media_type};
 
-pub(crate) struct Payload {
-    pub(crate) pieces: Vec<Piece>,
+pub(crate) struct RequestBody {
+    pub(crate) payload: Payload,
     pub(crate) content_type: ContentType,
-}
-
-pub(crate) enum Piece {
-    Bytes(Vec<u8>),
-    /// A file of the workdir, and its size.
-    File(String, u64),
 }
 
 pub(crate) enum ContentType {
@@ -30,7 +24,7 @@ pub(crate) enum ContentType {
     Multipart(String),
 }
 
-impl Payload {
+impl RequestBody {
     /// Returns the body that the input describes.
     ///
     /// # Errors
@@ -82,7 +76,9 @@ impl Payload {
         if let Some(path) = body_path {
             let kind = media_type::of_file(&path);
             bodies.push(Self {
-                pieces: vec![Piece::file(path)?],
+                payload: Payload {
+                    pieces: vec![file(path)?],
+                },
                 content_type: ContentType::Default(kind),
             });
         }
@@ -97,87 +93,60 @@ impl Payload {
 
     fn bytes(bytes: impl Into<Vec<u8>>, kind: &'static str) -> Self {
         Self {
-            pieces: vec![Piece::Bytes(bytes.into())],
+            payload: Payload::bytes(bytes),
             content_type: ContentType::Default(kind),
         }
     }
 
     fn multipart(parts: Vec<Part>) -> Result<Self, ToolError> {
-        let boundary = format!(
-            "toolhost-{:016x}{:016x}",
-            get_random_u64(),
-            get_random_u64()
-        );
-        let mut pieces = Vec::new();
-        for part in parts {
-            let (content, filename, kind) = match (part.value, part.path) {
-                (Some(value), None) => (Piece::Bytes(value.into()), part.filename, None),
-                (None, Some(path)) => {
-                    let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-                    let kind = media_type::of_file(&path).to_owned();
-                    let filename = part.filename.unwrap_or(name);
-                    (Piece::file(path)?, Some(filename), Some(kind))
-                }
-                (None, None) | (Some(_), Some(_)) => {
-                    return Err(fault::input(
-                        &format!("the part `{}` needs one content", part.name),
-                        "give each part a `value` or a `path`",
-                    ));
-                }
-            };
-            let mut head = format!(
-                "--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"",
-                quoted(&part.name)
-            );
-            if let Some(filename) = filename {
-                head.push_str(&format!("; filename=\"{}\"", quoted(&filename)));
-            }
-            if let Some(kind) = part.content_type.or(kind) {
-                if kind.contains(char::is_control) {
-                    return Err(fault::input(
-                        &format!(
-                            "the content type of the part `{}` is not one line",
-                            part.name
-                        ),
-                        "pass a type such as text/plain",
-                    ));
-                }
-                head.push_str(&format!("\r\nContent-Type: {kind}"));
-            }
-            head.push_str("\r\n\r\n");
-            pieces.extend([
-                Piece::Bytes(head.into_bytes()),
-                content,
-                Piece::Bytes(b"\r\n".to_vec()),
-            ]);
-        }
-        pieces.push(Piece::Bytes(format!("--{boundary}--\r\n").into_bytes()));
+        let parts = parts.into_iter().map(part).collect::<Result<Vec<_>, _>>()?;
+        let (payload, kind) = Payload::multipart(parts);
         Ok(Self {
-            pieces,
-            content_type: ContentType::Multipart(format!(
-                "multipart/form-data; boundary={boundary}"
-            )),
+            payload,
+            content_type: ContentType::Multipart(kind),
         })
-    }
-
-    /// Returns the number of bytes.
-    pub(crate) fn len(&self) -> u64 {
-        let lengths = self.pieces.iter().map(|piece| match piece {
-            Piece::Bytes(bytes) => bytes.len() as u64,
-            Piece::File(_, bytes) => *bytes,
-        });
-        lengths.sum()
     }
 }
 
-impl Piece {
-    fn file(path: String) -> Result<Self, ToolError> {
-        let info = fs::metadata(&path).map_err(|error| fault::file(&path, error))?;
-        if info.is_dir() {
-            return Err(fault::file(&path, io::ErrorKind::IsADirectory.into()));
+fn part(part: Part) -> Result<http_exchange::Part, ToolError> {
+    let (content, filename, kind) = match (part.value, part.path) {
+        (Some(value), None) => (Piece::Bytes(value.into()), part.filename, None),
+        (None, Some(path)) => {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            let kind = media_type::of_file(&path).to_owned();
+            let filename = part.filename.unwrap_or(name);
+            (file(path)?, Some(filename), Some(kind))
         }
-        Ok(Self::File(path, info.len()))
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(fault::input(
+                &format!("the part `{}` needs one content", part.name),
+                "give each part a `value` or a `path`",
+            ));
+        }
+    };
+    let content_type = part.content_type.or(kind);
+    let is_one_line = |kind: &String| !kind.contains(char::is_control);
+    if !content_type.as_ref().is_none_or(is_one_line) {
+        let name = part.name;
+        return Err(fault::input(
+            &format!("the content type of the part `{name}` is not one line"),
+            "pass a type such as text/plain",
+        ));
     }
+    Ok(http_exchange::Part {
+        name: part.name,
+        filename,
+        content_type,
+        content,
+    })
+}
+
+fn file(path: String) -> Result<Piece, ToolError> {
+    let info = fs::metadata(&path).map_err(|error| fault::file(&path, error))?;
+    if info.is_dir() {
+        return Err(fault::file(&path, io::ErrorKind::IsADirectory.into()));
+    }
+    Ok(Piece::File(path, info.len()))
 }
 
 /// Returns the type of a text: JSON if it looks like an object or a list.
@@ -188,11 +157,4 @@ fn text_type(text: &str) -> &'static str {
     } else {
         "text/plain; charset=utf-8"
     }
-}
-
-/// Escapes a name in a header of a part, as browsers do.
-fn quoted(name: &str) -> String {
-    name.replace('"', "%22")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
 }

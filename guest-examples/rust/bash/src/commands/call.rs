@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bashkit::{FileType, Metadata, normalize_path};
 
@@ -50,6 +51,8 @@ pub(crate) struct Call<'a> {
     pub(crate) stdin_is_file: bool,
     /// What `/dev/fd/63` and the like hold, for each that an argument names.
     pub(crate) devices: HashMap<String, Vec<u8>>,
+    /// When the shell's time is over.
+    pub(crate) until: Instant,
     pub(crate) out: Vec<u8>,
     /// [`Self::warn`] writes to it.
     pub(crate) err: Vec<u8>,
@@ -64,11 +67,11 @@ pub(crate) struct Call<'a> {
 impl<'a> Call<'a> {
     pub(crate) fn new(
         name: &'a str,
-        context: (&'a [String], &'a HashMap<String, String>, &'a Path),
+        context: (&'a [String], &'a HashMap<String, String>, &'a Path, Instant),
         files: &'a Files,
         stdin: &'a [u8],
     ) -> Self {
-        let (args, env, cwd) = context;
+        let (args, env, cwd, until) = context;
         Self {
             name,
             args,
@@ -78,6 +81,7 @@ impl<'a> Call<'a> {
             stdin,
             stdin_is_file: false,
             devices: HashMap::new(),
+            until,
             out: Vec::new(),
             err: Vec::new(),
             marks: Vec::new(),
@@ -245,6 +249,10 @@ impl<'a> Call<'a> {
         let path = self.path(operand);
         let target = self.files.target(&path).unwrap_or(path);
         self.files.append(&target, content)
+    }
+
+    pub(crate) fn time_left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
     }
 
     /// Writes text to standard output.

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bashkit::{
     Builtin, BuiltinContext, BuiltinSideEffect, BuiltinSource, CommandContext, CommandStatus,
@@ -22,6 +23,7 @@ mod on_files;
 mod on_text;
 pub(crate) mod options;
 mod others;
+mod web;
 
 /// The variable in which bashkit keeps the umask of a shell.
 const UMASK: &str = "_UMASK";
@@ -31,7 +33,12 @@ pub(crate) use others::refusal;
 /// Exit code of a command that cannot be run.
 const NOT_RUNNABLE: i32 = 126;
 
-const TABLES: &[&[Command]] = &[on_files::COMMANDS, on_text::COMMANDS, &[jq::JQ]];
+const TABLES: &[&[Command]] = &[
+    on_files::COMMANDS,
+    on_text::COMMANDS,
+    web::COMMANDS,
+    &[jq::JQ],
+];
 
 /// How a command does its work.
 pub(crate) enum Run {
@@ -77,21 +84,34 @@ impl Command {
 const LIVE: [&str; 3] = ["cat", "grep", "tr"];
 
 /// The commands by name that read a pipe while it is written.
-pub(crate) fn live(files: &Arc<Files>) -> impl Iterator<Item = (&'static str, Live)> {
+pub(crate) fn live(
+    files: &Arc<Files>,
+    until: Instant,
+) -> impl Iterator<Item = (&'static str, Live)> {
     let commands = TABLES.iter().copied().flatten();
     let commands = commands.filter(|command| LIVE.contains(&command.name));
-    commands.map(|command| {
+    commands.map(move |command| {
         let files = Arc::clone(files);
-        (command.name, Live(Adapter { command, files }))
+        (
+            command.name,
+            Live(Adapter {
+                command,
+                files,
+                until,
+            }),
+        )
     })
 }
 
 /// The other commands, for bashkit.
-pub(crate) struct Commands(Arc<Files>);
+pub(crate) struct Commands {
+    files: Arc<Files>,
+    until: Instant,
+}
 
 impl Commands {
-    pub(crate) fn new(files: Arc<Files>) -> Self {
-        Self(files)
+    pub(crate) fn new(files: Arc<Files>, until: Instant) -> Self {
+        Self { files, until }
     }
 }
 
@@ -108,8 +128,11 @@ impl BuiltinSource for Commands {
 
     fn make(&self, name: &str) -> Option<Arc<dyn Builtin>> {
         let command = buffered().find(|command| command.name == name)?;
-        let files = Arc::clone(&self.0);
-        Some(Arc::new(Adapter { command, files }))
+        Some(Arc::new(Adapter {
+            command,
+            files: Arc::clone(&self.files),
+            until: self.until,
+        }))
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -125,14 +148,15 @@ pub(crate) fn quoted(word: &str) -> String {
 struct Adapter {
     command: &'static Command,
     files: Arc<Files>,
+    until: Instant,
 }
 
 impl Adapter {
     /// What `--help` and `--version` print.
     fn about(&self, args: &[String]) -> Option<String> {
         let name = self.command.name;
-        // jq has texts of its own.
-        if name == "jq" {
+        // They have texts of their own.
+        if matches!(name, "jq" | "curl" | "wget") {
             return None;
         }
         match args.first()?.as_str() {
@@ -153,7 +177,7 @@ impl Adapter {
         self.files.set_umask(umask);
         Call::new(
             self.command.name,
-            (context.args, context.env, context.cwd),
+            (context.args, context.env, context.cwd, self.until),
             &self.files,
             context.stdin_bytes().unwrap_or_default(),
         )
@@ -165,7 +189,11 @@ pub(crate) struct Live(Adapter);
 #[async_trait]
 impl bashkit::Command for Live {
     async fn execute(&self, context: CommandContext<'_>) -> bashkit::Result<CommandStatus> {
-        let Self(Adapter { command, files }) = self;
+        let Self(Adapter {
+            command,
+            files,
+            until,
+        }) = self;
         let Run::Here(run) = command.run else {
             return Ok(CommandStatus::with_code(NOT_RUNNABLE));
         };
@@ -192,7 +220,7 @@ impl bashkit::Command for Live {
             }
         }
         let (out, err, pieces, exit_code) = {
-            let given = (context.args, context.env, context.cwd);
+            let given = (context.args, context.env, context.cwd, *until);
             let mut call = Call::new(command.name, given, files, &stdin);
             call.devices = devices;
             let exit_code = match line.and_then(|line| run(&mut call, &line)) {

@@ -77,6 +77,8 @@ pub(crate) struct Spec {
     /// Whether the command reads its arguments itself: all are operands.
     pub(crate) is_raw: bool,
     pub(crate) numbers: Numbers,
+    /// Whether the value of a long option may follow a `=`.
+    pub(crate) attaches: bool,
 }
 
 impl Spec {
@@ -86,7 +88,14 @@ impl Spec {
             ends_at_operand: false,
             is_raw: false,
             numbers: Numbers::Options,
+            attaches: true,
         }
+    }
+
+    /// For commands that take the value of a long option from the next argument only.
+    pub(crate) const fn detached(mut self) -> Self {
+        self.attaches = false;
+        self
     }
 
     /// For arguments that are no options: the command reads them itself.
@@ -124,8 +133,8 @@ impl Spec {
             }
             if let Some(long) = arg.strip_prefix("--") {
                 let (name, attached) = match long.split_once('=') {
-                    Some((name, value)) => (name, Some(value.to_owned())),
-                    None => (long, None),
+                    Some((name, value)) if self.attaches => (name, Some(value.to_owned())),
+                    Some(_) | None => (long, None),
                 };
                 let option = self.long(name)?;
                 let given = match (option.takes, attached) {

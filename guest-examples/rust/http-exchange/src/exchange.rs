@@ -6,20 +6,18 @@ use std::io::{self, Read};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use toolhost_guest::ToolError;
 use url::Url;
 use wasip2::clocks::monotonic_clock;
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
-    ErrorCode, IncomingBody, IncomingResponse, Method as WasiMethod, OutgoingBody, OutgoingRequest,
+    ErrorCode, IncomingBody, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
     RequestOptions, Scheme, http_error_code,
 };
 use wasip2::io::poll::{Pollable, poll};
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
-use crate::fault;
+use crate::fault::Fault;
 use crate::headers::{self, Headers, ResponseHeaders};
-use crate::input::Method;
 use crate::payload::{Payload, Piece};
 
 /// Bytes that are read from a file at once.
@@ -27,53 +25,60 @@ const PIECE: usize = 16 << 10;
 
 /// When to give up.
 #[derive(Clone, Copy)]
-pub(crate) struct Deadline {
+pub struct Deadline {
     until: Instant,
     /// How long that was from the start, for the error.
     timeout: Duration,
 }
 
 impl Deadline {
-    pub(crate) fn after(timeout: Duration) -> Self {
+    pub fn after(timeout: Duration) -> Self {
         let until = Instant::now() + timeout;
         Self { until, timeout }
     }
 
-    fn left(self) -> Duration {
+    pub fn left(self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 }
 
-pub(crate) struct Request {
-    pub(crate) method: Method,
-    pub(crate) url: Url,
-    pub(crate) headers: Headers,
-    pub(crate) payload: Option<Payload>,
-    pub(crate) deadline: Deadline,
+pub struct Request {
+    pub method: Method,
+    pub url: Url,
+    pub headers: Headers,
+    pub payload: Option<Payload>,
+    pub deadline: Deadline,
+    /// The host's limit for the connection, if it is shorter than the time that is left.
+    pub connect_timeout: Option<Duration>,
 }
 
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) headers: ResponseHeaders,
-    pub(crate) body: Body,
+pub struct Response {
+    pub status: u16,
+    pub headers: ResponseHeaders,
+    pub body: Body,
+}
+
+impl Response {
+    /// Returns the location of a redirect.
+    pub fn redirect(&self) -> Option<&str> {
+        let redirects = matches!(self.status, 301 | 302 | 303 | 307 | 308);
+        self.headers.first("location").filter(|_| redirects)
+    }
 }
 
 /// Sends a request, and returns its response as soon as its headers are there.
 ///
 /// # Errors
-/// The URL is not an HTTP URL, the host refuses the origin, the network fails, or the time is over.
-pub(crate) fn exchange(request: &Request, cookies: Option<&str>) -> Result<Response, ToolError> {
-    let fail = |code| fault::http(&request.url, code);
+/// The URL is not an HTTP URL, the host refuses the request, the network fails, or the time is over.
+pub fn exchange(request: &Request, cookies: Option<&str>) -> Result<Response, Fault> {
     let outgoing = outgoing(request, cookies)?;
-    let body = outgoing
-        .body()
-        .map_err(|()| fail(ErrorCode::InternalError(None)))?;
-    let future = outgoing_handler::handle(outgoing, Some(options(request))).map_err(fail)?;
+    let body = outgoing.body().map_err(|()| internal())?;
+    let future = outgoing_handler::handle(outgoing, Some(options(request))).map_err(Fault::Http)?;
     send(request, body)?;
-    wait(&request.url, request.deadline, &future.subscribe())?;
+    wait(request.deadline, &future.subscribe())?;
     let response = match future.get() {
-        Some(Ok(response)) => response.map_err(fail)?,
-        Some(Err(())) | None => return Err(fail(ErrorCode::InternalError(None))),
+        Some(Ok(response)) => response.map_err(Fault::Http)?,
+        Some(Err(())) | None => return Err(internal()),
     };
     Ok(Response {
         status: response.status(),
@@ -82,16 +87,17 @@ pub(crate) fn exchange(request: &Request, cookies: Option<&str>) -> Result<Respo
     })
 }
 
-fn outgoing(request: &Request, cookies: Option<&str>) -> Result<OutgoingRequest, ToolError> {
+fn internal() -> Fault {
+    Fault::Http(ErrorCode::InternalError(None))
+}
+
+fn outgoing(request: &Request, cookies: Option<&str>) -> Result<OutgoingRequest, Fault> {
     let url = &request.url;
     let scheme = match url.scheme() {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
-        _ => return Err(fault::scheme(url)),
+        other => Scheme::Other(other.to_owned()),
     };
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(fault::credentials(url));
-    }
     let host = url.host_str().unwrap_or_default();
     let authority = match url.port() {
         Some(port) => format!("{host}:{port}"),
@@ -103,46 +109,34 @@ fn outgoing(request: &Request, cookies: Option<&str>) -> Result<OutgoingRequest,
     };
     let outgoing = OutgoingRequest::new(headers::fields(&request.headers, cookies)?);
     let set = outgoing
-        .set_method(&request.method.to_wasi())
+        .set_method(&request.method)
         .and_then(|()| outgoing.set_scheme(Some(&scheme)))
         .and_then(|()| outgoing.set_authority(Some(&authority)))
         .and_then(|()| outgoing.set_path_with_query(Some(&path)));
-    set.map_err(|()| fault::http(url, ErrorCode::HttpRequestUriInvalid))?;
+    set.map_err(|()| Fault::Http(ErrorCode::HttpRequestUriInvalid))?;
     Ok(outgoing)
 }
 
-impl Method {
-    fn to_wasi(self) -> WasiMethod {
-        match self {
-            Self::Get => WasiMethod::Get,
-            Self::Head => WasiMethod::Head,
-            Self::Post => WasiMethod::Post,
-            Self::Put => WasiMethod::Put,
-            Self::Patch => WasiMethod::Patch,
-            Self::Delete => WasiMethod::Delete,
-            Self::Options => WasiMethod::Options,
-        }
-    }
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
 
 /// Sets the timeouts of the host to the timeout of this request.
 fn options(request: &Request) -> RequestOptions {
-    let left = request.deadline.left();
-    let left = Some(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX).max(1));
+    let left = Some(nanos(request.deadline.left()));
     let options = RequestOptions::new();
+    let connect = request.connect_timeout.map(nanos);
     // A host that does not have one of them has a deadline all the same.
-    let _ = options.set_connect_timeout(left);
+    let _ = options.set_connect_timeout(left.min(connect.or(left)));
     let _ = options.set_first_byte_timeout(left);
     let _ = options.set_between_bytes_timeout(left);
     options
 }
 
 /// Writes the body, and says that it is complete. A server that answers early need not read it.
-fn send(request: &Request, body: OutgoingBody) -> Result<(), ToolError> {
+fn send(request: &Request, body: OutgoingBody) -> Result<(), Fault> {
     if let Some(payload) = &request.payload {
-        let stream = body
-            .write()
-            .map_err(|()| fault::http(&request.url, ErrorCode::InternalError(None)))?;
+        let stream = body.write().map_err(|()| internal())?;
         for piece in &payload.pieces {
             let is_read = match piece {
                 Piece::Bytes(bytes) => write(request, &stream, bytes)?,
@@ -153,7 +147,7 @@ fn send(request: &Request, body: OutgoingBody) -> Result<(), ToolError> {
             }
         }
         if stream.flush().is_ok() {
-            wait(&request.url, request.deadline, &stream.subscribe())?;
+            wait(request.deadline, &stream.subscribe())?;
             let _ = stream.check_write();
         }
     }
@@ -164,10 +158,10 @@ fn send(request: &Request, body: OutgoingBody) -> Result<(), ToolError> {
 }
 
 /// Returns whether the server reads on.
-fn write(request: &Request, stream: &OutputStream, bytes: &[u8]) -> Result<bool, ToolError> {
+fn write(request: &Request, stream: &OutputStream, bytes: &[u8]) -> Result<bool, Fault> {
     let mut rest = bytes;
     while !rest.is_empty() {
-        wait(&request.url, request.deadline, &stream.subscribe())?;
+        wait(request.deadline, &stream.subscribe())?;
         let Ok(room) = stream.check_write() else {
             return Ok(false);
         };
@@ -186,14 +180,17 @@ fn write_file(
     stream: &OutputStream,
     path: &str,
     bytes: u64,
-) -> Result<bool, ToolError> {
-    let fail = |error| fault::file(path, error);
+) -> Result<bool, Fault> {
+    let fail = |error| Fault::File {
+        path: path.to_owned(),
+        error,
+    };
     let mut file = File::open(path).map_err(fail)?.take(bytes);
     let mut buffer = vec![0; PIECE];
     while file.limit() > 0 {
         let count = file.read(&mut buffer).map_err(fail)?;
         if count == 0 {
-            return Err(fault::file_changed(path));
+            return Err(Fault::FileChanged(path.to_owned()));
         }
         if !write(request, stream, buffer.get(..count).unwrap_or_default())? {
             return Ok(false);
@@ -203,41 +200,38 @@ fn write_file(
 }
 
 /// The body of a response, as it arrives.
-pub(crate) struct Body {
+pub struct Body {
     // Dropped in this order: each belongs to the next.
     stream: InputStream,
     _body: IncomingBody,
     _response: IncomingResponse,
-    url: Url,
     deadline: Deadline,
     failure: Failure,
 }
 
 /// The first failure of the network: a decoder in between may not pass it on as it is.
-pub(crate) type Failure = Rc<RefCell<Option<ToolError>>>;
+pub type Failure = Rc<RefCell<Option<Fault>>>;
 
 impl Body {
-    fn new(request: &Request, response: IncomingResponse) -> Result<Self, ToolError> {
-        let fail = |()| fault::http(&request.url, ErrorCode::InternalError(None));
-        let body = response.consume().map_err(fail)?;
+    fn new(request: &Request, response: IncomingResponse) -> Result<Self, Fault> {
+        let body = response.consume().map_err(|()| internal())?;
         Ok(Self {
-            stream: body.stream().map_err(fail)?,
+            stream: body.stream().map_err(|()| internal())?,
             _body: body,
             _response: response,
-            url: request.url.clone(),
             deadline: request.deadline,
             failure: Failure::default(),
         })
     }
 
     /// Returns where the failure will be.
-    pub(crate) fn failure(&self) -> Failure {
+    pub fn failure(&self) -> Failure {
         Rc::clone(&self.failure)
     }
 
-    fn read_some(&mut self, most: usize) -> Result<Vec<u8>, ToolError> {
+    fn read_some(&mut self, most: usize) -> Result<Vec<u8>, Fault> {
         loop {
-            wait(&self.url, self.deadline, &self.stream.subscribe())?;
+            wait(self.deadline, &self.stream.subscribe())?;
             match self.stream.read(most as u64) {
                 // Something else woke it.
                 Ok(bytes) if bytes.is_empty() => {}
@@ -247,7 +241,7 @@ impl Body {
                     let code = http_error_code(&error);
                     let code = code
                         .unwrap_or_else(|| ErrorCode::InternalError(Some(error.to_debug_string())));
-                    return Err(fault::http(&self.url, code));
+                    return Err(Fault::Http(code));
                 }
             }
         }
@@ -263,9 +257,9 @@ impl Read for Body {
                 }
                 Ok(bytes.len())
             }
-            Err(error) => {
-                *self.failure.borrow_mut() = Some(error.clone());
-                Err(io::Error::other(error))
+            Err(fault) => {
+                *self.failure.borrow_mut() = Some(fault);
+                Err(io::Error::other("the exchange failed"))
             }
         }
     }
@@ -275,19 +269,18 @@ impl Read for Body {
 ///
 /// # Errors
 /// Time is over first.
-fn wait(url: &Url, deadline: Deadline, what: &Pollable) -> Result<(), ToolError> {
+fn wait(deadline: Deadline, what: &Pollable) -> Result<(), Fault> {
     let left = deadline.left();
     if left.is_zero() {
-        return Err(fault::timeout(url, deadline.timeout));
+        return Err(Fault::Timeout(deadline.timeout));
     }
     if what.ready() {
         return Ok(());
     }
-    let nanos = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
-    let timer = monotonic_clock::subscribe_duration(nanos);
+    let timer = monotonic_clock::subscribe_duration(nanos(left));
     if poll(&[what, &timer]).contains(&0) {
         Ok(())
     } else {
-        Err(fault::timeout(url, deadline.timeout))
+        Err(Fault::Timeout(deadline.timeout))
     }
 }

@@ -3,10 +3,7 @@
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
-use brotli_decompressor::Decompressor;
-
 use crate::inflate::{Inflate, Wrapper};
-use crate::zstd::Zstd;
 
 /// Most encodings on top of each other.
 const MAX_ENCODINGS: usize = 4;
@@ -17,26 +14,30 @@ const BUFFER: usize = 16 << 10;
 enum Encoding {
     Gzip,
     Deflate,
+    #[cfg(feature = "br")]
     Brotli,
+    #[cfg(feature = "zstd")]
     Zstd,
 }
 
 /// Encodings in the order in which they are to be removed.
-pub(crate) struct Encodings(Vec<Encoding>);
+pub struct Encodings(Vec<Encoding>);
 
 impl Encodings {
     /// Parses the values of `Content-Encoding`.
     ///
     /// # Errors
     /// One of them cannot be decoded: its name.
-    pub(crate) fn parse<'h>(headers: impl Iterator<Item = &'h str>) -> Result<Self, String> {
+    pub fn parse<'h>(headers: impl Iterator<Item = &'h str>) -> Result<Self, String> {
         let mut encodings = Vec::new();
         for name in headers.flat_map(|header| header.split(',')) {
             encodings.push(match name.trim().to_ascii_lowercase().as_str() {
                 "" | "identity" => continue,
                 "gzip" | "x-gzip" => Encoding::Gzip,
                 "deflate" => Encoding::Deflate,
+                #[cfg(feature = "br")]
                 "br" => Encoding::Brotli,
+                #[cfg(feature = "zstd")]
                 "zstd" => Encoding::Zstd,
                 other => return Err(other.to_owned()),
             });
@@ -49,7 +50,7 @@ impl Encodings {
     }
 
     /// Returns the decoded body. An empty body, as of a HEAD request, is not encoded.
-    pub(crate) fn decode<'b>(self, body: impl BufRead + 'b) -> io::Result<Box<dyn BufRead + 'b>> {
+    pub fn decode<'b>(self, body: impl BufRead + 'b) -> io::Result<Box<dyn BufRead + 'b>> {
         let mut body: Box<dyn BufRead + 'b> = Box::new(body);
         if body.fill_buf()?.is_empty() {
             return Ok(body);
@@ -58,8 +59,13 @@ impl Encodings {
             body = match encoding {
                 Encoding::Gzip => buffered(Inflate::new(body, Wrapper::Gzip)),
                 Encoding::Deflate => deflate(body)?,
-                Encoding::Brotli => buffered(Decompressor::new(Unended(body), BUFFER)),
-                Encoding::Zstd => buffered(Zstd::new(body)),
+                #[cfg(feature = "br")]
+                Encoding::Brotli => {
+                    let body = Unended(body);
+                    buffered(brotli_decompressor::Decompressor::new(body, BUFFER))
+                }
+                #[cfg(feature = "zstd")]
+                Encoding::Zstd => buffered(crate::zstd::Zstd::new(body)),
             };
         }
         Ok(body)
@@ -85,8 +91,10 @@ fn deflate<'b>(mut body: Box<dyn BufRead + 'b>) -> io::Result<Box<dyn BufRead + 
 }
 
 /// Makes the end an error. The decoder of brotli reads on only within a stream, and calls its end invalid.
+#[cfg(feature = "br")]
 struct Unended<R>(R);
 
+#[cfg(feature = "br")]
 impl<R: Read> Read for Unended<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer)? {
@@ -97,7 +105,7 @@ impl<R: Read> Read for Unended<R> {
 }
 
 /// Whether an error says that the encoded body ends too early.
-pub(crate) fn is_early_end(error: &io::Error) -> bool {
+pub fn is_early_end(error: &io::Error) -> bool {
     if error.kind() == ErrorKind::UnexpectedEof {
         return true;
     }

@@ -1,46 +1,66 @@
-//! Cookies of one call: what a server sets is sent with the redirects that follow. Spec: RFC 6265 §5.
+//! Cookies: what a server sets is sent with the requests that follow. Spec: RFC 6265 §5.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use url::{Host, Url};
 
-/// Most cookies, and most bytes of one.
-const MAX_COOKIES: usize = 50;
+/// Most bytes of a cookie.
 const MAX_BYTES: usize = 4096;
 
-struct Cookie {
-    name: String,
-    value: String,
-    domain: String,
+#[derive(Clone)]
+pub struct Cookie {
+    pub name: String,
+    pub value: String,
+    pub domain: String,
     /// Only for the host that set it, not for those beneath it.
-    is_host_only: bool,
-    path: String,
-    is_secure: bool,
+    pub is_host_only: bool,
+    pub path: String,
+    pub is_secure: bool,
+    pub is_http_only: bool,
+    /// Seconds since 1970; `None` for the time of a session.
+    pub expires: Option<u64>,
 }
 
-#[derive(Default)]
-pub(crate) struct Jar(Vec<Cookie>);
+pub struct Jar {
+    cookies: Vec<Cookie>,
+    most: usize,
+}
 
 impl Jar {
+    /// Returns an empty jar for at most so many cookies. Others are ignored.
+    pub fn new(most: usize) -> Self {
+        let cookies = Vec::new();
+        Self { cookies, most }
+    }
+
+    pub fn cookies(&self) -> &[Cookie] {
+        &self.cookies
+    }
+
+    /// Adds a cookie in the place of an older one. One whose time is over only removes that.
+    pub fn add(&mut self, cookie: Cookie) {
+        self.cookies.retain(|it| {
+            (&it.name, &it.domain, &it.path) != (&cookie.name, &cookie.domain, &cookie.path)
+        });
+        let is_over = cookie.expires.is_some_and(|expires| expires <= now());
+        if !is_over && self.cookies.len() < self.most {
+            self.cookies.push(cookie);
+        }
+    }
+
     /// Takes a `Set-Cookie` header of a response. A cookie that is not for this URL is ignored.
-    pub(crate) fn set(&mut self, url: &Url, header: &str) {
+    pub fn set(&mut self, url: &Url, header: &str) {
         if header.len() > MAX_BYTES {
             return;
         }
-        let Some((cookie, is_over)) = parse(url, header) else {
-            return;
-        };
-        self.0.retain(|it| {
-            (&it.name, &it.domain, &it.path) != (&cookie.name, &cookie.domain, &cookie.path)
-        });
-        if !is_over && self.0.len() < MAX_COOKIES {
-            self.0.push(cookie);
+        if let Some(cookie) = parse(url, header) {
+            self.add(cookie);
         }
     }
 
     /// Returns the cookies for a URL, as a `Cookie` header.
-    pub(crate) fn header(&self, url: &Url) -> Option<String> {
-        let mut cookies: Vec<_> = self.0.iter().filter(|cookie| cookie.is_for(url)).collect();
+    pub fn header(&self, url: &Url) -> Option<String> {
+        let mut cookies: Vec<_> = self.cookies.iter().filter(|it| it.is_for(url)).collect();
         // Cookies of longer paths come first.
         cookies.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         let pairs = cookies
@@ -67,8 +87,7 @@ impl Cookie {
     }
 }
 
-/// Returns the cookie, and whether it is to be deleted.
-fn parse(url: &Url, header: &str) -> Option<(Cookie, bool)> {
+fn parse(url: &Url, header: &str) -> Option<Cookie> {
     let mut parts = header.split(';');
     let (name, value) = parts.next()?.split_once('=')?;
     let host = url.host_str()?;
@@ -79,6 +98,8 @@ fn parse(url: &Url, header: &str) -> Option<(Cookie, bool)> {
         is_host_only: true,
         path: default_path(url.path()),
         is_secure: false,
+        is_http_only: false,
+        expires: None,
     };
     if cookie.name.is_empty() {
         return None;
@@ -105,17 +126,24 @@ fn parse(url: &Url, header: &str) -> Option<(Cookie, bool)> {
             }
             "path" if value.starts_with('/') => cookie.path = value.to_owned(),
             "secure" => cookie.is_secure = true,
+            "httponly" => cookie.is_http_only = true,
             "max-age" => max_age = value.parse::<i64>().ok(),
             "expires" => expires = date(value),
             _ => {}
         }
     }
-    let is_over = match (max_age, expires) {
-        (Some(seconds), _) => seconds <= 0,
-        (None, Some(expires)) => expires <= SystemTime::now(),
-        (None, None) => false,
+    cookie.expires = match max_age {
+        Some(seconds) if seconds <= 0 => Some(0),
+        Some(seconds) => Some(now().saturating_add_signed(seconds)),
+        None => expires,
     };
-    Some((cookie, is_over))
+    Some(cookie)
+}
+
+/// Returns the seconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }
 
 fn is_within(host: &str, domain: &str) -> bool {
@@ -131,8 +159,8 @@ fn default_path(path: &str) -> String {
     }
 }
 
-/// Reads a date such as `Wed, 21 Oct 2026 07:28:00 GMT` or `21-Oct-26 07:28:00`.
-fn date(text: &str) -> Option<SystemTime> {
+/// Reads the seconds since 1970 of a date such as `Wed, 21 Oct 2026 07:28:00 GMT` or `21-Oct-26 07:28:00`.
+fn date(text: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ];
@@ -166,7 +194,5 @@ fn date(text: &str) -> Option<SystemTime> {
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day?;
     // A date before 1970 is over, too.
     let days = days.saturating_sub(719_469);
-    UNIX_EPOCH.checked_add(Duration::from_secs(
-        days.checked_mul(86_400)?.checked_add(seconds?)?,
-    ))
+    days.checked_mul(86_400)?.checked_add(seconds?)
 }
