@@ -1,10 +1,10 @@
 //! `curl` and `wget` of the shell against real servers on loopback.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 
 use serde_json::{Value, json};
+use toolhost::tool::Denial;
 use toolhost_tests::test_host::{TestHost, open_step, tool_call};
 
 use super::output;
@@ -103,8 +103,8 @@ const ROWS: &[Row] = &[
         22,
     ),
     ("curl -s -f $U/404", "", "", 22),
-    ("curl -sSf --fail-with-body $U/404", "nothing\n", "(22)", 22),
-    ("curl -fsSL $U/404 -o x; echo $?; ls", "22\n", "(22)", 0),
+    ("curl -sS --fail-with-body $U/404", "nothing\n", "(22)", 22),
+    ("curl -fsSL $U/404 -o x; echo $?; ls", "22\nf\n", "(22)", 0),
     (
         "curl -s -o /dev/null -w '%{http_code}\\n' $U/404",
         "404\n",
@@ -211,7 +211,7 @@ const ROWS: &[Row] = &[
     ),
     (
         "curl -s -T f $U/method; curl -s -T f $U/body; curl -s -T f $U/method/",
-        "PUT /method\none\ntwo\nGET",
+        "PUT /method\none\ntwo\npage\n",
         "",
         0,
     ),
@@ -229,8 +229,8 @@ const ROWS: &[Row] = &[
         0,
     ),
     (
-        "curl -s -H 'X-A: 1' -H 'Accept:' -H 'X-Empty;' -A me -e there -u me:pw -r 0-2 $U/echo | tail -n +3 | sort | tr -d '\\n'",
-        "authorization: Basic bWU6cHc=range: bytes=0-2referer: thereuser-agent: mex-a: 1x-empty: ",
+        "curl -s -H 'X-A: 1' -H 'Accept:' -H 'X-Empty;' -A me -e there -u me:pw -r 0-2 $U/echo | grep -E '^(a|r|u|x)' | sort | tr '\\n' '|'",
+        "authorization: Basic bWU6cHc=|range: bytes=0-2|referer: there|user-agent: me|x-a: 1|x-empty: |",
         "",
         0,
     ),
@@ -259,7 +259,7 @@ const ROWS: &[Row] = &[
         23,
     ),
     (
-        "curl -s --create-dirs --output-dir a/b -o '#1.txt' $U/{x,y}; ls a/b; curl -sS -o no/x $U/",
+        "curl -s --create-dirs --output-dir a/b -o '#1.txt' \"$U/{x,y}\"; ls a/b; curl -sS -o no/x $U/",
         "x.txt\ny.txt\n",
         "curl: (23)",
         23,
@@ -354,7 +354,7 @@ const ROWS: &[Row] = &[
     ),
     (
         "wget -qO- --post-data a=1 --header 'X-A: 2' $U/echo | grep -E '^(POST|x-a|a=1)'",
-        "POST /echo HTTP/1.1\nx-a: 2\na=1",
+        "POST /echo HTTP/1.1\nx-a: 2\na=1\n",
         "",
         0,
     ),
@@ -413,6 +413,45 @@ async fn a_request_beyond_the_policy_reaches_no_server() {
 }
 
 #[tokio::test]
+async fn secrets_stay_with_the_origin_that_they_are_for() {
+    let other = Server::echo();
+    let first = Server::says(&format!(
+        "HTTP/1.1 302 Found\r\nlocation: {}/next\r\ncontent-length: 0\r\n\r\n",
+        other.origin()
+    ));
+    let host = shell(&[first.origin(), other.origin()]).await;
+    let (one, two) = (first.origin(), other.origin());
+    let user = one.replace("http://", "http://me:pw@");
+    for command in [
+        format!("curl -sL -u me:pw {one}"),
+        format!("curl -sL -b 'a=1' -H 'Cookie: b=2' --oauth2-bearer T -H 'X-Api-Key: k' {one}"),
+        format!("curl -s {user} {two}"),
+        format!("wget -qO- {user} {two}"),
+        format!("wget -qO- --user me --password pw {one}"),
+    ] {
+        let (output, _dir) = run(&host, &command, &[]).await;
+        let stdout = output["stdout"].as_str().unwrap().to_lowercase();
+        assert!(stdout.starts_with("get /"), "{command}: {output}");
+        for secret in ["authorization", "cookie", "x-api-key"] {
+            assert!(!stdout.contains(secret), "{command}: {output}");
+        }
+    }
+    let sent = first.requests().join("\n").to_lowercase();
+    assert_eq!(
+        sent.matches("authorization: basic bwu6chc=").count(),
+        4,
+        "{sent}"
+    );
+    assert!(
+        sent.contains("cookie: b=2; a=1") && sent.contains("authorization: bearer t"),
+        "{sent}"
+    );
+    let command = format!("curl -sL --location-trusted -u me:pw {one} | grep -c '^authorization'");
+    let (output, _dir) = run(&host, &command, &[]).await;
+    assert_eq!(output["stdout"], "1\n", "{output}");
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_answer_ends_with_the_time_of_the_command_or_the_shell() {
     let server = Server::does(|request, stream| {
         if request.starts_with("GET /half") {
@@ -441,7 +480,7 @@ async fn a_server_that_does_not_answer_ends_with_the_time_of_the_command_or_the_
         assert_eq!(output["stdout"], stdout, "{output}");
         let said = output["stderr"].as_str().unwrap();
         assert!(
-            said.starts_with("curl: (28) Operation timed out after 3") && said.contains(stderr),
+            said.starts_with("curl: (28) Operation timed out after ") && said.contains(stderr),
             "{said}"
         );
     }
@@ -469,20 +508,11 @@ async fn a_large_body_is_written_to_a_file_while_it_arrives() {
     let host = TestHost::with_tools(&[("bash", "bash", &["exec"])], &policy.to_string()).await;
     let (output, dir) = run(
         &host,
-        &format!(
-            "curl -sS -o big {0}; stat -c %s big; curl -sS {0}",
-            server.origin()
-        ),
+        &format!("curl -sS -o big {0}; stat -c %s big", server.origin()),
         &[],
     )
     .await;
-    assert_eq!(
-        (
-            &output["stdout"].as_str().unwrap()[..9],
-            &output["exitCode"]
-        ),
-        ("41943040\n", &json!(23))
-    );
+    assert_eq!(output["stdout"], "41943040\n", "{output}");
     assert_eq!(fs::metadata(dir.path().join("big")).unwrap().len(), bytes);
 }
 
@@ -495,9 +525,9 @@ async fn the_requests_of_a_command_are_counted_and_denials_recorded() {
         server.origin()
     );
     let result = host.call("bash__exec", json!({"command": command})).await;
-    let usage = serde_json::to_value(&result).unwrap()["usage"].clone();
-    assert_eq!(usage["httpRequests"], 3, "{usage}");
-    let denied: BTreeMap<String, Value> = serde_json::from_value(usage).unwrap();
-    let text = serde_json::to_string(&denied).unwrap();
-    assert!(text.contains("http://denied.example"), "{text}");
+    assert_eq!(output(&result)["exitCode"], 7);
+    let usage = result.usage();
+    assert_eq!(usage.http_requests, 3);
+    let denied = "GET http://denied.example/".to_owned();
+    assert_eq!(usage.denials, [Denial::HttpRequest(denied)]);
 }

@@ -48,6 +48,7 @@ pub(super) struct Redirects {
     pub(super) sets_referer: bool,
 }
 
+#[derive(Clone)]
 pub(super) struct Settings {
     /// Of `-X`: it stays through redirects.
     pub(super) method: Option<Method>,

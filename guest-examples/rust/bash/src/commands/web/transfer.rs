@@ -99,6 +99,7 @@ pub(super) fn transfer(
     loop {
         let mut attempt = Attempt {
             settings,
+            cookies: &settings.cookies,
             outcome: Outcome::new(url.clone(), settings.first_method()),
         };
         let result = attempt.run(call, sink, jar);
@@ -138,6 +139,8 @@ pub(super) fn transfer(
 
 struct Attempt<'s> {
     settings: &'s Settings,
+    /// Those that are no jar's, for the origin of the first request.
+    cookies: &'s [String],
     outcome: Outcome,
 }
 
@@ -192,12 +195,7 @@ impl Attempt<'_> {
         request: &Request,
         jar: &mut Jar,
     ) -> Result<Response, Failure> {
-        let cookies = self
-            .settings
-            .cookies
-            .iter()
-            .cloned()
-            .chain(jar.header(&request.url));
+        let cookies = self.cookies.iter().cloned().chain(jar.header(&request.url));
         let cookies = cookies.collect::<Vec<_>>().join("; ");
         let cookies = (!cookies.is_empty()).then_some(cookies);
         let text = head_of(request, cookies.as_deref());
@@ -253,6 +251,7 @@ impl Attempt<'_> {
         }
         if next.origin() != request.url.origin() && !redirects.trusts {
             without_secrets(&mut request.headers);
+            self.cookies = &[];
         }
         if redirects.sets_referer {
             let referer = request.url.as_str().to_owned();

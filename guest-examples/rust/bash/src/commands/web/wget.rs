@@ -223,9 +223,10 @@ impl Run<'_> {
 
     fn get(&mut self, call: &mut Call, text: &str) -> Result<i32, Failure> {
         let (url, user) = urls::parse(text)?;
+        // A user in a URL is of that URL alone.
+        let mut settings = self.settings.clone();
         if let Some(user) = user {
-            self.settings
-                .default_header("authorization", &settings::basic(&user));
+            settings.default_header("authorization", &settings::basic(&user));
         }
         let mut own = None;
         if self.document.is_none() && !self.line.has("spider") {
@@ -254,11 +255,11 @@ impl Run<'_> {
             if let Some(there) = there {
                 if self.line.has("continue") {
                     appends = true;
-                    self.settings.resume = Some(there.size);
-                    self.settings.headers.retain(|(name, _)| name != "range");
+                    settings.resume = Some(there.size);
+                    settings.headers.retain(|(name, _)| name != "range");
                     if there.size > 0 {
                         let range = format!("bytes={}-", there.size);
-                        self.settings.default_header("range", &range);
+                        settings.default_header("range", &range);
                     }
                 } else {
                     let free = (1..).map(|number: u32| format!("{name}.{number}"));
@@ -279,7 +280,7 @@ impl Run<'_> {
             .as_mut()
             .or(self.document.as_mut())
             .unwrap_or(&mut nothing);
-        let outcome = transfer(call, &self.settings, &url, sink, &mut self.jar);
+        let outcome = transfer(call, &settings, &url, sink, &mut self.jar);
         let name = sink.name().to_owned();
         self.tell(call, &outcome, &name);
         Ok(outcome
