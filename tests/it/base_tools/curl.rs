@@ -148,6 +148,12 @@ const ROWS: &[Row] = &[
         0,
     ),
     ("curl -s $U/r", "moved\n", "", 0),
+    (
+        "curl -sL -D - $U/r | grep -c HTTP/1.1; curl -sD - $U/page | tail -1",
+        "2\npage\n",
+        "",
+        0,
+    ),
     ("curl -sLi $U/r | grep -c HTTP/1.1", "2\n", "", 0),
     (
         "curl -sS -L --max-redirs 2 $U/loop",

@@ -84,13 +84,20 @@ impl Outcome {
     }
 }
 
+/// Where the parts of a response go.
+pub(super) struct Targets<'t> {
+    pub(super) body: &'t mut Sink,
+    /// Of each response, as it arrives.
+    pub(super) heads: Option<&'t mut Sink>,
+    pub(super) jar: &'t mut Jar,
+}
+
 /// Transfers what is at a URL, and tries again as the settings say.
 pub(super) fn transfer(
     call: &mut Call,
     settings: &Settings,
     url: &Url,
-    sink: &mut Sink,
-    jar: &mut Jar,
+    targets: &mut Targets<'_>,
 ) -> Outcome {
     let retry = settings.retry;
     let began = Instant::now();
@@ -102,7 +109,7 @@ pub(super) fn transfer(
             cookies: &settings.cookies,
             outcome: Outcome::new(url.clone(), settings.first_method()),
         };
-        let result = attempt.run(call, sink, jar);
+        let result = attempt.run(call, targets);
         let mut outcome = attempt.outcome;
         outcome.total = outcome.started.elapsed();
         outcome.failure = result.err();
@@ -115,7 +122,7 @@ pub(super) fn transfer(
         }
         let next = outcome.retry_after.or(retry.delay).unwrap_or(pause);
         let is_late = |most: Duration| began.elapsed() + next > most;
-        if is_late(call.time_left()) || retry.most_time.is_some_and(is_late) {
+        if next > call.time_left() || retry.most_time.is_some_and(is_late) {
             return outcome;
         }
         if !settings.is_silent {
@@ -133,7 +140,7 @@ pub(super) fn transfer(
         thread::sleep(next);
         pause = (pause * 2).min(MAX_PAUSE);
         left -= 1;
-        sink.restart();
+        targets.body.restart();
     }
 }
 
@@ -145,7 +152,7 @@ struct Attempt<'s> {
 }
 
 impl Attempt<'_> {
-    fn run(&mut self, call: &mut Call, sink: &mut Sink, jar: &mut Jar) -> Result<(), Failure> {
+    fn run(&mut self, call: &mut Call, targets: &mut Targets<'_>) -> Result<(), Failure> {
         let settings = self.settings;
         let time = settings
             .max_time
@@ -162,16 +169,16 @@ impl Attempt<'_> {
             return Err(trouble::of_scheme(request.url.scheme()));
         }
         loop {
-            let response = self.exchange(call, &request, jar)?;
+            let response = self.exchange(call, &request, targets)?;
             let next = response
                 .redirect()
                 .and_then(|location| request.url.join(location).ok());
             let Some(next) = next else {
-                return self.receive(call, response, sink);
+                return self.receive(call, response, targets.body);
             };
             if !settings.redirects.follow {
                 self.outcome.redirect_url = Some(next.into());
-                return self.receive(call, response, sink);
+                return self.receive(call, response, targets.body);
             }
             if settings
                 .redirects
@@ -193,9 +200,13 @@ impl Attempt<'_> {
         &mut self,
         call: &mut Call,
         request: &Request,
-        jar: &mut Jar,
+        targets: &mut Targets<'_>,
     ) -> Result<Response, Failure> {
-        let cookies = self.cookies.iter().cloned().chain(jar.header(&request.url));
+        let cookies = self
+            .cookies
+            .iter()
+            .cloned()
+            .chain(targets.jar.header(&request.url));
         let cookies = cookies.collect::<Vec<_>>().join("; ");
         let cookies = (!cookies.is_empty()).then_some(cookies);
         let text = head_of(request, cookies.as_deref());
@@ -208,7 +219,7 @@ impl Attempt<'_> {
         self.outcome.uploaded = request.payload.as_ref().map_or(0, Payload::len);
         self.outcome.first_byte = Some(self.outcome.started.elapsed());
         for cookie in response.headers.all("set-cookie") {
-            jar.set(&request.url, cookie);
+            targets.jar.set(&request.url, cookie);
         }
         let text = head::text(response.status, &response.headers);
         if self.settings.is_verbose {
@@ -217,6 +228,9 @@ impl Attempt<'_> {
         self.outcome.status = response.status;
         self.outcome.head_bytes += text.len();
         self.outcome.heads.push_str(&text);
+        if let Some(heads) = &mut targets.heads {
+            heads.write(call, text.as_bytes())?;
+        }
         Ok(response)
     }
 

@@ -7,7 +7,7 @@ use http_exchange::{Jar, Payload};
 use super::head;
 use super::settings::{self, Fail, Settings, number, seconds};
 use super::sink::{self, Sink};
-use super::transfer::{Outcome, transfer};
+use super::transfer::{Outcome, Targets, transfer};
 use super::{data, jar, trouble, urls};
 use crate::commands::Command;
 use crate::commands::call::{Call, Failure};
@@ -280,7 +280,12 @@ impl Run<'_> {
             .as_mut()
             .or(self.document.as_mut())
             .unwrap_or(&mut nothing);
-        let outcome = transfer(call, &settings, &url, sink, &mut self.jar);
+        let mut targets = Targets {
+            body: sink,
+            heads: None,
+            jar: &mut self.jar,
+        };
+        let outcome = transfer(call, &settings, &url, &mut targets);
         let name = sink.name().to_owned();
         self.tell(call, &outcome, &name);
         Ok(outcome

@@ -8,7 +8,7 @@ use crate::commands::options::Line;
 use crate::commands::web::report::{Report, Stream};
 use crate::commands::web::settings::{self, Settings, number};
 use crate::commands::web::sink::{self, Sink};
-use crate::commands::web::transfer::{Outcome, transfer};
+use crate::commands::web::transfer::{Outcome, Targets, transfer};
 use crate::commands::web::{data, jar, trouble, urls};
 
 use super::read;
@@ -82,9 +82,14 @@ impl<'l> Run<'l> {
                 return code;
             }
         };
-        let mut outcome = transfer(call, &settings, &url, &mut sink, &mut self.jar);
-        if let Err(failure) = self.settle(call, &outcome, &mut sink) {
-            outcome.failure.get_or_insert(failure);
+        let mut targets = Targets {
+            body: &mut sink,
+            heads: self.dump.as_mut(),
+            jar: &mut self.jar,
+        };
+        let mut outcome = transfer(call, &settings, &url, &mut targets);
+        if outcome.failure.is_some() && self.line.has("remove-on-error") {
+            sink.remove(call);
         }
         let code = match &outcome.failure {
             Some(failure) => self.complain(call, failure),
@@ -92,22 +97,6 @@ impl<'l> Run<'l> {
         };
         self.tell(call, &outcome, &expansion.url, sink.name());
         code
-    }
-
-    /// What is left to do once the transfer is over.
-    fn settle(
-        &mut self,
-        call: &mut Call,
-        outcome: &Outcome,
-        sink: &mut Sink,
-    ) -> Result<(), Failure> {
-        if let Some(dump) = &mut self.dump {
-            dump.write(call, outcome.heads.as_bytes())?;
-        }
-        if outcome.failure.is_some() && self.line.has("remove-on-error") {
-            sink.remove(call);
-        }
-        Ok(())
     }
 
     fn tell_failure(&mut self, call: &mut Call, url: &str, failure: Failure) {
