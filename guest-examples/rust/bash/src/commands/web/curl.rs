@@ -48,10 +48,9 @@ fn run(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         } else {
             "curl: no URL specified!"
         };
-        call.err.extend_from_slice(format!("{text}\n").as_bytes());
+        call.warn(format!("{text}\n").as_bytes());
         if !call.args.is_empty() {
-            call.err
-                .extend_from_slice(format!("{TRY_HELP}\n").as_bytes());
+            call.warn(format!("{TRY_HELP}\n").as_bytes());
         }
         return Ok(2);
     }
@@ -96,9 +95,7 @@ fn run(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         let text = jar::text(&run.jar);
         let written = call.write(file, text.as_bytes());
         if let Err(error) = written {
-            call.err.extend_from_slice(
-                format!("Warning: failed to save cookies in {file}: {error}\n").as_bytes(),
-            );
+            call.warn(format!("Warning: failed to save cookies in {file}: {error}\n").as_bytes());
         }
     }
     Ok(code)

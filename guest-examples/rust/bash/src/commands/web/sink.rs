@@ -58,7 +58,7 @@ impl Sink {
                 Ok(())
             }
             Self::Stderr => {
-                call.err.extend_from_slice(bytes);
+                call.warn(bytes);
                 Ok(())
             }
             Self::Nothing => Ok(()),

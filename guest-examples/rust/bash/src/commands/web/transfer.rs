@@ -135,7 +135,7 @@ pub(super) fn transfer(
             let text = format!(
                 "Warning: Problem : {what}. Will retry in {seconds} seconds. {left} retries left.\n"
             );
-            call.err.extend_from_slice(text.as_bytes());
+            call.warn(text.as_bytes());
         }
         thread::sleep(next);
         pause = (pause * 2).min(MAX_PAUSE);
@@ -212,7 +212,7 @@ impl Attempt<'_> {
         let text = head_of(request, cookies.as_deref());
         self.outcome.request_bytes += text.len() + 2;
         if self.settings.is_verbose {
-            call.err.extend_from_slice(marked('>', &text).as_bytes());
+            call.warn(marked('>', &text).as_bytes());
         }
         let response = exchange(request, cookies.as_deref());
         let response = response.map_err(|fault| self.failure(fault))?;
@@ -223,7 +223,7 @@ impl Attempt<'_> {
         }
         let text = head::text(response.status, &response.headers);
         if self.settings.is_verbose {
-            call.err.extend_from_slice(marked('<', &text).as_bytes());
+            call.warn(marked('<', &text).as_bytes());
         }
         self.outcome.status = response.status;
         self.outcome.head_bytes += text.len();

@@ -91,7 +91,7 @@ fn run(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     }
     if given.is_empty() {
         let text = "wget: missing URL\nUsage: wget [OPTION]... [URL]...\n\nTry `wget --help' for more options.\n";
-        call.err.extend_from_slice(text.as_bytes());
+        call.warn(text.as_bytes());
         return Ok(1);
     }
     let mut run = Run {
@@ -245,9 +245,7 @@ impl Run<'_> {
             let there = call.files.target_metadata(&path).ok();
             if there.is_some() && self.has_no("c", "no-clobber") {
                 if !self.is_quiet() {
-                    call.err.extend_from_slice(
-                        format!("File '{name}' already there; not retrieving.\n").as_bytes(),
-                    );
+                    call.warn(format!("File '{name}' already there; not retrieving.\n").as_bytes());
                 }
                 return Ok(0);
             }
@@ -297,7 +295,7 @@ impl Run<'_> {
     fn tell(&self, call: &mut Call, outcome: &Outcome, name: &str) {
         if self.line.has("server-response") {
             for line in outcome.heads.trim_end().lines() {
-                call.err.extend_from_slice(format!("  {line}\n").as_bytes());
+                call.warn(format!("  {line}\n").as_bytes());
             }
         }
         if self.is_quiet() {
@@ -317,7 +315,7 @@ impl Run<'_> {
                 format!("URL:{} [{size}] -> \"{name}\" [1]\n", outcome.url)
             }
         };
-        call.err.extend_from_slice(text.as_bytes());
+        call.warn(text.as_bytes());
     }
 }
 

@@ -11,7 +11,12 @@ fn check(args: &[&str], stdout: &[u8], code: i32) {
     let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
     let env = HashMap::from([("TZ".to_owned(), "Asia/Tokyo".to_owned())]);
     let files = Files::new();
-    let mut call = Call::new("printf", (&args, &env, Path::new("/"), std::time::Instant::now()), &files, b"");
+    let mut call = Call::new(
+        "printf",
+        (&args, &env, Path::new("/"), std::time::Instant::now()),
+        &files,
+        b"",
+    );
     let line = PRINTF.spec.read(&args).unwrap();
     let exit_code = printf(&mut call, &line).unwrap();
     let shown = String::from_utf8_lossy(&call.out);

@@ -59,8 +59,7 @@ impl<'l> Run<'l> {
     pub(super) fn complain(&self, call: &mut Call, failure: &Failure) -> i32 {
         let Failure { code, text } = failure;
         if !self.is_silent || *code == 2 {
-            call.err
-                .extend_from_slice(format!("curl: ({code}) {text}\n").as_bytes());
+            call.warn(format!("curl: ({code}) {text}\n").as_bytes());
         }
         *code
     }
@@ -123,12 +122,12 @@ impl<'l> Run<'l> {
         let (parts, unknown) = report.write(&self.format);
         for name in unknown {
             let text = format!("curl: unknown --write-out variable: '{name}'\n");
-            call.err.extend_from_slice(text.as_bytes());
+            call.warn(text.as_bytes());
         }
         for (stream, text) in parts {
             match stream {
                 Stream::Out => call.print(text),
-                Stream::Err => call.err.extend_from_slice(text.as_bytes()),
+                Stream::Err => call.warn(text.as_bytes()),
             }
         }
     }
