@@ -236,9 +236,9 @@ async fn an_unavailable_command_gives_the_reason() {
     for (name, why) in [
         ("nc example.com 80", "`curl` sends HTTP"),
         ("ssh example.com", "`curl` sends HTTP"),
-        ("python3 -c 'print(1)'", "a tool of the catalog may run Python"),
+        ("python3 -c 'print(1)'", "`python__run`"),
         ("git status", "no programs can be started"),
-        ("node -e 1", "a tool of the catalog may run JavaScript"),
+        ("node -e 1", "`javascript__run`"),
         ("pip install x", "nothing can be installed"),
         ("frobnicate", "command not found"),
     ] {

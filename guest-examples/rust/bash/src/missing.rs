@@ -20,9 +20,10 @@ const OF_BASHKIT: &[&str] = &[
 const OF_A_TERMINAL: &[&str] = &["man", "nano", "vi", "watch"];
 
 const NETWORK: &str = "there are no sockets here; `curl` sends HTTP where the policy allows it";
-const PYTHON: &str = "no programs can be started here; a tool of the catalog may run Python";
+const PYTHON: &str =
+    "no programs can be started here; the tool `python__run` of the base tools runs Python";
 const JAVASCRIPT: &str =
-    "no programs can be started here; a tool of the catalog may run JavaScript";
+    "no programs can be started here; the tool `javascript__run` of the base tools runs JavaScript";
 const PROCESSES: &str =
     "no programs can be started here, only bash and what is built into it; `compgen -c` lists that";
 const MACHINE: &str = "there are no other processes and users here";
