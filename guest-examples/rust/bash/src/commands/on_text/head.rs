@@ -40,6 +40,12 @@ pub(super) const TAIL: Command = Command {
     run: Run::Either(follow, tail),
 };
 
+/// Devices that have no end.
+const ENDLESS: [&str; 3] = ["/dev/zero", "/dev/urandom", "/dev/random"];
+
+/// The most bytes that are written of them: what the output of a command holds.
+const MAX_ENDLESS: usize = 48 << 20;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Lines,
@@ -74,6 +80,12 @@ fn amount(call: &Call, line: &Line) -> Result<(Unit, Option<char>, usize), Failu
 
 fn head(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let (unit, sign, number) = amount(call, line)?;
+    if let (Unit::Bytes, None, [device]) = (unit, sign, &*line.operands)
+        && ENDLESS.contains(&&**device)
+        && !line.has("verbose")
+    {
+        return endless(call, device, number);
+    }
     let end = if line.has("zero-terminated") {
         0
     } else {
@@ -88,6 +100,28 @@ fn head(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         };
         bytes.get(..length).unwrap_or(bytes)
     })
+}
+
+/// Writes bytes of a device, of which one reading returns a part.
+fn endless(call: &mut Call, device: &str, number: usize) -> Result<i32, Failure> {
+    if number > MAX_ENDLESS {
+        let text = format!("{device}: at most {MAX_ENDLESS} bytes can be read here");
+        return Err(Failure::new(1, text));
+    }
+    let mut missing = number;
+    while missing > 0 {
+        let part = call.read(device).map_err(|error| {
+            let why = text_of(&error);
+            Failure::new(1, format!("cannot open '{device}' for reading: {why}"))
+        })?;
+        if part.is_empty() {
+            break;
+        }
+        let part = part.get(..missing.min(part.len())).unwrap_or_default();
+        missing -= part.len();
+        call.print(part);
+    }
+    Ok(0)
 }
 
 /// A text for the shell that shows the end of files, and then what is added to them until it is stopped.
