@@ -53,6 +53,8 @@ pub(crate) struct Call<'a> {
     pub(crate) devices: HashMap<String, Vec<u8>>,
     /// When the shell's time is over.
     pub(crate) until: Instant,
+    /// Whether the command has waited until then.
+    pub(crate) is_late: bool,
     pub(crate) out: Vec<u8>,
     /// [`Self::warn`] writes to it.
     pub(crate) err: Vec<u8>,
@@ -82,6 +84,7 @@ impl<'a> Call<'a> {
             stdin_is_file: false,
             devices: HashMap::new(),
             until,
+            is_late: false,
             out: Vec::new(),
             err: Vec::new(),
             marks: Vec::new(),

@@ -54,7 +54,10 @@ fn run(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         }
         return Ok(2);
     }
-    let mut run = Run::new(call, line)?;
+    let mut run = Run::new(call, line).map_err(|failure| match failure.code {
+        2 => failure,
+        code => Failure::new(code, format!("({code}) {}", failure.text)),
+    })?;
     let outputs: Vec<_> = line
         .given()
         .filter_map(|(name, value)| match name.as_str() {

@@ -69,6 +69,7 @@ impl Sink {
                 takes_name: _,
             } => {
                 let path = call.path(operand);
+                let path = call.files.target(&path).unwrap_or(path);
                 let written = if *has_begun || *appends {
                     call.files.append(&path, bytes)
                 } else {

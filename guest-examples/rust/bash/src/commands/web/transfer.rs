@@ -113,6 +113,7 @@ pub(super) fn transfer(
         let mut outcome = attempt.outcome;
         outcome.total = outcome.started.elapsed();
         outcome.failure = result.err();
+        call.is_late = call.time_left().is_zero();
         let is_transient = outcome.is_transient
             || outcome.failure.as_ref().is_some_and(|failure| {
                 retry.all_errors || failure.code == 28 || (failure.code == 7 && retry.refused)

@@ -8,6 +8,9 @@ use http_exchange::{ErrorCode, Fault};
 use crate::commands::call::Failure;
 use crate::files::text_of;
 
+/// How the host names the early end of a body.
+const INCOMPLETE: &str = "incomplete HTTP response";
+
 /// How far a transfer got, for the words of a timeout.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Progress {
@@ -110,26 +113,29 @@ pub(super) fn of_exchange(url: &Url, fault: Fault, progress: Progress) -> Failur
         {
             Failure::new(52, "Empty reply from server")
         }
-        ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
-            let text = match progress.length {
-                Some(length) => {
-                    let left = length.saturating_sub(progress.received);
-                    format!("transfer closed with {left} bytes remaining to read")
-                }
-                None => "transfer closed with outstanding read data remaining".to_owned(),
-            };
-            Failure::new(18, text)
-        }
+        ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => incomplete(progress),
         ErrorCode::HttpResponseBodySize(_) => Failure::new(
             63,
             "Maximum file size exceeded: the policy's limit `httpResponseBytes` of this call",
         ),
+        ErrorCode::InternalError(Some(reason)) if reason == INCOMPLETE => incomplete(progress),
         // A limit of the call, with the host's text.
         ErrorCode::InternalError(Some(reason)) => {
             Failure::new(56, format!("the exchange with {origin} failed: {reason}"))
         }
         code => Failure::new(56, format!("the exchange with {origin} failed: {code}")),
     }
+}
+
+fn incomplete(progress: Progress) -> Failure {
+    let text = match progress.length {
+        Some(length) => {
+            let left = length.saturating_sub(progress.received);
+            format!("transfer closed with {left} bytes remaining to read")
+        }
+        None => "transfer closed with outstanding read data remaining".to_owned(),
+    };
+    Failure::new(18, text)
 }
 
 fn timeout(progress: Progress) -> Failure {
