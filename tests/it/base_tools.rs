@@ -1,5 +1,6 @@
 //! The base tools, with their real components.
 
+mod archives;
 mod bash;
 mod corpus;
 mod curl;

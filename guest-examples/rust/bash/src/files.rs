@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Error, ErrorKind, Read as _, Write as _};
+use std::io::{self, Error, ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -200,6 +200,32 @@ impl Files {
         let mut bytes = Vec::new();
         open_for_reading(&path)?.read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Opens a file to read it from its beginning, bit by bit.
+    pub(crate) fn reader(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
+        let path = normalize_path(path);
+        if let Some(scratch) = self.scratch(&path) {
+            let bytes = now(scratch.read_file(&path))?;
+            return Ok(Box::new(io::Cursor::new(bytes)));
+        }
+        Ok(Box::new(open_for_reading(&path)?))
+    }
+
+    /// Opens a file to write it bit by bit, and cuts it off at a length. Returns `None` for a file in memory, which is
+    /// written as a whole.
+    pub(crate) fn writer(&self, path: &Path, length: u64) -> io::Result<Option<File>> {
+        let path = normalize_path(path);
+        if self.scratch(&path).is_some() {
+            return Ok(None);
+        }
+        if length == 0 {
+            return opened(&path, File::create(&path)).map(Some);
+        }
+        let mut file = opened(&path, OpenOptions::new().write(true).open(&path))?;
+        file.set_len(length)?;
+        file.seek(io::SeekFrom::Start(length))?;
+        Ok(Some(file))
     }
 
     /// Replaces a file's content, or makes the file.

@@ -16,6 +16,7 @@ use crate::files::Files;
 use call::{Call, Failure};
 use options::{Line, Spec};
 
+mod archives;
 pub(crate) mod call;
 pub(crate) mod dates;
 mod jq;
@@ -34,6 +35,8 @@ pub(crate) use others::refusal;
 const NOT_RUNNABLE: i32 = 126;
 
 const TABLES: &[&[Command]] = &[
+    archives::COMMANDS,
+    archives::SCRIPTS,
     on_files::COMMANDS,
     on_text::COMMANDS,
     web::COMMANDS,

@@ -5,6 +5,9 @@ use super::call::Failure;
 /// Exit code of an option that is not implemented.
 const NOT_IMPLEMENTED: i32 = 2;
 
+/// What [`Line::given`] calls an operand.
+pub(crate) const OPERAND: &str = "";
+
 /// Whether an option has a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
@@ -76,6 +79,8 @@ pub(crate) struct Spec {
     pub(crate) ends_at_operand: bool,
     /// Whether the command reads its arguments itself: all are operands.
     pub(crate) is_raw: bool,
+    /// Whether operands are among what [`Line::given`] returns, under the name [`OPERAND`].
+    pub(crate) has_order: bool,
     pub(crate) numbers: Numbers,
     /// Whether the value of a long option may follow a `=`.
     pub(crate) attaches: bool,
@@ -87,6 +92,7 @@ impl Spec {
             options,
             ends_at_operand: false,
             is_raw: false,
+            has_order: false,
             numbers: Numbers::Options,
             attaches: true,
         }
@@ -103,6 +109,24 @@ impl Spec {
         let mut spec = Self::new(&[]);
         spec.is_raw = true;
         spec
+    }
+
+    /// For options that hold from their place on: operands keep their place among them.
+    pub(crate) const fn in_order(mut self) -> Self {
+        self.has_order = true;
+        self
+    }
+
+    /// Has the command read its arguments itself; its options are only shown.
+    pub(crate) const fn shown_only(mut self) -> Self {
+        self.is_raw = true;
+        self
+    }
+
+    /// Whether a short option has a value.
+    pub(crate) fn has_value(&self, short: char) -> bool {
+        let mut options = self.options.iter();
+        options.any(|option| option.short == Some(short) && option.takes == Takes::Value)
     }
 
     pub(crate) const fn ends_at_operand(mut self) -> Self {
@@ -128,7 +152,9 @@ impl Spec {
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             if arg == "--" {
-                line.operands.extend(args.cloned());
+                for operand in args {
+                    self.push_operand(operand, &mut line);
+                }
                 break;
             }
             if let Some(long) = arg.strip_prefix("--") {
@@ -151,7 +177,7 @@ impl Spec {
             } else if arg.len() > 1 && arg.starts_with('-') && !self.is_number(arg, &mut line) {
                 self.read_cluster(&arg[1..], &mut args, &mut line)?;
             } else if arg.len() == 1 || !arg.starts_with('-') || self.numbers == Numbers::Operands {
-                line.operands.push(arg.clone());
+                self.push_operand(arg, &mut line);
                 if self.ends_at_operand {
                     line.operands.extend(args.cloned());
                     break;
@@ -159,6 +185,14 @@ impl Spec {
             }
         }
         Ok(line)
+    }
+
+    fn push_operand(&self, operand: &str, line: &mut Line) {
+        if self.has_order {
+            line.given
+                .push((value('\0', OPERAND), Some(operand.to_owned())));
+        }
+        line.operands.push(operand.to_owned());
     }
 
     /// Whether an argument is a number; as an option, it is added to the line.

@@ -21,13 +21,13 @@ const CHMOD_SPEC: Spec = Spec::new(&[
 ]);
 
 /// A change of a mode.
-pub(super) enum Mode {
+pub(in crate::commands) enum Mode {
     Octal { bits: u32, keeps_special: bool },
     Symbolic(Vec<Clause>),
 }
 
 /// `ug+rx`
-pub(super) struct Clause {
+pub(in crate::commands) struct Clause {
     who: u32,
     is_for_all: bool,
     actions: Vec<(char, Permissions)>,
@@ -40,7 +40,7 @@ enum Permissions {
 
 impl Mode {
     /// Returns `None` for a text that is not a mode.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(in crate::commands) fn parse(text: &str) -> Option<Self> {
         let octal = text.strip_prefix(['=']).unwrap_or(text);
         if !octal.is_empty() && octal.bytes().all(|byte| (b'0'..=b'7').contains(&byte)) {
             let bits = u32::from_str_radix(octal, 8)
@@ -57,7 +57,7 @@ impl Mode {
     }
 
     /// The mode that a file or a folder of a mode gets. What names nobody (`+w`) leaves out the bits of the umask.
-    pub(super) fn apply(&self, mode: u32, is_folder: bool, umask: u32) -> u32 {
+    pub(in crate::commands) fn apply(&self, mode: u32, is_folder: bool, umask: u32) -> u32 {
         match self {
             Self::Octal {
                 bits,
@@ -173,7 +173,7 @@ fn bits_of_who(char: char) -> Option<u32> {
 }
 
 /// `rwxr-xr-x`
-pub(super) fn letters(mode: u32) -> String {
+pub(in crate::commands) fn letters(mode: u32) -> String {
     let mut text = String::with_capacity(9);
     for (shift, special, set, unset) in [
         (6, 0o4000, 's', 'S'),

@@ -17,8 +17,8 @@ use crate::commands::options::{Line, Spec, flag, value};
 use crate::status::Status;
 
 /// The user and the group of all files.
-pub(super) const USER: &str = "sandbox";
-pub(super) const USER_ID: u32 = 1000;
+pub(in crate::commands) const USER: &str = "sandbox";
+pub(in crate::commands) const USER_ID: u32 = 1000;
 
 pub(super) const STAT: Command = Command::new(
     "stat",

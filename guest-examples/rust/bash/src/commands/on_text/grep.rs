@@ -12,7 +12,7 @@ mod search;
 
 use search::{Binary, Colors, Context, Print, Report, Search};
 
-const SPEC: Spec = Spec::new(&[
+pub(in crate::commands) const SPEC: Spec = Spec::new(&[
     flag('E', "extended-regexp"),
     flag('F', "fixed-strings"),
     flag('G', "basic-regexp"),

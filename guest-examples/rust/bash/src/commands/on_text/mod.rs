@@ -14,8 +14,7 @@ mod expr;
 mod fmt;
 mod fold;
 pub(super) mod glob;
-mod grep;
-mod gzip;
+pub(super) mod grep;
 mod head;
 mod hexdump;
 mod iconv;
@@ -26,7 +25,7 @@ mod numfmt;
 mod paste;
 pub(super) mod pattern;
 mod printf;
-mod sed;
+pub(super) mod sed;
 mod seq;
 pub(super) mod sizes;
 mod sort;
@@ -35,13 +34,11 @@ mod tac;
 mod tee;
 mod tr;
 mod uniq;
-mod unzip;
 pub(super) mod versions;
 mod wc;
 mod width;
 mod xargs;
 mod xxd;
-mod zip;
 
 pub(in crate::commands) const COMMANDS: &[Command] = &[
     bc::BC,
@@ -61,9 +58,6 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     grep::EGREP,
     grep::FGREP,
     grep::GREP,
-    gzip::GUNZIP,
-    gzip::GZIP,
-    gzip::ZCAT,
     head::HEAD,
     head::TAIL,
     hexdump::HD,
@@ -90,11 +84,9 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     tee::TEE,
     tr::TR,
     uniq::UNIQ,
-    unzip::UNZIP,
     wc::WC,
     xargs::XARGS,
     xxd::XXD,
-    zip::ZIP,
 ];
 
 /// Whether `cat`, `grep` or `tr` reads standard input.

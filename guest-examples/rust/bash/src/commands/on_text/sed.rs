@@ -5,9 +5,12 @@ use crate::commands::call::{Call, Failure};
 use crate::commands::options::{Line, Spec, flag, optional, value};
 use crate::files::text_of;
 
+mod replacement;
 mod run;
 mod script;
 mod substitution;
+
+pub(in crate::commands) use replacement::Replacement;
 
 use run::{File, Machine};
 

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::glob::{self, Slash};
-use super::zip::archive::{Archive, Entry};
+use super::zip::archive::Entry;
+use super::zip::source::{NO_MATCH, Report, entries, read};
+use super::zipinfo;
 use crate::commands::Command;
 use crate::commands::call::{Call, Failure};
 use crate::commands::dates::{Moment, Zone};
+use crate::commands::on_text::glob::{self, Slash};
 use crate::commands::options::{Line, Spec, flag, value};
 use crate::files::text_of;
 
@@ -24,21 +26,26 @@ const SPEC: Spec = Spec::new(&[
     flag('L', ""),
     flag('f', ""),
     flag('u', ""),
-    flag('Z', ""),
-    flag('1', ""),
     value('d', ""),
     value('x', ""),
 ]);
 
-pub(super) const UNZIP: Command = Command::new("unzip", SPEC, unzip);
+pub(super) const UNZIP: Command = Command::new("unzip", SPEC.shown_only(), |call, line| {
+    match &*line.operands {
+        // As `zipinfo`.
+        [first, rest @ ..] if first.starts_with("-Z") => {
+            let attached = first
+                .strip_prefix("-Z")
+                .filter(|options| !options.is_empty());
+            let attached = attached.map(|options| format!("-{options}"));
+            let args: Vec<String> = attached.into_iter().chain(rest.iter().cloned()).collect();
+            zipinfo::zipinfo(call, &args)
+        }
+        args => unzip(call, &SPEC.read(args)?),
+    }
+});
 
-const NO_MATCH: i32 = 11;
 const BROKEN: i32 = 2;
-
-const NO_ARCHIVE: &str = "  End-of-central-directory signature not found.  Either this file is not
-  a zipfile, or it constitutes one disk of a multi-part archive.  In the
-  latter case the central directory and zipfile comment will be found on
-  the last disk(s) of this archive.";
 
 fn unzip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let [path, names @ ..] = &*line.operands else {
@@ -66,36 +73,18 @@ fn unzip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         }
         names.retain(|name| !excluded.contains(name));
     }
-    let (path, bytes) = match call.read(path) {
-        Ok(bytes) => (path.clone(), bytes),
-        Err(_) => match call.read(&format!("{path}.zip")) {
-            Ok(bytes) => (format!("{path}.zip"), bytes),
-            Err(_) => {
-                let text =
-                    format!("unzip:  cannot find or open {path}, {path}.zip or {path}.ZIP.\n");
-                call.warn(text.as_bytes());
-                return Ok(9);
-            }
-        },
+    let Some((path, bytes)) = read(call, path) else {
+        return Ok(9);
     };
-    let entries = Archive::read(&bytes).and_then(|archive| archive.entries());
-    let mut entries = match entries {
-        Ok(entries) => entries,
-        Err(text) => {
-            if !line.has("q") {
-                call.print(format!("Archive:  {path}\n"));
-            }
-            let text = if text.starts_with("End-of") {
-                NO_ARCHIVE
-            } else {
-                &*text
-            };
-            let place = format!(
-                "unzip:  cannot find zipfile directory in one of {path} or\n        {path}.zip, and cannot find {path}.ZIP, period.\n"
-            );
-            call.warn(format!("{text}\n{place}").as_bytes());
-            return Ok(9);
-        }
+    let report = if line.has("t") && !line.has("q") {
+        Report::Stdout
+    } else if line.has("q") {
+        Report::Quiet
+    } else {
+        Report::Archive
+    };
+    let Some(mut entries) = entries(call, &path, &bytes, report) else {
+        return Ok(9);
     };
     let folds = line.has("C");
     let is = |pattern: &String, name: &str| {
@@ -106,29 +95,26 @@ fn unzip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         }
     };
     let mut exit_code = 0;
+    let is_listed = line.has("l") || line.has("v");
+    let mut cautions = String::new();
     for name in &names {
         if !entries.iter().any(|entry| is(name, &entry.name)) {
-            call.warn(format!("caution: filename not matched:  {name}\n").as_bytes());
+            cautions += &format!("caution: filename not matched:  {name}\n");
             exit_code = NO_MATCH;
         }
+    }
+    if !is_listed && !line.has("t") {
+        call.warn(cautions.as_bytes());
     }
     entries.retain(|entry| {
         (names.is_empty() || names.iter().any(|name| is(name, &entry.name)))
             && !excluded.iter().any(|name| is(name, &entry.name))
     });
-    let quiet = line.values("q").count() > 0 || line.has("q");
-    if line.has("Z") || line.has("1") {
-        if !(line.has("Z") && line.has("1")) {
-            return Err(Failure::usage(
-                "of -Z, only -Z1 is implemented here: names without more",
-            ));
-        }
-        for entry in &entries {
-            call.print(format!("{}\n", entry.name));
-        }
-        return Ok(exit_code);
+    if entries.is_empty() && !(names.is_empty() && excluded.is_empty()) {
+        exit_code = NO_MATCH;
     }
-    if line.has("l") || line.has("v") {
+    let quiet = line.values("q").count() > 0 || line.has("q");
+    if is_listed {
         list(call, &path, &entries, line.has("v"), quiet);
         return Ok(exit_code);
     }
@@ -142,7 +128,7 @@ fn unzip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         call.print(format!("Archive:  {path}\n"));
     }
     if line.has("t") {
-        return Ok(test(call, &path, &entries, quiet).max(exit_code));
+        return Ok(test(call, &path, &entries, quiet, &cautions).max(exit_code));
     }
     let run = Run {
         line,
@@ -150,6 +136,11 @@ fn unzip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         zone: Zone::of(call.env.get("TZ").map(String::as_str)),
         quiet,
     };
+    if let Some(folder) = run.folder {
+        let path = call.path(folder);
+        run.make_folders(call, &path)
+            .map_err(|text| Failure::new(50, format!("cannot create {folder}: {text}")))?;
+    }
     for entry in &entries {
         exit_code = exit_code.max(run.extract(call, entry)?);
     }
@@ -216,7 +207,7 @@ fn list(call: &mut Call, path: &str, entries: &[Entry], verbose: bool, quiet: bo
     }
 }
 
-fn test(call: &mut Call, path: &str, entries: &[Entry], quiet: bool) -> i32 {
+fn test(call: &mut Call, path: &str, entries: &[Entry], quiet: bool, cautions: &str) -> i32 {
     let mut broken = 0;
     for entry in entries {
         let result = match entry.content() {
@@ -230,14 +221,15 @@ fn test(call: &mut Call, path: &str, entries: &[Entry], quiet: bool) -> i32 {
             call.print(format!("    testing: {:<22}   {result}\n", entry.name));
         }
     }
-    if broken == 0 {
+    call.print(cautions);
+    if broken == 0 && cautions.is_empty() {
         call.print(format!(
             "No errors detected in compressed data of {path}.\n"
         ));
         return 0;
     }
     call.print(format!("At least one error was detected in {path}.\n"));
-    BROKEN
+    if broken == 0 { 0 } else { BROKEN }
 }
 
 struct Run<'a> {

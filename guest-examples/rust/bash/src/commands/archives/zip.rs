@@ -3,14 +3,17 @@
 use std::io;
 use std::path::Path;
 
-use super::glob::{self, Slash};
+use bashkit::Metadata;
+
 use crate::commands::Command;
 use crate::commands::call::{Call, Failure};
 use crate::commands::dates::Zone;
+use crate::commands::on_text::glob::{self, Slash};
 use crate::commands::options::{Line, Spec, flag, value};
 use crate::files::text_of;
 
 pub(super) mod archive;
+pub(super) mod source;
 
 use archive::{Archive, Content, Entry};
 
@@ -133,6 +136,9 @@ fn zip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
             !is_named
         });
         if entries.len() == before {
+            for name in names {
+                warn(call, line, format_args!("name not matched: {name}"));
+            }
             return nothing(call, &path);
         }
     } else {
@@ -144,14 +150,17 @@ fn zip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
                     .map(str::to_owned),
             );
         }
-        let mut has_missing = false;
-        for name in &names {
-            if !run.add(call, name, &mut entries)? {
-                if !run.quiet || !to_stdout {
-                    call.print(format!("\tzip warning: name not matched: {name}\n"));
-                }
-                has_missing = true;
+        let before = names.len();
+        names.retain(|name| {
+            let exists = name == "-" || run.metadata(call, name).is_ok();
+            if !exists {
+                warn(call, line, format_args!("name not matched: {name}"));
             }
+            exists
+        });
+        let has_missing = names.len() < before;
+        for name in &names {
+            run.add(call, name, &mut entries)?;
         }
         if run.taken.is_empty() {
             if !is_new && !has_missing {
@@ -161,12 +170,22 @@ fn zip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
                     0
                 });
             }
+            let has_lists = !run.excluded.is_empty() || !run.included.is_empty();
+            if line.has("recurse-paths") && !has_lists {
+                return nothing(
+                    call,
+                    &format!(
+                        "try: {}",
+                        with_lists(call, operands.get(1..).unwrap_or_default())
+                    ),
+                );
+            }
             return nothing(call, &path);
         }
     }
     let taken = run.taken;
     if entries.is_empty() {
-        call.print("\tzip warning: zip file empty\n");
+        warn(call, line, format_args!("zip file empty"));
     }
     let bytes = archive::write(&entries)
         .map_err(|text| Failure::new(6, format!("error: {text} ({path})")))?;
@@ -204,6 +223,22 @@ fn zip(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     Ok(0)
 }
 
+/// The command line that takes what is here instead, of the names.
+fn with_lists(call: &Call, names: &[String]) -> String {
+    let first = names
+        .first()
+        .and_then(|name| call.args.iter().position(|arg| arg == name));
+    let (before, after) = call.args.split_at(first.unwrap_or(call.args.len()));
+    format!("zip {} . -i {}", before.join(" "), after.join(" "))
+}
+
+/// Warnings are on stdout, and `-q` turns them off.
+fn warn(call: &mut Call, line: &Line, text: std::fmt::Arguments) {
+    if !line.has("quiet") && !line.operands.first().is_some_and(|archive| archive == "-") {
+        call.print(format!("\tzip warning: {text}\n"));
+    }
+}
+
 fn nothing(call: &mut Call, path: &str) -> Result<i32, Failure> {
     call.print(format!("\nzip error: Nothing to do! ({path})\n"));
     Ok(NOTHING_TO_DO)
@@ -229,13 +264,22 @@ impl Run<'_> {
         !is_in(&self.excluded) && (self.included.is_empty() || is_in(&self.included))
     }
 
-    /// Adds a file or a folder, and says whether there is one.
+    fn metadata(&self, call: &Call, operand: &str) -> io::Result<Metadata> {
+        let path = call.path(operand);
+        if self.line.has("symlinks") {
+            call.files.metadata(&path)
+        } else {
+            call.files.target_metadata(&path)
+        }
+    }
+
+    /// Adds a file or a folder.
     fn add(
         &mut self,
         call: &mut Call,
         operand: &str,
         entries: &mut Vec<Entry>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<(), Failure> {
         if operand == "-" {
             let content = call.stdin.to_vec();
             self.put(
@@ -247,17 +291,12 @@ impl Run<'_> {
                 content,
             );
             self.taken.push((operand.to_owned(), true));
-            return Ok(true);
+            return Ok(());
         }
         let path = call.path(operand);
-        let keeps_links = self.line.has("symlinks");
-        let metadata = if keeps_links {
-            call.files.metadata(&path)
-        } else {
-            call.files.target_metadata(&path)
-        };
-        let Ok(metadata) = metadata else {
-            return Ok(false);
+        // Gone since it was listed.
+        let Ok(metadata) = self.metadata(call, operand) else {
+            return Ok(());
         };
         let mut name = operand;
         while let Some(rest) = name.strip_prefix("./").or(name.strip_prefix('/')) {
@@ -297,14 +336,14 @@ impl Run<'_> {
                     self.add(call, &inner, entries)?;
                 }
             }
-            return Ok(true);
+            return Ok(());
         }
         let stored = match name.rsplit_once('/') {
             Some((_, base)) if self.line.has("junk-paths") => base,
             _ => name,
         };
         if !self.is_taken(stored) {
-            return Ok(true);
+            return Ok(());
         }
         let old = entries.iter().find(|entry| entry.name == stored);
         let is_newer =
@@ -314,7 +353,7 @@ impl Run<'_> {
             None => self.line.has("freshen"),
         };
         if skips {
-            return Ok(true);
+            return Ok(());
         }
         let (mode, content) = if kind.is_symlink() {
             let target = call.files.read_link(&path);
@@ -327,7 +366,7 @@ impl Run<'_> {
             content.map_err(|error| Failure::new(18, format!("{operand}: {}", text_of(&error))))?;
         self.put(call, stored, entries, mode, metadata.modified, content);
         self.taken.push((operand.to_owned(), false));
-        Ok(true)
+        Ok(())
     }
 
     fn put(

@@ -159,7 +159,10 @@ impl Run<'_> {
     fn operand(&mut self, call: &mut Call, operand: &str) -> Result<i32, Failure> {
         if operand == "-" {
             let bytes = call.stdin;
-            let result = if self.unpacks {
+            let copies = self.line.has("force") && !bytes.starts_with(&MAGIC);
+            let result = if self.unpacks && copies {
+                Ok(bytes.to_vec())
+            } else if self.unpacks {
                 unpacked(bytes)
             } else {
                 self.packed(bytes, "", 0).map_err(|error| text_of(&error))

@@ -17,18 +17,27 @@ const TIME: u16 = 0x5455;
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A file's bytes as they are stored.
-pub(in crate::commands::on_text) struct Content {
-    pub(in crate::commands::on_text) packed: Vec<u8>,
-    pub(in crate::commands::on_text) is_deflated: bool,
+pub(in crate::commands::archives) struct Content {
+    pub(in crate::commands::archives) packed: Vec<u8>,
+    pub(in crate::commands::archives) is_deflated: bool,
+    is_text: bool,
     size: u32,
     crc: u32,
 }
 
+/// Whether `zip` takes a content for a text: it has characters and white space, and no other control characters.
+fn is_text(bytes: &[u8]) -> bool {
+    let is_binary = |byte: &u8| matches!(byte, 0..=6 | 14..=25 | 28..=31);
+    let is_shown = |byte: &u8| matches!(byte, 9 | 10 | 13 | 32..);
+    !bytes.iter().any(is_binary) && bytes.iter().any(is_shown)
+}
+
 impl Content {
-    pub(in crate::commands::on_text) fn of(bytes: Vec<u8>, level: u32) -> Self {
+    pub(in crate::commands::archives) fn of(bytes: Vec<u8>, level: u32) -> Self {
         let mut crc = Crc::new();
         crc.update(&bytes);
         let crc = crc.sum();
+        let is_text = is_text(&bytes);
         let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let deflated = (level > 0 && !bytes.is_empty()).then(|| {
             let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(level));
@@ -38,12 +47,14 @@ impl Content {
             Some(Ok(packed)) if packed.len() < bytes.len() => Self {
                 packed,
                 is_deflated: true,
+                is_text,
                 size,
                 crc,
             },
             _ => Self {
                 packed: bytes,
                 is_deflated: false,
+                is_text,
                 size,
                 crc,
             },
@@ -51,13 +62,19 @@ impl Content {
     }
 }
 
-pub(in crate::commands::on_text) struct Entry {
-    pub(in crate::commands::on_text) name: String,
+pub(in crate::commands::archives) struct Entry {
+    pub(in crate::commands::archives) name: String,
     /// With the type of the file.
-    pub(in crate::commands::on_text) mode: u32,
+    pub(in crate::commands::archives) mode: u32,
+    /// What `zip` takes for a text.
+    pub(in crate::commands::archives) is_text: bool,
+    /// Whether there are fields beside those of each entry.
+    pub(in crate::commands::archives) has_extra: bool,
+    /// The version of the program that made the entry, in tenths.
+    pub(in crate::commands::archives) version: u8,
     /// Date and time in the archive's zone.
-    pub(in crate::commands::on_text) dos_time: u32,
-    pub(in crate::commands::on_text) modified: Option<i64>,
+    pub(in crate::commands::archives) dos_time: u32,
+    pub(in crate::commands::archives) modified: Option<i64>,
     method: u16,
     flags: u16,
     size: u32,
@@ -66,7 +83,7 @@ pub(in crate::commands::on_text) struct Entry {
 }
 
 /// Date and time as MS-DOS has them, to two seconds.
-pub(in crate::commands::on_text) fn dos_time(time: SystemTime, zone: &Zone) -> u32 {
+pub(in crate::commands::archives) fn dos_time(time: SystemTime, zone: &Zone) -> u32 {
     let civil = zone.civil(Moment::from(time).seconds);
     let date = (civil.year - 1980).clamp(0, 127) << 9 | civil.month << 5 | civil.day;
     let time = civil.hour << 11 | civil.minute << 5 | civil.second / 2;
@@ -88,38 +105,41 @@ impl Entry {
             modified: Some(Moment::from(modified).seconds),
             method: if content.is_deflated { 8 } else { 0 },
             flags: if name.is_ascii() { 0 } else { 0x800 },
+            is_text: content.is_text,
+            has_extra: true,
+            version: 30,
             size: content.size,
             crc: content.crc,
             packed: content.packed,
         }
     }
 
-    pub(in crate::commands::on_text) fn is_folder(&self) -> bool {
+    pub(in crate::commands::archives) fn is_folder(&self) -> bool {
         self.name.ends_with('/')
     }
 
-    pub(in crate::commands::on_text) fn is_link(&self) -> bool {
+    pub(in crate::commands::archives) fn is_link(&self) -> bool {
         self.mode & 0o170_000 == 0o120_000
     }
 
-    pub(in crate::commands::on_text) fn is_deflated(&self) -> bool {
+    pub(in crate::commands::archives) fn is_deflated(&self) -> bool {
         self.method == 8
     }
 
-    pub(in crate::commands::on_text) fn size(&self) -> u64 {
+    pub(in crate::commands::archives) fn size(&self) -> u64 {
         self.size.into()
     }
 
-    pub(in crate::commands::on_text) fn packed_size(&self) -> usize {
+    pub(in crate::commands::archives) fn packed_size(&self) -> usize {
         self.packed.len()
     }
 
-    pub(in crate::commands::on_text) fn crc(&self) -> u32 {
+    pub(in crate::commands::archives) fn crc(&self) -> u32 {
         self.crc
     }
 
     /// On the clocks of the archive's author.
-    pub(in crate::commands::on_text) fn civil(&self) -> Civil {
+    pub(in crate::commands::archives) fn civil(&self) -> Civil {
         let (date, time) = (
             i64::from(self.dos_time >> 16),
             i64::from(self.dos_time & 0xFFFF),
@@ -135,7 +155,7 @@ impl Entry {
     }
 
     /// Unpacks the file, and checks its sum.
-    pub(in crate::commands::on_text) fn content(&self) -> Result<Vec<u8>, String> {
+    pub(in crate::commands::archives) fn content(&self) -> Result<Vec<u8>, String> {
         if self.flags & 1 != 0 {
             return Err("is encrypted, and passwords are not implemented here".to_owned());
         }
@@ -165,15 +185,14 @@ impl Entry {
         Ok(bytes)
     }
 
-    fn fields(&self, in_central: bool) -> Vec<u8> {
+    fn fields(&self) -> Vec<u8> {
         let mut fields = Vec::new();
         if let Some(seconds) = self
             .modified
             .and_then(|seconds| i32::try_from(seconds).ok())
         {
-            let length: u16 = if in_central { 5 } else { 5 };
             fields.extend(TIME.to_le_bytes());
-            fields.extend(length.to_le_bytes());
+            fields.extend(5_u16.to_le_bytes());
             fields.push(1);
             fields.extend(seconds.to_le_bytes());
         }
@@ -209,19 +228,19 @@ pub(super) fn write(entries: &[Entry]) -> Result<Vec<u8>, String> {
     let (mut out, mut central) = (Vec::new(), Vec::new());
     for entry in entries {
         let at = u32::try_from(out.len()).map_err(|_| "the archive is larger than 4 GiB")?;
-        let fields = entry.fields(false);
+        let fields = entry.fields();
         out.extend(LOCAL.to_le_bytes());
         out.extend(entry.head(fields.len())?);
         out.extend(entry.name.as_bytes());
         out.extend(&fields);
         out.extend(&entry.packed);
-        let fields = entry.fields(true);
         central.extend(CENTRAL.to_le_bytes());
         // Version 3.0, made on Unix.
         central.extend([30, 3]);
         central.extend(entry.head(fields.len())?);
-        // No comment, one disk, no internal attributes.
-        central.extend([0; 6]);
+        // No comment, one disk.
+        central.extend([0; 4]);
+        central.extend(u16::from(entry.is_text).to_le_bytes());
         let attributes = entry.mode << 16 | if entry.is_folder() { 0x10 } else { 0 };
         central.extend(attributes.to_le_bytes());
         central.extend(at.to_le_bytes());
@@ -243,7 +262,7 @@ pub(super) fn write(entries: &[Entry]) -> Result<Vec<u8>, String> {
 }
 
 /// An archive that is read.
-pub(in crate::commands::on_text) struct Archive<'a> {
+pub(in crate::commands::archives) struct Archive<'a> {
     bytes: &'a [u8],
     count: u16,
     central: usize,
@@ -258,7 +277,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl<'a> Archive<'a> {
-    pub(in crate::commands::on_text) fn read(bytes: &'a [u8]) -> Result<Self, String> {
+    pub(in crate::commands::archives) fn read(bytes: &'a [u8]) -> Result<Self, String> {
         let none = "End-of-central-directory signature not found";
         let first = bytes.len().saturating_sub(22 + 0xFFFF);
         let end = (first..bytes.len().saturating_sub(21))
@@ -278,10 +297,14 @@ impl<'a> Archive<'a> {
         })
     }
 
-    pub(in crate::commands::on_text) fn entries(&self) -> Result<Vec<Entry>, String> {
+    pub(in crate::commands::archives) fn entries(&self) -> Result<Vec<Entry>, String> {
         let (mut entries, mut at) = (Vec::new(), self.central);
+        let mut left = self.bytes.len();
         for _ in 0..self.count {
             let (entry, next) = self.entry(at).ok_or("the central directory is cut off")?;
+            left = left
+                .checked_sub(entry.packed.len())
+                .ok_or("error: invalid zip file with overlapped components (possible zip bomb)")?;
             entries.push(entry);
             at = next;
         }
@@ -314,6 +337,9 @@ impl<'a> Archive<'a> {
             modified: time_of(bytes.get(at + 46 + name..at + 46 + name + fields)?),
             method: u16_at(bytes, at + 10)?,
             flags: u16_at(bytes, at + 8)?,
+            is_text: u16_at(bytes, at + 36)? & 1 == 1,
+            has_extra: fields > 0,
+            version: *bytes.get(at + 4)?,
             size: u32_at(bytes, at + 24)?,
             crc: u32_at(bytes, at + 16)?,
             packed: bytes.get(data..data + packed)?.to_vec(),
