@@ -25,6 +25,8 @@ mod transfer;
 mod tree;
 mod truncate;
 
+pub(super) use names::{quoted, quoted_if_needed};
+
 pub(super) const COMMANDS: &[Command] = &[
     copy::CP,
     du::DU,

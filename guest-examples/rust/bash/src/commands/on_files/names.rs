@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// A name between quotes that the shell reads.
-pub(super) fn quoted(name: &str) -> String {
+pub(in crate::commands) fn quoted(name: &str) -> String {
     if name.chars().any(char::is_control) {
         return with_escapes(name);
     }
@@ -17,7 +17,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// A name that is quoted only if the shell needs it.
-pub(super) fn quoted_if_needed(name: &str) -> String {
+pub(in crate::commands) fn quoted_if_needed(name: &str) -> String {
     let is_special = |(at, char): (usize, char)| match char {
         '#' | '~' => at == 0,
         ' ' | '!' | '"' | '$' | '&' | '(' | ')' | '*' | ';' | '<' | '=' | '>' | '?' | '[' | '^'

@@ -10,8 +10,11 @@ use crate::commands::options::{Line, Numbers, Spec, flag, optional, value};
 use crate::files::text_of;
 
 pub(super) mod changes;
-mod lines;
-mod print;
+mod groups;
+pub(super) mod hunk;
+pub(super) mod lines;
+pub(super) mod pen;
+pub(super) mod print;
 mod side;
 
 use lines::Comparison;
@@ -22,14 +25,31 @@ const SPEC: Spec = Spec::new(&[
     flag('q', "brief"),
     flag('s', "report-identical-files"),
     flag('c', ""),
-    value('C', "context"),
+    value('C', ""),
+    optional('\0', "context"),
     flag('u', ""),
-    value('U', "unified"),
+    value('U', ""),
+    optional('\0', "unified"),
+    flag('e', "ed"),
+    flag('f', "forward-ed"),
+    flag('n', "rcs"),
+    value('D', "ifdef"),
+    value('\0', "line-format"),
+    value('\0', "old-line-format"),
+    value('\0', "new-line-format"),
+    value('\0', "unchanged-line-format"),
+    value('\0', "old-group-format"),
+    value('\0', "new-group-format"),
+    value('\0', "unchanged-group-format"),
+    value('\0', "changed-group-format"),
     flag('y', "side-by-side"),
     value('W', "width"),
     flag('\0', "left-column"),
     flag('\0', "suppress-common-lines"),
     flag('t', "expand-tabs"),
+    flag('T', "initial-tab"),
+    value('\0', "tabsize"),
+    flag('\0', "suppress-blank-empty"),
     flag('p', "show-c-function"),
     value('F', "show-function-line"),
     value('\0', "label"),
@@ -61,6 +81,17 @@ pub(super) const DIFF: Command = Command::new("diff", SPEC, diff);
 const TRY: &str = "\ndiff: Try 'diff --help' for more information.";
 
 fn diff(call: &mut Call, line: &Line) -> Result<i32, Failure> {
+    compare(call, line, Default::Normal)
+}
+
+/// The style where no option asks for one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Default {
+    Normal,
+    SideBySide,
+}
+
+pub(super) fn compare(call: &mut Call, line: &Line, default: Default) -> Result<i32, Failure> {
     let [one, other] = &*line.operands else {
         let text = match &*line.operands {
             [.., last] if line.operands.len() > 2 => format!("extra operand '{last}'"),
@@ -69,14 +100,6 @@ fn diff(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         };
         return Err(Failure::new(2, format!("{text}{TRY}")));
     };
-    if let Some(color @ ("always" | "")) = line.value("color") {
-        return Err(Failure::usage(format!(
-            "--color={color} is not implemented here"
-        )));
-    }
-    if line.has("expand-tabs") && !line.has("side-by-side") {
-        return Err(Failure::usage("-t is implemented here only with -y"));
-    }
     let mut excluded: Vec<String> = line.values("exclude").map(str::to_owned).collect();
     for file in line.values("exclude-from") {
         let bytes = call
@@ -94,7 +117,7 @@ fn diff(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     }
     let run = Run {
         line,
-        format: Format::read(line)?,
+        format: Format::read(line, default)?,
         comparison: Comparison::read(line)?,
         options: options.iter().map(|option| format!(" {option}")).collect(),
         excluded,
@@ -262,11 +285,12 @@ impl Run<'_> {
         let is_text = self.line.has("text");
         let is_binary = |text: &[u8]| !is_text && text.iter().take(32_768).any(|byte| *byte == 0);
         let is_same = left == right;
+        let mut has_no_end = false;
         let mut header = String::new();
         if in_folder {
             header = format!("diff{} {one} {other}\n", self.options);
         }
-        let prints_all = self.line.has("side-by-side") && !self.line.has("brief");
+        let prints_all = self.format.prints_all() && !self.line.has("brief");
         if is_same && !prints_all {
             return Ok(self.same(call, one, other));
         }
@@ -279,9 +303,26 @@ impl Run<'_> {
             call.print(format!("{what} {one} and {other} differ\n"));
             return Ok(1);
         }
+        let ended = [left, right].map(|text| {
+            let adds = self.format.adds_last_end() && text.last().is_some_and(|end| *end != b'\n');
+            adds.then(|| [text, &b"\n"[..]].concat())
+        });
+        let [left_ended, right_ended] = &ended;
+        for (operand, ended) in [one, other].into_iter().zip(&ended) {
+            if ended.is_some() && !self.line.has("brief") {
+                call.err.extend_from_slice(
+                    format!("diff: {operand}: No newline at end of file\n\n").as_bytes(),
+                );
+                has_no_end = true;
+            }
+        }
+        let left = left_ended.as_ref().unwrap_or(left);
+        let right = right_ended.as_ref().unwrap_or(right);
         let compared = self.comparison.compare(left, right)?;
-        if compared.changes.is_empty() && !prints_all {
-            return Ok(self.same(call, one, other));
+        let differs = compared.counted().next().is_some();
+        if !differs && !prints_all {
+            let code = self.same(call, one, other);
+            return Ok(if has_no_end { 2 } else { code });
         }
         if self.line.has("brief") {
             call.print(format!("Files {one} and {other} differ\n"));
@@ -299,7 +340,7 @@ impl Run<'_> {
         let names = [name(one), name(other)];
         let zone = crate::commands::dates::Zone::of(call.env.get("TZ").map(String::as_str));
         self.format.print(&mut call.out, &compared, &names, &zone)?;
-        Ok(i32::from(!compared.changes.is_empty()))
+        Ok(if has_no_end { 2 } else { differs.into() })
     }
 
     fn same(&self, call: &mut Call, one: &str, other: &str) -> i32 {

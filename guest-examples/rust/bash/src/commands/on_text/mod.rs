@@ -7,9 +7,11 @@ mod bc;
 mod cat;
 mod column;
 mod comm;
+mod csplit;
 mod cut;
 mod date;
 mod diff;
+mod diff3;
 mod expr;
 mod fmt;
 mod fold;
@@ -23,12 +25,15 @@ mod nl;
 mod number_format;
 mod numfmt;
 mod paste;
+mod patch;
 pub(super) mod pattern;
 mod printf;
+mod sdiff;
 pub(super) mod sed;
 mod seq;
 pub(super) mod sizes;
 mod sort;
+mod split;
 mod sums;
 mod tac;
 mod tee;
@@ -46,9 +51,11 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     column::COLUMN,
     comm::CMP,
     comm::COMM,
+    csplit::CSPLIT,
     cut::CUT,
     date::DATE,
     diff::DIFF,
+    diff3::DIFF3,
     expr::EXPR,
     fmt::FMT,
     fold::EXPAND,
@@ -68,6 +75,8 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     numfmt::NUMFMT,
     paste::PASTE,
     printf::PRINTF,
+    patch::PATCH,
+    sdiff::SDIFF,
     sed::SED,
     seq::SEQ,
     sort::SORT,
@@ -80,6 +89,7 @@ pub(in crate::commands) const COMMANDS: &[Command] = &[
     sums::SHA384SUM,
     sums::SHA512SUM,
     sums::SUM,
+    split::SPLIT,
     tac::TAC,
     tee::TEE,
     tr::TR,

@@ -2,12 +2,25 @@
 //! has it, so that hunks are the same.
 
 /// Lines `from..to` of the one text become lines `other_from..other_to` of the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands::on_text) struct Change {
     pub(in crate::commands::on_text) from: usize,
     pub(in crate::commands::on_text) to: usize,
     pub(in crate::commands::on_text) other_from: usize,
     pub(in crate::commands::on_text) other_to: usize,
+    /// All its lines are of those that an option ignores.
+    pub(in crate::commands::on_text) is_ignored: bool,
+}
+
+impl Change {
+    /// Which of the commands of `ed` it is: to add, to change, to delete.
+    pub(in crate::commands::on_text) fn letter(&self) -> char {
+        match (self.from == self.to, self.other_from == self.other_to) {
+            (true, _) => 'a',
+            (_, true) => 'd',
+            _ => 'c',
+        }
+    }
 }
 
 /// Returns the changes between two rows of lines, each line as the number of its class.
@@ -305,6 +318,7 @@ fn script(deleted: &Flags, inserted: &Flags, length: usize, other_length: usize)
             to: x,
             other_from,
             other_to: y,
+            is_ignored: false,
         });
     }
     script
@@ -321,6 +335,7 @@ mod tests {
             to,
             other_from,
             other_to,
+            is_ignored: false,
         };
         assert_eq!(changes(&[1, 2, 3], &[1, 2, 3]), []);
         assert_eq!(changes(&[1, 2], &[1, 2, 2]), [change(2, 2, 2, 3)]);

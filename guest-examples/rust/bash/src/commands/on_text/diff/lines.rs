@@ -15,7 +15,7 @@ enum Space {
     Ignored,
 }
 
-pub(super) struct Comparison {
+pub(in crate::commands::on_text) struct Comparison {
     folds: bool,
     space: Space,
     ignores_trailing: bool,
@@ -25,14 +25,30 @@ pub(super) struct Comparison {
     ignored: Option<Pattern>,
 }
 
-pub(super) struct Compared<'a> {
-    pub(super) one: Vec<&'a [u8]>,
-    pub(super) other: Vec<&'a [u8]>,
-    pub(super) changes: Vec<Change>,
+pub(in crate::commands::on_text) struct Compared<'a> {
+    pub(in crate::commands::on_text) one: Vec<&'a [u8]>,
+    pub(in crate::commands::on_text) other: Vec<&'a [u8]>,
+    pub(in crate::commands::on_text) changes: Vec<Change>,
+}
+
+impl<'a> Compared<'a> {
+    /// The changes that no option ignores.
+    pub(in crate::commands::on_text) fn counted(&self) -> impl DoubleEndedIterator<Item = &Change> {
+        self.changes.iter().filter(|change| !change.is_ignored)
+    }
+
+    pub(in crate::commands::on_text) fn deleted(&self, change: &Change) -> &[&'a [u8]] {
+        self.one.get(change.from..change.to).unwrap_or_default()
+    }
+
+    pub(in crate::commands::on_text) fn inserted(&self, change: &Change) -> &[&'a [u8]] {
+        let range = change.other_from..change.other_to;
+        self.other.get(range).unwrap_or_default()
+    }
 }
 
 impl Comparison {
-    pub(super) fn read(line: &Line) -> Result<Self, Failure> {
+    pub(in crate::commands::on_text) fn read(line: &Line) -> Result<Self, Failure> {
         let patterns: Vec<String> = line
             .values("ignore-matching-lines")
             .map(str::to_owned)
@@ -65,7 +81,7 @@ impl Comparison {
             && !(self.folds || self.ignores_trailing || self.expands_tabs || self.strips_return)
     }
 
-    pub(super) fn compare<'a>(
+    pub(in crate::commands::on_text) fn compare<'a>(
         &self,
         one: &'a [u8],
         other: &'a [u8],
@@ -88,21 +104,16 @@ impl Comparison {
         let right: Vec<usize> = other.iter().map(|line| class_of(line)).collect();
         let mut changes = changes(&left, &right);
         if self.ignores_blank_lines || self.ignored.is_some() {
-            let mut kept = Vec::new();
-            for change in changes {
+            for change in &mut changes {
                 let deleted = one.get(change.from..change.to).unwrap_or_default();
                 let inserted = other
                     .get(change.other_from..change.other_to)
                     .unwrap_or_default();
-                let mut is_ignored = true;
+                change.is_ignored = true;
                 for line in deleted.iter().chain(inserted) {
-                    is_ignored &= self.is_ignored(line)?;
-                }
-                if !is_ignored {
-                    kept.push(change);
+                    change.is_ignored = change.is_ignored && self.is_ignored(line)?;
                 }
             }
-            changes = kept;
         }
         Ok(Compared {
             one,

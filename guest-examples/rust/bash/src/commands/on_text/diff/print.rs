@@ -1,12 +1,20 @@
-//! Changes as texts: normal, context, unified.
+//! Changes as texts, in the styles of `diff`.
 
+use std::borrow::Cow;
+
+use super::Default;
 use super::changes::Change;
+use super::groups::Groups;
+use super::hunk::{Halves, hunks};
 use super::lines::Compared;
+use super::pen::{Pen, Tint};
 use super::side::Side;
 use crate::commands::call::{Call, Failure};
 use crate::commands::dates::{Moment, Zone, format};
 use crate::commands::on_text::pattern::{Pattern, Reading, Syntax};
 use crate::commands::options::Line;
+
+const TRY: &str = "\ndiff: Try 'diff --help' for more information.";
 
 pub(super) enum Name {
     Label(String),
@@ -27,7 +35,7 @@ impl Name {
         Self::File(operand.to_owned(), moment)
     }
 
-    fn text(&self, zone: &Zone) -> String {
+    pub(super) fn text(&self, zone: &Zone) -> String {
         match self {
             Self::Label(label) => label.clone(),
             Self::File(name, moment) => {
@@ -49,73 +57,150 @@ enum Style {
     Normal,
     Context(usize),
     Unified(usize),
+    /// A script for `ed`, from the end to the start.
+    Ed,
+    /// What looks like such a script, from the start to the end.
+    Forward,
+    Rcs,
     Side(Side),
+    Groups(Groups),
 }
 
 pub(super) struct Format {
     style: Style,
+    pen: Pen,
     /// What a line looks like that names the function of the lines after it.
     function: Option<Pattern>,
 }
 
+/// The style that an option asks for.
+fn style_of(option: &str) -> Option<&'static str> {
+    Some(match option {
+        "normal" => "normal",
+        "c" | "C" | "context" => "context",
+        "u" | "U" | "unified" => "unified",
+        "ed" => "ed",
+        "forward-ed" => "forward",
+        "rcs" => "rcs",
+        "side-by-side" => "side",
+        "ifdef" | "line-format" => "groups",
+        _ if option.ends_with("-line-format") || option.ends_with("-group-format") => "groups",
+        _ => return None,
+    })
+}
+
 impl Format {
-    pub(super) fn read(line: &Line) -> Result<Self, Failure> {
-        let number = |text: &str| -> Result<usize, Failure> {
+    pub(super) fn read(line: &Line, default: Default) -> Result<Self, Failure> {
+        let number = |text: &str, what: &str| -> Result<usize, Failure> {
             text.parse()
-                .map_err(|_| Failure::new(2, format!("invalid context length '{text}'")))
+                .map_err(|_| Failure::new(2, format!("invalid {what} '{text}'{TRY}")))
         };
-        let mut style = Style::Normal;
-        let mut lines = None;
+        let mut chosen = None;
+        let mut context: Option<usize> = None;
         for (name, value) in line.given() {
-            let value = value.unwrap_or_default();
-            match &*name {
-                "normal" => style = Style::Normal,
-                "c" => style = Style::Context(3),
-                "context" => style = Style::Context(number(value)?),
-                "u" => style = Style::Unified(3),
-                "unified" => style = Style::Unified(number(value)?),
-                "side-by-side" => {
-                    let width = line.value("width").map(number).transpose()?;
-                    style = Style::Side(Side::new(
-                        width.unwrap_or(130),
-                        line.has("expand-tabs"),
-                        line.has("left-column"),
-                        line.has("suppress-common-lines"),
-                    ));
+            if let Some(style) = style_of(&name) {
+                if chosen.is_some_and(|chosen| chosen != style) {
+                    let text = format!("conflicting output style options{TRY}");
+                    return Err(Failure::new(2, text));
                 }
-                "show-c-function" if matches!(style, Style::Normal) => style = Style::Context(3),
-                "number" => lines = Some(number(value)?),
-                _ => {}
+                chosen = Some(style);
             }
-        }
-        if line.has("show-c-function") && line.has("u") {
-            style = Style::Unified(3);
-        }
-        // `-U 1 -u` has one line.
-        let wished = line
-            .value("unified")
-            .or(line.value("context"))
-            .map(number)
-            .transpose()?;
-        if let Some(count) = lines.or(wished) {
-            style = match style {
-                Style::Normal => Style::Normal,
-                Style::Side(side) => Style::Side(side),
-                Style::Context(_) => Style::Context(count),
-                Style::Unified(_) => Style::Unified(count),
+            let lines = match (&*name, value) {
+                ("c" | "u", _) => 3,
+                ("context" | "unified", None) => 3,
+                ("C" | "U" | "context" | "unified", Some(value)) => {
+                    number(value, "context length")?
+                }
+                _ => continue,
             };
+            context = context.max(Some(lines));
         }
+        let shows_function = line.has("show-c-function");
+        if let Some(value) = line.value("number") {
+            let lines = number(value, "context length")?;
+            let mut options = ["C", "U", "context", "unified"].into_iter();
+            let is_explicit = options.any(|option| line.value(option).is_some());
+            context = Some(if is_explicit {
+                context.unwrap_or(0).max(lines)
+            } else {
+                lines
+            });
+        }
+        let context = context.unwrap_or(3);
+        let tab = match line.value("tabsize") {
+            Some(text) => match number(text, "tabsize")? {
+                0 => return Err(Failure::new(2, format!("invalid tabsize '{text}'{TRY}"))),
+                tab => tab,
+            },
+            None => 8,
+        };
+        let expands = line.has("expand-tabs").then_some(tab);
+        let side = || {
+            let width = match line.value("width") {
+                Some(text) => match number(text, "width")? {
+                    0 => return Err(Failure::new(2, format!("invalid width '{text}'{TRY}"))),
+                    width => width,
+                },
+                None => 130,
+            };
+            Ok(Style::Side(Side::new(
+                width,
+                tab,
+                expands.is_some(),
+                line.has("left-column"),
+                line.has("suppress-common-lines"),
+            )))
+        };
+        let style = match chosen {
+            None if default == Default::SideBySide => side()?,
+            None if shows_function => Style::Context(context),
+            None | Some("normal") => Style::Normal,
+            Some("context") => Style::Context(context),
+            Some("unified") => Style::Unified(context),
+            Some("ed") => Style::Ed,
+            Some("forward") => Style::Forward,
+            Some("rcs") => Style::Rcs,
+            Some("side") => side()?,
+            Some(_) => Style::Groups(Groups::read(line)?),
+        };
+        let is_coloured = match line.given().filter(|(name, _)| name == "color").last() {
+            None => false,
+            // Output is never a terminal.
+            Some((_, Some("never" | "auto") | None)) => false,
+            Some((_, Some("always"))) => true,
+            Some((_, Some(when))) => {
+                return Err(Failure::new(2, format!("invalid color '{when}'{TRY}")));
+            }
+        };
+        let pen = Pen {
+            is_coloured,
+            has_initial_tab: line.has("initial-tab"),
+            expands,
+            hides_blank_sign: line.has("suppress-blank-empty"),
+        };
         let function = match line.value("show-function-line") {
             Some(pattern) => Some(pattern.to_owned()),
-            None => line
-                .has("show-c-function")
-                .then(|| "^[[:alpha:]$_]".to_owned()),
+            None => shows_function.then(|| "^[[:alpha:]$_]".to_owned()),
         };
         let function = function
             .map(|source| Pattern::new(vec![source], Reading::new(Syntax::Basic, true)))
             .transpose()
             .map_err(|text| Failure::new(2, text))?;
-        Ok(Self { style, function })
+        Ok(Self {
+            style,
+            pen,
+            function,
+        })
+    }
+
+    /// Whether a line feed that the last line lacks counts as there, as scripts for `ed` have no word for it.
+    pub(super) fn adds_last_end(&self) -> bool {
+        matches!(self.style, Style::Ed | Style::Forward)
+    }
+
+    /// Whether files without changes are printed.
+    pub(super) fn prints_all(&self) -> bool {
+        matches!(self.style, Style::Side(_) | Style::Groups(_))
     }
 
     pub(super) fn print(
@@ -125,24 +210,45 @@ impl Format {
         names: &[Name; 2],
         zone: &Zone,
     ) -> Result<(), Failure> {
-        let [one, other] = names;
-        match self.style {
-            Style::Normal => normal(out, compared),
+        let pen = &self.pen;
+        let header = |out: &mut Vec<u8>, signs: [&str; 2]| {
+            for (sign, name) in signs.into_iter().zip(names) {
+                let text = format!("{sign} {}", name.text(zone));
+                pen.tinted(out, Tint::Header, text.as_bytes());
+                out.push(b'\n');
+            }
+        };
+        match &self.style {
+            Style::Normal => normal(out, pen, compared),
             Style::Side(side) => side.print(out, compared),
+            Style::Ed => {
+                for change in compared.counted().rev() {
+                    ed(out, compared, change);
+                }
+            }
+            Style::Forward => {
+                for change in compared.counted() {
+                    forward(out, compared, change);
+                }
+            }
+            Style::Rcs => {
+                for change in compared.counted() {
+                    rcs(out, compared, change);
+                }
+            }
+            Style::Groups(groups) => groups.print(out, pen, compared),
             Style::Unified(context) => {
-                let header = format!("--- {}\n+++ {}\n", one.text(zone), other.text(zone));
-                out.extend_from_slice(header.as_bytes());
-                for hunk in hunks(compared, context) {
-                    let function = self.function(compared, hunk.from)?;
-                    unified(out, compared, &hunk, &function);
+                header(out, ["---", "+++"]);
+                for mut hunk in hunks(compared, *context) {
+                    hunk.function = Cow::Owned(self.function(compared, hunk.old)?);
+                    hunk.print_unified(out, pen);
                 }
             }
             Style::Context(context) => {
-                let header = format!("*** {}\n--- {}\n", one.text(zone), other.text(zone));
-                out.extend_from_slice(header.as_bytes());
-                for hunk in hunks(compared, context) {
-                    let function = self.function(compared, hunk.from)?;
-                    in_context(out, compared, &hunk, &function);
+                header(out, ["***", "---"]);
+                for mut hunk in hunks(compared, *context) {
+                    hunk.function = Cow::Owned(self.function(compared, hunk.old)?);
+                    hunk.print_context(out, pen, &Halves::OF_DIFF);
                 }
             }
         }
@@ -150,9 +256,9 @@ impl Format {
     }
 
     /// The line before a hunk that names its function, after a space.
-    fn function(&self, compared: &Compared, from: usize) -> Result<String, Failure> {
+    fn function(&self, compared: &Compared, from: usize) -> Result<Vec<u8>, Failure> {
         let Some(pattern) = &self.function else {
-            return Ok(String::new());
+            return Ok(Vec::new());
         };
         let wrong = |text| Failure::new(2, text);
         for line in compared.one.get(..from).unwrap_or_default().iter().rev() {
@@ -160,29 +266,17 @@ impl Format {
             let matcher = pattern.matcher(content).map_err(wrong)?;
             if matcher.start(content, 0).map_err(wrong)?.is_some() {
                 let start = content.get(..40).unwrap_or(content);
-                return Ok(format!(" {}", String::from_utf8_lossy(start).trim_end()));
+                let mut text = b" ".to_vec();
+                text.extend_from_slice(start.trim_ascii_end());
+                return Ok(text);
             }
         }
-        Ok(String::new())
-    }
-}
-
-fn put(out: &mut Vec<u8>, prefix: &str, line: &[u8]) {
-    out.extend_from_slice(prefix.as_bytes());
-    out.extend_from_slice(line);
-    if !line.ends_with(b"\n") {
-        out.extend_from_slice(b"\n\\ No newline at end of file\n");
-    }
-}
-
-fn put_all(out: &mut Vec<u8>, prefix: &str, lines: &[&[u8]], from: usize, to: usize) {
-    for line in lines.get(from..to).unwrap_or_default() {
-        put(out, prefix, line);
+        Ok(Vec::new())
     }
 }
 
 /// `3` or `3,5`; the line before, if there are none.
-fn range(from: usize, to: usize) -> String {
+pub(in crate::commands::on_text) fn range(from: usize, to: usize) -> String {
     match to - from {
         0 => from.to_string(),
         1 => to.to_string(),
@@ -190,131 +284,85 @@ fn range(from: usize, to: usize) -> String {
     }
 }
 
-fn normal(out: &mut Vec<u8>, compared: &Compared) {
-    for change in &compared.changes {
-        let Change {
-            from,
-            to,
-            other_from,
-            other_to,
-        } = *change;
-        let letter = match (from == to, other_from == other_to) {
-            (true, _) => 'a',
-            (_, true) => 'd',
-            _ => 'c',
-        };
-        let line = format!(
-            "{}{letter}{}\n",
-            range(from, to),
-            range(other_from, other_to)
+fn normal(out: &mut Vec<u8>, pen: &Pen, compared: &Compared) {
+    for change in compared.counted() {
+        let letter = change.letter();
+        let place = format!(
+            "{}{letter}{}",
+            range(change.from, change.to),
+            range(change.other_from, change.other_to)
         );
-        out.extend_from_slice(line.as_bytes());
-        put_all(out, "< ", &compared.one, from, to);
+        pen.tinted(out, Tint::Place, place.as_bytes());
+        out.push(b'\n');
+        for line in compared.deleted(change) {
+            pen.row(out, "< ", Tint::Old, line);
+        }
         if letter == 'c' {
             out.extend_from_slice(b"---\n");
         }
-        put_all(out, "> ", &compared.other, other_from, other_to);
+        for line in compared.inserted(change) {
+            pen.row(out, "> ", Tint::New, line);
+        }
     }
 }
 
-/// Changes that share their context.
-struct Hunk<'a> {
-    changes: &'a [Change],
-    from: usize,
-    to: usize,
-    other_from: usize,
-    other_to: usize,
-}
-
-fn hunks<'a>(compared: &'a Compared, context: usize) -> impl Iterator<Item = Hunk<'a>> {
-    let near = move |one: &Change, next: &Change| next.from - one.to <= 2 * context;
-    let groups = compared.changes.chunk_by(near);
-    groups.filter_map(move |changes| {
-        let (first, last) = (changes.first()?, changes.last()?);
-        let before = context.min(first.from).min(first.other_from);
-        Some(Hunk {
-            changes,
-            from: first.from - before,
-            other_from: first.other_from - before,
-            to: (last.to + context).min(compared.one.len()),
-            other_to: (last.other_to + context).min(compared.other.len()),
-        })
-    })
-}
-
-fn unified(out: &mut Vec<u8>, compared: &Compared, hunk: &Hunk, function: &str) {
-    let range = |from: usize, to: usize| match to - from {
-        0 => format!("{from},0"),
-        1 => to.to_string(),
-        length => format!("{},{length}", from + 1),
-    };
-    let (old, new) = (
-        range(hunk.from, hunk.to),
-        range(hunk.other_from, hunk.other_to),
-    );
-    out.extend_from_slice(format!("@@ -{old} +{new} @@{function}\n").as_bytes());
-    let mut at = hunk.from;
-    for change in hunk.changes {
-        put_all(out, " ", &compared.one, at, change.from);
-        put_all(out, "-", &compared.one, change.from, change.to);
-        put_all(
-            out,
-            "+",
-            &compared.other,
-            change.other_from,
-            change.other_to,
-        );
-        at = change.to;
+/// Writes lines that are the argument of a command of `ed`, and the dot after them.
+fn ed(out: &mut Vec<u8>, compared: &Compared, change: &Change) {
+    let letter = change.letter();
+    let place = range(change.from, change.to);
+    out.extend_from_slice(format!("{place}{letter}\n").as_bytes());
+    if letter == 'd' {
+        return;
     }
-    put_all(out, " ", &compared.one, at, hunk.to);
+    let mut is_open = true;
+    for line in compared.inserted(change) {
+        if !is_open {
+            out.extend_from_slice(b"a\n");
+            is_open = true;
+        }
+        let is_dot = line.strip_suffix(b"\n").unwrap_or(line) == b".";
+        // A dot would end the text: it is written with a second one, which is taken away again.
+        out.extend_from_slice(if is_dot { b"." } else { b"" });
+        out.extend_from_slice(line);
+        if !line.ends_with(b"\n") {
+            out.push(b'\n');
+        }
+        if is_dot {
+            out.extend_from_slice(b".\ns/.//\n");
+            is_open = false;
+        }
+    }
+    if is_open {
+        out.extend_from_slice(b".\n");
+    }
 }
 
-fn in_context(out: &mut Vec<u8>, compared: &Compared, hunk: &Hunk, function: &str) {
-    let mut side = |head: [&str; 2],
-                    sign: &str,
-                    lines: &[&[u8]],
-                    from: usize,
-                    to: usize,
-                    of: fn(&Change) -> (usize, usize)| {
-        let [begin, end] = head;
-        let range = if to - from <= 1 {
-            to.to_string()
-        } else {
-            format!("{},{to}", from + 1)
-        };
-        out.extend_from_slice(format!("{begin} {range} {end}\n").as_bytes());
-        if hunk
-            .changes
-            .iter()
-            .all(|change| of(change).0 == of(change).1)
-        {
-            return;
+fn forward(out: &mut Vec<u8>, compared: &Compared, change: &Change) {
+    let letter = change.letter();
+    let place = range(change.from, change.to).replace(',', " ");
+    out.extend_from_slice(format!("{letter}{place}\n").as_bytes());
+    if letter == 'd' {
+        return;
+    }
+    for line in compared.inserted(change) {
+        out.extend_from_slice(line);
+        if !line.ends_with(b"\n") {
+            out.push(b'\n');
         }
-        let mut at = from;
-        for change in hunk.changes {
-            let (start, stop) = of(change);
-            put_all(out, "  ", lines, at, start);
-            let is_both = change.from != change.to && change.other_from != change.other_to;
-            put_all(out, if is_both { "! " } else { sign }, lines, start, stop);
-            at = stop;
+    }
+    out.extend_from_slice(b".\n");
+}
+
+fn rcs(out: &mut Vec<u8>, compared: &Compared, change: &Change) {
+    let deleted = change.to - change.from;
+    if deleted > 0 {
+        out.extend_from_slice(format!("d{} {deleted}\n", change.from + 1).as_bytes());
+    }
+    let inserted = change.other_to - change.other_from;
+    if inserted > 0 {
+        out.extend_from_slice(format!("a{} {inserted}\n", change.to).as_bytes());
+        for line in compared.inserted(change) {
+            out.extend_from_slice(line);
         }
-        put_all(out, "  ", lines, at, to);
-    };
-    let stars = format!("***************{function}\n***");
-    side(
-        [&stars, "****"],
-        "- ",
-        &compared.one,
-        hunk.from,
-        hunk.to,
-        |change| (change.from, change.to),
-    );
-    side(
-        ["---", "----"],
-        "+ ",
-        &compared.other,
-        hunk.other_from,
-        hunk.other_to,
-        |change| (change.other_from, change.other_to),
-    );
+    }
 }

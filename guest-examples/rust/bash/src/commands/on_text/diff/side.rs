@@ -1,16 +1,15 @@
 //! Two texts side by side: `diff -y`.
 
-use super::changes::Change;
 use super::lines::Compared;
 
 /// Columns between the halves.
 const GUTTER: usize = 3;
-const TAB: usize = 8;
 
 #[derive(Clone, Copy)]
 pub(super) struct Side {
     half: usize,
     second: usize,
+    tab: usize,
     expands_tabs: bool,
     left_only: bool,
     hides_common: bool,
@@ -19,12 +18,13 @@ pub(super) struct Side {
 impl Side {
     pub(super) fn new(
         width: usize,
+        tab: usize,
         expands_tabs: bool,
         left_only: bool,
         hides_common: bool,
     ) -> Self {
-        let tab = if expands_tabs { 1 } else { TAB };
-        let offset = (width + tab + GUTTER) / (2 * tab) * tab;
+        let stop = if expands_tabs { 1 } else { tab };
+        let offset = (width + stop + GUTTER) / (2 * stop) * stop;
         let half = offset
             .saturating_sub(GUTTER)
             .min(width.saturating_sub(offset));
@@ -32,6 +32,7 @@ impl Side {
         Self {
             half,
             second,
+            tab,
             expands_tabs,
             left_only,
             hides_common,
@@ -40,16 +41,9 @@ impl Side {
 
     pub(super) fn print(&self, out: &mut Vec<u8>, compared: &Compared) {
         let (mut x, mut y) = (0, 0);
-        for change in &compared.changes {
-            self.common(out, compared, (x, y), change.from);
-            let Change {
-                from,
-                to,
-                other_from,
-                other_to,
-            } = *change;
-            let left = compared.one.get(from..to).unwrap_or_default();
-            let right = compared.other.get(other_from..other_to).unwrap_or_default();
+        for change in compared.counted() {
+            self.common(out, compared, (x, y), (change.from, change.other_from));
+            let (left, right) = (compared.deleted(change), compared.inserted(change));
             for index in 0..left.len().max(right.len()) {
                 let (one, other) = (left.get(index).copied(), right.get(index).copied());
                 let separator = match (one, other) {
@@ -59,22 +53,31 @@ impl Side {
                 };
                 self.line(out, one, separator, other);
             }
-            (x, y) = (to, other_to);
+            (x, y) = (change.to, change.other_to);
         }
-        self.common(out, compared, (x, y), compared.one.len());
+        let end = (compared.one.len(), compared.other.len());
+        self.common(out, compared, (x, y), end);
     }
 
-    fn common(&self, out: &mut Vec<u8>, compared: &Compared, from: (usize, usize), to: usize) {
+    /// Writes lines that are not changed, or whose changes are ignored.
+    fn common(
+        &self,
+        out: &mut Vec<u8>,
+        compared: &Compared,
+        from: (usize, usize),
+        to: (usize, usize),
+    ) {
         if self.hides_common {
             return;
         }
-        let left = compared.one.get(from.0..to).unwrap_or_default();
-        let right = compared.other.iter().skip(from.1);
-        for (one, other) in left.iter().zip(right) {
-            if self.left_only {
-                self.line(out, Some(one), b'(', None);
-            } else {
-                self.line(out, Some(one), b' ', Some(other));
+        let left = compared.one.get(from.0..to.0).unwrap_or_default();
+        let right = compared.other.get(from.1..to.1).unwrap_or_default();
+        for index in 0..left.len().max(right.len()) {
+            match (left.get(index), right.get(index)) {
+                (Some(one), Some(_)) if self.left_only => self.line(out, Some(one), b'(', None),
+                (Some(one), Some(other)) => self.line(out, Some(one), b' ', Some(other)),
+                (Some(one), None) => self.line(out, Some(one), b'(', None),
+                (None, other) => self.line(out, None, b')', other.copied()),
             }
         }
     }
@@ -109,9 +112,9 @@ impl Side {
 
     fn tab_to(&self, out: &mut Vec<u8>, mut from: usize, to: usize) -> usize {
         if !self.expands_tabs {
-            while (from / TAB + 1) * TAB <= to {
+            while (from / self.tab + 1) * self.tab <= to {
                 out.push(b'\t');
-                from = (from / TAB + 1) * TAB;
+                from = (from / self.tab + 1) * self.tab;
             }
         }
         out.extend(std::iter::repeat_n(b' ', to.saturating_sub(from)));
@@ -125,7 +128,7 @@ impl Side {
         let text = String::from_utf8_lossy(content);
         for char in text.chars() {
             if char == '\t' {
-                let spaces = TAB - read % TAB;
+                let spaces = self.tab - read % self.tab;
                 if read == written {
                     let stop = (written + spaces).min(self.half);
                     if self.expands_tabs {
