@@ -310,9 +310,7 @@ impl Run<'_> {
         let [left_ended, right_ended] = &ended;
         for (operand, ended) in [one, other].into_iter().zip(&ended) {
             if ended.is_some() && !self.line.has("brief") {
-                call.err.extend_from_slice(
-                    format!("diff: {operand}: No newline at end of file\n\n").as_bytes(),
-                );
+                call.warn(format!("diff: {operand}: No newline at end of file\n\n"));
                 has_no_end = true;
             }
         }

@@ -1,5 +1,7 @@
 //! `patch`: changes of files from the output of `diff`.
 
+use std::borrow::Cow;
+
 use crate::commands::Command;
 use crate::commands::call::{Call, Failure};
 use crate::commands::dates::Zone;
@@ -131,8 +133,11 @@ fn patch(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let text = match input {
         None | Some("-") => run.call.stdin.to_vec(),
         Some(input) => {
-            let path = run.path(input);
-            let bytes = run.call.files.read(&path);
+            let bytes = if run.folder.is_none() || input.starts_with("/dev/fd/") {
+                run.call.read(input).map(Cow::into_owned)
+            } else {
+                run.call.files.read(&run.path(input))
+            };
             bytes.map_err(|error| {
                 let name = quoted_if_needed(input);
                 let why = text_of(&error);
@@ -186,12 +191,11 @@ impl Run<'_, '_> {
     }
 
     fn write_to(&mut self, name: &str, content: &[u8]) -> Result<(), Failure> {
-        if name == "-" {
-            self.call.print(content);
-            return Ok(());
-        }
-        let path = self.path(name);
-        let written = self.call.files.write(&path, content);
+        let written = if self.folder.is_none() || name == "-" || name.starts_with("/dev/") {
+            self.call.write(name, content)
+        } else {
+            self.call.files.write(&self.path(name), content)
+        };
         written.map_err(|error| {
             let (name, why) = (quoted_if_needed(name), text_of(&error));
             Failure::new(2, format!("**** Can't create file {name} : {why}"))

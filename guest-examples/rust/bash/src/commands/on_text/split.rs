@@ -117,6 +117,10 @@ fn split(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         Failure::new(1, format!("cannot open {name} for reading: {why}"))
     })?;
     let text = text.into_owned();
+    let is_by_size = matches!(pieces, Pieces::Chunks(..) | Pieces::LineChunks(..));
+    if is_by_size && input == "-" && !call.stdin_is_file {
+        return Err(Failure::new(1, "-: cannot determine file size"));
+    }
     let is_chunks = matches!(
         pieces,
         Pieces::Chunks(..) | Pieces::LineChunks(..) | Pieces::RoundRobin(..)

@@ -11,7 +11,7 @@ impl Run<'_, '_> {
         let text = text.as_ref().as_bytes();
         // The file itself is on standard output.
         if self.output.as_deref() == Some("-") {
-            self.call.err.extend_from_slice(text);
+            self.call.warn(text);
         } else {
             self.call.out.extend_from_slice(text);
         }
