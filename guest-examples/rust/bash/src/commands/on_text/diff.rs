@@ -316,7 +316,9 @@ impl Run<'_> {
         }
         let left = left_ended.as_ref().unwrap_or(left);
         let right = right_ended.as_ref().unwrap_or(right);
-        let compared = self.comparison.compare(left, right)?;
+        let compared = self
+            .comparison
+            .compare(left, right, self.format.context())?;
         let differs = compared.counted().next().is_some();
         if !differs && !prints_all {
             let code = self.same(call, one, other);

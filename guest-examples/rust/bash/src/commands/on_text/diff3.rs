@@ -28,6 +28,9 @@ const SPEC: Spec = Spec::new(&[
 
 pub(super) const DIFF3: Command = Command::new("diff3", SPEC, diff3);
 
+/// The lines at the start and the end of files that are compared although they are the same.
+const HORIZON: usize = 100;
+
 /// What of the changes is written, and how conflicts are.
 struct Wishes {
     shows_second: bool,
@@ -110,7 +113,7 @@ fn diff3(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let merges_all = merges && style_count == 0;
     let wishes = Wishes {
         shows_second: line.has("show-all") || merges_all,
-        flags_conflicts: ["show-all", "show-overlap", "X"]
+        flags_conflicts: ["show-all", "show-overlap"]
             .iter()
             .any(|name| line.has(name))
             || merges_all,
@@ -166,8 +169,8 @@ fn diff3(call: &mut Call, line: &Line) -> Result<i32, Failure> {
         (third, second)
     };
     let (from_first, from_other) = (
-        comparison.compare(first, common)?,
-        comparison.compare(other, common)?,
+        comparison.compare(first, common, HORIZON)?,
+        comparison.compare(other, common, HORIZON)?,
     );
     let label = |index: usize| {
         let label = labels

@@ -85,6 +85,7 @@ impl Comparison {
         &self,
         one: &'a [u8],
         other: &'a [u8],
+        context: usize,
     ) -> Result<Compared<'a>, Failure> {
         let lines = |text: &'a [u8]| -> Vec<&'a [u8]> {
             text.split_inclusive(|byte| *byte == b'\n').collect()
@@ -100,9 +101,27 @@ impl Comparison {
             let next = classes.len();
             *classes.entry(key).or_insert(next)
         };
-        let left: Vec<usize> = one.iter().map(|line| class_of(line)).collect();
-        let right: Vec<usize> = other.iter().map(|line| class_of(line)).collect();
+        // As in GNU's diff, runs of changes do not move into what the files begin and end with, but for the context.
+        let same = |(one, other): &(&&[u8], &&[u8])| one == other;
+        let prefix = one.iter().zip(&other).take_while(same).count();
+        let prefix = prefix.saturating_sub(context);
+        let (left, right) = (
+            one.get(prefix..).unwrap_or_default(),
+            other.get(prefix..).unwrap_or_default(),
+        );
+        let suffix = left.iter().rev().zip(right.iter().rev());
+        let suffix = suffix.take_while(same).count().saturating_sub(context);
+        let left = left.get(..left.len() - suffix).unwrap_or_default();
+        let right = right.get(..right.len() - suffix).unwrap_or_default();
+        let left: Vec<usize> = left.iter().map(|line| class_of(line)).collect();
+        let right: Vec<usize> = right.iter().map(|line| class_of(line)).collect();
         let mut changes = changes(&left, &right);
+        for change in &mut changes {
+            change.from += prefix;
+            change.to += prefix;
+            change.other_from += prefix;
+            change.other_to += prefix;
+        }
         if self.ignores_blank_lines || self.ignored.is_some() {
             for change in &mut changes {
                 let deleted = one.get(change.from..change.to).unwrap_or_default();

@@ -198,6 +198,14 @@ impl Format {
         matches!(self.style, Style::Ed | Style::Forward)
     }
 
+    /// The number of lines around a change.
+    pub(super) fn context(&self) -> usize {
+        match self.style {
+            Style::Context(lines) | Style::Unified(lines) => lines,
+            _ => 0,
+        }
+    }
+
     /// Whether files without changes are printed.
     pub(super) fn prints_all(&self) -> bool {
         matches!(self.style, Style::Side(_) | Style::Groups(_))
