@@ -22,8 +22,8 @@ use super::{base, output};
 /// Shows the differences of the scripts with this in `FAMILY/NAME`, known or not.
 const FILTER: &str = "CORPUS";
 
-/// The largest share of scripts that may be listed as different. It falls towards 5 as they are mended.
-const LISTED_PERCENT_MAX: usize = 12;
+/// The largest share of scripts that may be listed as different.
+const LISTED_PERCENT_MAX: usize = 3;
 
 /// Writes what Debian's programs do.
 const UPDATE: &str = "UPDATE_CORPUS";

@@ -80,8 +80,8 @@ fn csplit(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     };
     let controls = controls(call, arguments)?;
     let text = call.read(file).map_err(|error| {
-        let (name, why) = (call.quoted(file), text_of(&error));
-        Failure::new(1, format!("cannot open {name} for reading: {why}"))
+        let why = text_of(&error);
+        Failure::new(1, format!("cannot open '{file}' for reading: {why}"))
     })?;
     let text = text.into_owned();
     let mut run = Run {

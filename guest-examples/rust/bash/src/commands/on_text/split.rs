@@ -113,8 +113,8 @@ fn split(call: &mut Call, line: &Line) -> Result<i32, Failure> {
     let mut names = names(call, line, &pieces)?;
     let input = line.operands.first().map_or("-", String::as_str);
     let text = call.read(input).map_err(|error| {
-        let (name, why) = (call.quoted(input), text_of(&error));
-        Failure::new(1, format!("cannot open {name} for reading: {why}"))
+        let why = text_of(&error);
+        Failure::new(1, format!("cannot open '{input}' for reading: {why}"))
     })?;
     let text = text.into_owned();
     let is_by_size = matches!(pieces, Pieces::Chunks(..) | Pieces::LineChunks(..));

@@ -186,7 +186,7 @@ fn to_output(run: &mut Run, reader: &mut Reader) -> Result<(), Failure> {
             return Ok(());
         }
         if run.call.out.len() + length > OUTPUT {
-            return Err(fatal("the output is larger than 48 MiB"));
+            return Err(fatal("the output is larger than 16 MiB"));
         }
         run.call.print(buffer.get(..length).unwrap_or_default());
     }
@@ -343,7 +343,7 @@ fn write_file(
         let written = match &mut file {
             Some(file) => file.write_all(bytes),
             None if memory.len() + length > OUTPUT => {
-                Err(io::Error::other("a file in memory is larger than 48 MiB"))
+                Err(io::Error::other("a file in memory is larger than 16 MiB"))
             }
             None => {
                 memory.extend_from_slice(bytes);

@@ -11,7 +11,7 @@ use super::settings::Settings;
 use crate::commands::call::{Call, Failure};
 
 /// The most bytes that go to standard output.
-pub(super) const OUTPUT: usize = 48 << 20;
+pub(super) const OUTPUT: usize = 16 << 20;
 
 /// How wide user, group and size of a listing are at least.
 pub(super) const WIDTH: usize = 19;
@@ -66,7 +66,7 @@ impl Run<'_, '_> {
             self.call.out.len()
         };
         if used + line.len() > OUTPUT {
-            return Err(fatal("the output is larger than 48 MiB"));
+            return Err(fatal("the output is larger than 16 MiB"));
         }
         let line = format!("{line}\n");
         if self.to_stderr {

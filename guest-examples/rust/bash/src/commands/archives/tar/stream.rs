@@ -29,7 +29,7 @@ impl Write for Sink {
             Self::File(file) => file.write(bytes),
             Self::Memory(content) => {
                 if content.len() + bytes.len() > super::run::OUTPUT {
-                    let text = "an archive in memory is larger than 48 MiB";
+                    let text = "an archive in memory is larger than 16 MiB";
                     return Err(io::Error::other(text));
                 }
                 content.write(bytes)

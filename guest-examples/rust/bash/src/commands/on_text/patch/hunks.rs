@@ -42,7 +42,7 @@ impl OwnedHunk {
 }
 
 /// The most lines of a hunk that a header may name.
-const MOST_LINES: usize = 1 << 40;
+const MOST_LINES: usize = 1 << 30;
 
 fn malformed(reader: &Reader, line: &[u8]) -> Failure {
     let text = String::from_utf8_lossy(line);

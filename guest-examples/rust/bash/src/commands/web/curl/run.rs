@@ -86,7 +86,7 @@ impl<'l> Run<'l> {
             heads: self.dump.as_mut(),
             jar: &mut self.jar,
         };
-        let mut outcome = transfer(call, &settings, &url, &mut targets);
+        let outcome = transfer(call, &settings, &url, &mut targets);
         if outcome.failure.is_some() && self.line.has("remove-on-error") {
             sink.remove(call);
         }
