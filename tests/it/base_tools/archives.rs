@@ -169,8 +169,7 @@ async fn no_member_leaves_the_folder() {
 #[tokio::test]
 async fn an_archive_that_grows_too_large_is_stopped() {
     let test_host = base("").await;
-    let script =
-        "cd w; head -c 17000000 /dev/zero > z; tar czf b.tgz z; rm z
+    let script = "cd w; head -c 17000000 /dev/zero > z; tar czf b.tgz z; rm z
         tar xzOf b.tgz > all 2> err; echo $?; head -n 1 err; ls";
     let stdout = call(&test_host, &[], script).await;
     let expected = "2\ntar: the output is larger than 16 MiB\nall\nb.tgz\nerr\nin\n";
