@@ -13,6 +13,7 @@ use wasip2::http::types::{
     ErrorCode, IncomingBody, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
     RequestOptions, Scheme, http_error_code,
 };
+use wasip2::io::error::Error as IoError;
 use wasip2::io::poll::{Pollable, poll};
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
@@ -238,14 +239,24 @@ impl Body {
                 Ok(bytes) => return Ok(bytes),
                 Err(StreamError::Closed) => return Ok(Vec::new()),
                 Err(StreamError::LastOperationFailed(error)) => {
-                    let code = http_error_code(&error);
-                    let code = code
-                        .unwrap_or_else(|| ErrorCode::InternalError(Some(error.to_debug_string())));
-                    return Err(Fault::Http(code));
+                    return Err(Fault::Http(code_of(&error)));
                 }
             }
         }
     }
+}
+
+/// The code of an error of a body. Hosts on wasmtime-wasi-http 48 say it only in words.
+fn code_of(error: &IoError) -> ErrorCode {
+    http_error_code(error).unwrap_or_else(|| {
+        let words = error.to_debug_string();
+        match words.as_str() {
+            "connection read timeout" => ErrorCode::ConnectionReadTimeout,
+            "connection terminated" => ErrorCode::ConnectionTerminated,
+            "incomplete HTTP response" => ErrorCode::HttpResponseIncomplete,
+            _ => ErrorCode::InternalError(Some(words)),
+        }
+    })
 }
 
 impl Read for Body {

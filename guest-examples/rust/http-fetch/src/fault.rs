@@ -111,7 +111,9 @@ fn http(url: &Url, code: ErrorCode) -> ToolError {
             "ORIGIN_DENIED",
             "DeniedError",
             format!("the policy does not allow {origin}"),
-            format!("do not try again; the operator may add {origin} to this tool's `http.allow`."),
+            format!(
+                "do not try again; the operator may allow it with `--allow-http {origin}`, or in this tool's `http.allow`"
+            ),
         ),
         ErrorCode::DestinationIpProhibited | ErrorCode::DestinationIpUnroutable => (
             "ADDRESS_DENIED",

@@ -8,9 +8,6 @@ use http_exchange::{ErrorCode, Fault};
 use crate::commands::call::Failure;
 use crate::files::text_of;
 
-/// How the host names the early end of a body.
-const INCOMPLETE: &str = "incomplete HTTP response";
-
 /// How far a transfer got, for the words of a timeout.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Progress {
@@ -118,7 +115,6 @@ pub(super) fn of_exchange(url: &Url, fault: Fault, progress: Progress) -> Failur
             63,
             "Maximum file size exceeded: the policy's limit `httpResponseBytes` of this call",
         ),
-        ErrorCode::InternalError(Some(reason)) if reason == INCOMPLETE => incomplete(progress),
         // A limit of the call, with the host's text.
         ErrorCode::InternalError(Some(reason)) => {
             Failure::new(56, format!("the exchange with {origin} failed: {reason}"))
