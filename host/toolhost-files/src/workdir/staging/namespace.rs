@@ -20,12 +20,31 @@ use super::error::{CommitError, LISTED_MAX};
 use super::plan::{JournalOp, is_tree_path};
 use super::renames::{Mounts, Place, Renames, is_gone, place};
 use super::stamp::{FileKind, Stamp};
+use super::tree::LeftStamp;
 use crate::platform::device;
 use crate::workdir::WriteProtected;
 use crate::workdir::protected::ProtectedSet;
 use crate::workdir::tree_path::TreePath;
 
-pub(super) use self::checked::{Checked, Placed};
+/// A list of renames that nothing conflicts with.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) ops: Vec<JournalOp>,
+    /// What will have a new name in the workdir, or new content.
+    pub(super) placed: Vec<Placed>,
+    /// The names in the staging directory of what will be there after the last rename.
+    pub(super) staged: Vec<String>,
+}
+
+/// A file, directory or link that the renames give a name.
+#[derive(Debug)]
+pub(super) struct Placed {
+    /// Its path after the last rename.
+    pub(super) path: TreePath,
+    pub(super) stamp: LeftStamp,
+    /// Its name in the staging directory if the transaction made it and it is a directory.
+    pub(super) new_dir: Option<String>,
+}
 
 /// Checks the stamps and the free names of a change set.
 ///

@@ -5,33 +5,13 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::{Namespace, Origin, failed};
+use super::{Checked, Namespace, Origin, Placed, failed};
 use crate::workdir::staging::error::CommitError;
 use crate::workdir::staging::plan::JournalOp;
 use crate::workdir::staging::renames::is_gone;
 use crate::workdir::staging::stamp::FileKind;
 use crate::workdir::staging::tree::LeftStamp;
 use crate::workdir::tree_path::TreePath;
-
-/// A list of renames that nothing conflicts with.
-#[derive(Debug)]
-pub(crate) struct Checked {
-    pub(crate) ops: Vec<JournalOp>,
-    /// What will have a new name in the workdir, or new content.
-    pub(crate) placed: Vec<Placed>,
-    /// The names in the staging directory of what will be there after the last rename.
-    pub(crate) staged: Vec<String>,
-}
-
-/// A file, directory or link that the renames give a name.
-#[derive(Debug)]
-pub(crate) struct Placed {
-    /// Its path after the last rename.
-    pub(crate) path: TreePath,
-    pub(crate) stamp: LeftStamp,
-    /// Its name in the staging directory if the transaction made it and it is a directory.
-    pub(crate) new_dir: Option<String>,
-}
 
 impl Namespace<'_> {
     /// Returns the path that a directory has after the last rename. None if it is in the staging directory.
