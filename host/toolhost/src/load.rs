@@ -163,12 +163,12 @@ async fn load(
         later,
     } = components;
     let (host_of_bundle, path) = (Arc::clone(host), source.to_owned());
-    let opened = Arc::clone(&open);
+    let bundle_files = Arc::clone(&open);
     let assemble = move || {
         let components = (of_tools, files);
         assemble(
             &host_of_bundle,
-            &opened,
+            &bundle_files,
             components,
             path,
             previous.as_ref(),

@@ -72,7 +72,7 @@ fn find(call: &mut Call, _: &Line) -> Result<i32, Failure> {
             with_walk(id, |walk| walk.resume(call, is_success));
             Ok(0)
         }
-        // There is no further command.
+        // No command follows.
         [again, "run", _] if *again == AGAIN => Ok(1),
         [again, "end", id] if *again == AGAIN => {
             let code = with_walk(id, |walk| walk.exit_code());

@@ -58,10 +58,10 @@ impl Namespace<'_> {
             return Err(CommitError::Conflict { files });
         }
         let mut placed = Vec::new();
-        let mut known = HashSet::new();
+        let mut seen = HashSet::new();
         for index in std::mem::take(&mut self.placed) {
             in_time()?;
-            if known.insert(index) {
+            if seen.insert(index) {
                 placed.extend(self.placed(index)?);
             }
         }
@@ -83,11 +83,11 @@ impl Namespace<'_> {
             (Origin::Staging(at), Some(FileKind::Dir)) => Some(at.name().to_owned()),
             _ => None,
         };
-        let found = match self.place(&node.origin).and_then(|place| place.stat()) {
+        let stat = match self.place(&node.origin).and_then(|place| place.stat()) {
             Err(errno) if is_gone(errno) => None,
-            found => found.map_err(refused)?,
+            stat => stat.map_err(refused)?,
         };
-        let stamp = found.as_ref().map(LeftStamp::of);
+        let stamp = stat.as_ref().map(LeftStamp::of);
         // Another program removed or replaced it after it was checked.
         let Some(stamp) = stamp.filter(|stamp| stamp.inode() == node.inode) else {
             let files = vec![path.to_string()];

@@ -14,7 +14,7 @@ const EXTENSION: u64 = 1 << 20;
 /// What is next in an archive.
 pub(super) enum Next {
     Member(Box<Member>),
-    /// A block that is no header.
+    /// A block that is not a header.
     Invalid,
     /// A block of zeros: the first of two that end an archive.
     Zeros,
