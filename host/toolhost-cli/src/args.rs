@@ -262,6 +262,12 @@ pub(crate) struct BuildArgs {
     /// Build again whenever a source changes, until Ctrl-C
     #[arg(long, conflicts_with = "json")]
     pub(crate) watch: bool,
+    /// Write the exports of the code into the manifest, where later builds keep them up to date
+    #[arg(long, conflicts_with = "locked")]
+    pub(crate) write_exports: bool,
+    /// Fail if the manifest's exports differ from the code, instead of updating them
+    #[arg(long)]
+    pub(crate) locked: bool,
     /// JavaScript engine [default: starlingmonkey for tools that use fetch, else qjs]
     #[arg(long, value_enum)]
     pub(crate) engine: Option<Engine>,
@@ -277,6 +283,8 @@ impl BuildArgs {
             bundle: bundle.to_owned(),
             force: false,
             watch: false,
+            write_exports: false,
+            locked: false,
             engine: None,
             json: true,
         }

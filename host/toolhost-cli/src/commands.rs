@@ -17,6 +17,7 @@ mod inspect;
 mod instances;
 mod list;
 mod lock;
+mod manifest_file;
 mod mcp;
 mod mcp_servers;
 mod new;

@@ -23,7 +23,7 @@ pub(crate) use python::write_editor_types;
 
 pub(crate) use build_error::{BuildError, ErrorCause, Fault};
 pub(crate) use installed::{InstalledKit, KitState, installed_kits, outdated_kits};
-pub(crate) use job::{BuildOptions, BuiltComponent, Engine, TargetDir};
+pub(crate) use job::{BuildOptions, BuiltComponent, DescribedExport, Engine, TargetDir};
 pub(crate) use kit_cache::KitCache;
 pub(crate) use rust::write_sdk;
 

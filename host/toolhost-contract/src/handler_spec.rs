@@ -2,7 +2,7 @@
 
 use crate::ExportName;
 
-/// A handler of a component, as returned by `describe`.
+/// A handler of a component, as returned by `describe` and `describe-outputs`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HandlerSpec {
     /// Name passed to `call`.
@@ -11,4 +11,7 @@ pub struct HandlerSpec {
     pub description: Option<String>,
     /// JSON Schema of the input, as unchecked text.
     pub parameters: Option<String>,
+    /// JSON Schema of the output, as unchecked text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<String>,
 }

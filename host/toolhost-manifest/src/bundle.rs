@@ -6,6 +6,7 @@
 mod agent;
 pub mod built;
 mod cases;
+pub mod described;
 mod document;
 mod guarded;
 pub mod host_files;
@@ -18,6 +19,7 @@ mod other_file;
 pub mod package;
 mod reference;
 mod resources;
+mod section;
 mod shipped;
 mod tool;
 
@@ -38,8 +40,8 @@ pub use toolhost_files::{ChangedFiles, ReadError};
 
 pub use crate::diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
 pub use crate::yaml::YamlSource;
-use manifests::{Manifest, ManifestError};
-use resources::{Include, Resources};
+use manifests::{Manifest, NamedFiles, NoFiles};
+use resources::Resources;
 
 /// The name of the agent of a bundle without Agents.
 pub const IMPLICIT_AGENT: &str = "default";
@@ -81,18 +83,18 @@ impl Bundle {
             yaml: source.clone(),
             hides_folder: false,
         };
-        Self::of(manifest, &mut |_, _| Err(ManifestError::NoDirectory))
+        Self::of(manifest, &mut NoFiles)
     }
 
     /// Parses a manifest, and those that it includes.
-    fn of(manifest: Manifest, include: &mut Include<'_>) -> Result<Self, Vec<Diagnostic>> {
+    fn of(manifest: Manifest, files: &mut dyn NamedFiles) -> Result<Self, Vec<Diagnostic>> {
         let Resources {
             tools,
             agents,
             mcp_servers,
             oauth_apps,
             findings,
-        } = resources::read(manifest, include);
+        } = resources::read(manifest, files);
         if findings.iter().any(Diagnostic::is_error) {
             return Err(findings);
         }

@@ -96,6 +96,7 @@ mod tests {
             name: ExportName::parse(name).unwrap(),
             description: description.map(str::to_owned),
             parameters: parameters.map(str::to_owned),
+            output_schema: None,
         }
     }
 

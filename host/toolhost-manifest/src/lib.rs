@@ -12,6 +12,7 @@ mod commit_condition;
 pub mod component_source;
 mod diagnostic;
 mod draft;
+pub mod exports_text;
 pub mod lock;
 mod oauth_values;
 pub mod policy;

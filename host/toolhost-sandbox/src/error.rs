@@ -147,6 +147,16 @@ pub enum PrepareError {
         /// The import.
         import: String,
     },
+    /// It is built for a later version of WASI.
+    #[error(
+        "the component is built for WASI {version}: it imports {imports}; this host serves WASI 0.2"
+    )]
+    LaterWasi {
+        /// The version, such as 0.3.
+        version: String,
+        /// The imports of this version.
+        imports: String,
+    },
     /// The types of an interface differ from those of the host.
     #[error("the component's interfaces differ from the host's: {reason}")]
     WrongShape {

@@ -208,7 +208,7 @@ impl PreparedTool {
         }
         let outcome = response.and_then(|response| match response {
             Response::Outcome(outcome) => Ok(outcome),
-            Response::Exports(_) => Err(SandboxError::HostPanic),
+            Response::Exports(..) => Err(SandboxError::HostPanic),
         });
         report(&meters, outcome, queued, wall)
     }

@@ -1,6 +1,7 @@
 //! `toolhost build`: builds the components of tools whose entries are source.
 
 mod entries;
+mod exports;
 mod handlers;
 mod session;
 mod sources;
@@ -166,7 +167,13 @@ async fn build_all(
     };
     let session = BuildSession::start(&open, args, options, settings).await?;
     for source in open.source_entries() {
-        let outcome = one(&session, &source).await;
+        let mut outcome = one(&session, &source).await;
+        if !matches!(outcome.state, BuildState::Failed(_)) {
+            match exports::sync(&open, &source, args, settings) {
+                Ok(written) => print_written(written, args, settings),
+                Err(error) => outcome.state = BuildState::Failed(error),
+            }
+        }
         let is_known = round == Round::Again && matches!(outcome.state, BuildState::Current { .. });
         if !args.json && !is_known {
             print(&outcome, settings)?;
@@ -174,6 +181,13 @@ async fn build_all(
         outcomes.push(outcome);
     }
     Ok(outcomes)
+}
+
+/// Writes to stderr that a manifest was written.
+fn print_written(written: Option<Fault>, args: &BuildArgs, settings: &Settings) {
+    if let Some(written) = written.filter(|_| !args.json) {
+        print_fault(&settings.style.cyan("note:"), &written, settings);
+    }
 }
 
 /// Writes the warnings about the manifest to stderr.

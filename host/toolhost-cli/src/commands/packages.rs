@@ -1,7 +1,6 @@
 //! `toolhost publish`, `add`, `update`, `vendor`, `sign` and `verify`: tools in OCI registries.
 
 mod add;
-mod edit;
 mod publish;
 mod sign;
 mod update;

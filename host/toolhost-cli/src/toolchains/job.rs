@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::ValueEnum;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolhost::sandbox::HandlerSpec;
+use toolhost::tool::JsonLimits;
 
 use super::build_error::Fault;
 use super::kit_cache::KitCache;
@@ -63,4 +67,55 @@ pub(crate) struct BuiltComponent {
     pub(crate) started: SystemTime,
     /// Warnings for the author.
     pub(crate) notes: Vec<Fault>,
+    /// What the functions of the tool say of themselves, if the kit knows it.
+    pub(crate) exports: Option<Vec<DescribedExport>>,
+}
+
+/// What the types and comments of a function say of it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DescribedExport {
+    pub(crate) name: String,
+    #[serde(default)]
+    description: Option<String>,
+    /// The JSON Schema of the arguments.
+    #[serde(default)]
+    pub(crate) parameters: Option<Value>,
+    #[serde(default)]
+    output_schema: Option<Value>,
+    /// Why there are no parameters, if a type of the function cannot be said.
+    #[serde(default)]
+    pub(crate) problem: Option<Fault>,
+}
+
+impl DescribedExport {
+    /// Returns the export as `spec.exports` of a manifest has it.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut export = json!({ "name": self.name });
+        let description = self.description.as_ref().map(|text| json!(text));
+        for (key, value) in [
+            ("description", description),
+            ("parameters", self.parameters.clone()),
+            ("outputSchema", self.output_schema.clone()),
+        ] {
+            if let (Some(value), Some(export)) = (value, export.as_object_mut()) {
+                export.insert(key.to_owned(), value);
+            }
+        }
+        export
+    }
+}
+
+impl From<&HandlerSpec> for DescribedExport {
+    /// Loading reports a schema that is not JSON.
+    fn from(handler: &HandlerSpec) -> Self {
+        let schema = |text: &Option<String>| JsonLimits::SCHEMA.parse(text.as_deref()?).ok();
+        Self {
+            name: handler.name.to_string(),
+            description: handler.description.clone(),
+            parameters: schema(&handler.parameters),
+            output_schema: schema(&handler.output_schema),
+            problem: None,
+        }
+    }
 }

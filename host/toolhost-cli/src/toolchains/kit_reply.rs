@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toolhost::tool::JsonLimits;
 
 use super::build_error::{BuildError, ErrorCause, Fault};
-use super::job::BuiltComponent;
+use super::job::{BuiltComponent, DescribedExport};
 use super::process::ProcessOutput;
 
 #[derive(Debug, Deserialize)]
@@ -24,6 +24,9 @@ pub(super) enum KitReply {
         #[serde(default)]
         inputs: Vec<PathBuf>,
         warnings: Vec<Fault>,
+        /// What the functions of the tool say of themselves.
+        #[serde(default)]
+        exports: Option<Vec<DescribedExport>>,
     },
     Refused {
         /// `source`, or another cause.
@@ -50,8 +53,12 @@ impl KitReply {
     ) -> Result<BuiltComponent, BuildError> {
         match self {
             Self::Built {
-                inputs, warnings, ..
+                inputs,
+                warnings,
+                exports,
+                ..
             } => Ok(BuiltComponent {
+                exports,
                 component: fs::read(out).context("the kit wrote no component")?,
                 inputs,
                 started,

@@ -52,6 +52,8 @@ pub(super) async fn build(
         inputs,
         started,
         notes: messages.warnings(),
+        // The component tells.
+        exports: None,
     };
     drop(lock);
     Ok(component)

@@ -153,7 +153,8 @@ fn unavailable<'n>(
     let mut tools = declared.readable_tools.iter();
     let tool = tools.find(|tool| tool.metadata.name == *resource)?;
     let exports = &tool.spec.exports;
-    if exports.iter().any(|it| it.name == *export) {
+    // A component that is not built yet may describe it.
+    if exports.is_empty() || exports.iter().any(|it| it.name == *export) {
         return None;
     }
     let candidates: Vec<&str> = exports.iter().map(|it| it.name.as_str()).collect();

@@ -2,8 +2,6 @@
 //!
 //! A stamp is a custom section at the end of the component, so that one rename replaces both.
 
-mod section;
-
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +13,13 @@ use sha2::{Digest, Sha256};
 use toolhost_contract::ResourceName;
 use toolhost_files::{DirView, Links, ReadError};
 
+use super::section;
+
 /// The folder of built components, in the bundle's directory.
 pub const FOLDER: &str = ".toolhost";
+
+/// The name of the section of a stamp.
+const SECTION: &str = "toolhost:built";
 
 /// Maximum number of sources of one component.
 pub const SOURCES_MAX: usize = 10_000;
@@ -128,14 +131,14 @@ impl Stamp {
     /// # Errors
     /// The stamp cannot be written as JSON.
     pub fn put_on(&self, component: &mut Vec<u8>) -> serde_json::Result<()> {
-        section::append(component, &serde_json::to_vec(self)?);
+        section::append(component, SECTION, &serde_json::to_vec(self)?);
         Ok(())
     }
 
     /// Reads the stamp of a component; `None` if it has no valid one.
     #[must_use]
     pub fn read(component: &[u8]) -> Option<Self> {
-        let stamp: Self = serde_json::from_slice(section::find(component)?).ok()?;
+        let stamp: Self = serde_json::from_slice(section::find(component, SECTION)?).ok()?;
         let paths = stamp.sources.len() + stamp.absent.iter().flatten().count();
         (paths <= SOURCES_MAX).then_some(stamp)
     }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use toolhost_contract::text;
+use toolhost_contract::{ResourceName, text};
 use toolhost_files::{ChangedFiles, DirView, EntryKind, Links, ReadError};
 
+use super::built::{self, Language};
+use super::described;
 use super::other_file::OtherFile;
 use super::shipped::{SHIPPED, ShippedBundles, is_shipped};
 use crate::yaml::YamlSource;
@@ -19,6 +21,9 @@ pub const MANIFEST: &str = "goondan.yaml";
 
 /// Maximum size of a file, and of all manifests of a bundle together, in bytes.
 pub(super) const FILE_MAX: usize = 1 << 20;
+
+/// Maximum size of a component that is read for the exports that it describes, in bytes.
+const COMPONENT_MAX: u64 = 1 << 30;
 
 /// Maximum number of manifests of a bundle.
 pub(super) const MANIFESTS_MAX: usize = 100;
@@ -47,6 +52,15 @@ impl Manifest {
             Some(parent) => format!("{parent}/{}", parts.join("/")),
         }
     }
+}
+
+/// The files that manifests name.
+pub(super) trait NamedFiles {
+    /// Reads the manifest of the bundle that a manifest includes with this path or name.
+    fn include(&mut self, from: &Manifest, path: &str) -> Result<Manifest, ManifestError>;
+
+    /// Reads the exports that a component describes: that of the first Tool with this entry, which has this name.
+    fn described(&self, tool: &ResourceName, entry: &str) -> Option<YamlSource>;
 }
 
 /// Why a manifest is not read.
@@ -126,11 +140,7 @@ impl<'d> Manifests<'d> {
 
     /// Reads the manifest that another one includes. A name alone is that of a shipped bundle, if there is one. Else
     /// the path is that of a file beneath the directory, or of a directory that contains a `goondan.yaml`.
-    pub(super) fn include(
-        &mut self,
-        from: &Manifest,
-        path: &str,
-    ) -> Result<Manifest, ManifestError> {
+    fn include_path(&mut self, from: &Manifest, path: &str) -> Result<Manifest, ManifestError> {
         let resolved = from.resolve(path);
         if !is_shipped(&from.path)
             && let Some(folder) = self.shipped.folder(path)
@@ -215,9 +225,48 @@ impl<'d> Manifests<'d> {
         Ok(manifest)
     }
 
+    /// Reads the exports that a component describes; `None` if it cannot be read, or describes none.
+    fn described_in(&self, component: &Path) -> Option<YamlSource> {
+        let (folder, beneath) = self.shipped_folders.locate(self.folder, component);
+        let bytes = folder.read(beneath, Links::Follow, COMPONENT_MAX).ok()?;
+        let name = if beneath == component {
+            shown(&self.dir_path.join(component))
+        } else {
+            shown(component)
+        };
+        Some(YamlSource::new(name, described::find(&bytes)?))
+    }
+
     /// Returns the manifests that were read, the bundle's own first, and the folders of those that were shipped.
     pub(super) fn into_parts(self) -> (Vec<Manifest>, ShippedFolders) {
         (self.read, self.shipped_folders)
+    }
+}
+
+impl NamedFiles for Manifests<'_> {
+    fn include(&mut self, from: &Manifest, path: &str) -> Result<Manifest, ManifestError> {
+        self.include_path(from, path)
+    }
+
+    fn described(&self, tool: &ResourceName, entry: &str) -> Option<YamlSource> {
+        match Language::of(entry) {
+            Some(_) => self.described_in(&built::component_path(tool)),
+            None => self.described_in(Path::new(entry)),
+        }
+    }
+}
+
+/// The files of a bundle without a directory.
+#[derive(Debug)]
+pub(super) struct NoFiles;
+
+impl NamedFiles for NoFiles {
+    fn include(&mut self, _: &Manifest, _: &str) -> Result<Manifest, ManifestError> {
+        Err(ManifestError::NoDirectory)
+    }
+
+    fn described(&self, _: &ResourceName, _: &str) -> Option<YamlSource> {
+        None
     }
 }
 

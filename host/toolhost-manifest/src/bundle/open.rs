@@ -210,7 +210,7 @@ impl Bundle {
         }
         let target = folders.add_path_chain(&dir_path);
         target.map_err(|error| unreadable(error.into()))?;
-        let parsed = Self::of(first, &mut |from, path| manifests.include(from, path));
+        let parsed = Self::of(first, &mut manifests);
         let (manifests, shipped) = manifests.into_parts();
         match parsed {
             Ok(bundle) => Ok(OpenBundle {

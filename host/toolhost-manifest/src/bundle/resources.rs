@@ -10,7 +10,7 @@ use toolhost_contract::{
 use super::agent::{self, Declared, References};
 use super::document::{self, Spec};
 use super::kind::{Named, ResourceKind};
-use super::manifests::{FILE_MAX, Manifest, ManifestError};
+use super::manifests::{FILE_MAX, Manifest, NamedFiles};
 use super::tool::{self, ToolPlaces};
 use super::{oauth_app, package};
 use crate::diagnostic::{Diagnostic, Place};
@@ -32,17 +32,14 @@ pub(super) struct Resources {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// Reads the manifest of the bundle that a manifest includes with this path or name.
-pub(super) type Include<'a> = dyn FnMut(&Manifest, &str) -> Result<Manifest, ManifestError> + 'a;
-
 type Names = HashMap<ResourceName, Place>;
 
 /// Reads a manifest, and then those that it includes.
-pub(super) fn read(manifest: Manifest, include: &mut Include<'_>) -> Resources {
+pub(super) fn read(manifest: Manifest, files: &mut dyn NamedFiles) -> Resources {
     let mut reading = Reading {
         findings: Findings::new(&manifest.yaml),
         manifest,
-        include,
+        files,
         is_included: false,
         included: VecDeque::new(),
         count: 0,
@@ -60,6 +57,7 @@ pub(super) fn read(manifest: Manifest, include: &mut Include<'_>) -> Resources {
         reading.is_included = true;
         reading.documents();
     }
+    reading.described();
     reading.finish()
 }
 
@@ -67,7 +65,7 @@ struct Reading<'a> {
     findings: Findings,
     /// The manifest that is being read.
     manifest: Manifest,
-    include: &'a mut Include<'a>,
+    files: &'a mut dyn NamedFiles,
     /// Whether another manifest includes the one that is being read.
     is_included: bool,
     /// The manifests to be read next.
@@ -137,7 +135,7 @@ impl Reading<'_> {
             return None;
         }
         let place = self.findings.place(item);
-        match (self.include)(&self.manifest, path) {
+        match self.files.include(&self.manifest, path) {
             Ok(manifest) => {
                 if manifest.hides_folder {
                     let message =
@@ -192,6 +190,35 @@ impl Reading<'_> {
                 self.oauth_apps.push((app, place));
             }
             Spec::Tool(None) | Spec::McpServer(None) | Spec::OAuthApp(None) => {}
+        }
+    }
+
+    /// Reads the exports of the Tools whose components describe themselves. Those of a component that is not built
+    /// yet stay unknown.
+    fn described(&mut self) {
+        let mut components = HashMap::new();
+        for (tool, places) in &mut self.tools {
+            let entry = &tool.spec.entry;
+            let first = components.entry(entry.clone());
+            let first = first.or_insert_with(|| tool.metadata.name.clone());
+            if !places.describes_itself {
+                continue;
+            }
+            let Some(source) = self.files.described(first, entry) else {
+                continue;
+            };
+            self.findings.next_file(&source);
+            let name = Named {
+                metadata: tool.metadata.clone(),
+                place: places.name.clone(),
+            };
+            match tool::read_described(&name, &mut self.findings) {
+                Some((exports, export_places)) => {
+                    tool.spec.exports = exports;
+                    places.exports = export_places;
+                }
+                None => self.is_complete = false,
+            }
         }
     }
 

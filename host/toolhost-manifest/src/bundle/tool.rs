@@ -7,6 +7,7 @@ use toolhost_contract::{
     ToolSpec,
 };
 
+use super::described;
 use super::kind::Named;
 use super::oauth_app;
 use super::package::{PackageReference, is_package};
@@ -28,6 +29,9 @@ pub struct ToolPlaces {
     pub entry: Place,
     /// `spec.exports[].name`, in the order of the exports.
     pub exports: Vec<Place>,
+    /// Whether the manifest has no `spec.exports`, so that the component describes itself. The exports are empty until
+    /// it is built.
+    pub describes_itself: bool,
     /// `spec.oauthApps[]`, in the order of the references.
     pub oauth_apps: Vec<Place>,
 }
@@ -43,10 +47,20 @@ pub(super) fn read_spec(
         Some((read_entry(at, findings), findings.place(at)))
     });
     let limit = fields.optional("errorMessageLimit", read_limit);
-    let exports = fields.required("exports", |at, findings| read_exports(at, named, findings));
+    // `toolhost add` writes the exports of a package.
+    let of_package = entry.as_ref().and_then(|(entry, _)| entry.as_deref());
+    let of_package = of_package.is_some_and(is_package);
+    let read = |at: &Cursor<'_>, findings: &mut Findings| read_exports(at, named, findings);
+    let exports = if of_package {
+        fields.required("exports", read).map(Some)
+    } else {
+        fields.optional("exports", read)
+    };
     let apps = fields.or_default("oauthApps", oauth_app::read_references);
     refuse_removed(fields);
-    let ((entry, entry_place), (exports, places)) = (entry?, exports?);
+    let ((entry, entry_place), exports) = (entry?, exports?);
+    let describes_itself = exports.is_none();
+    let (exports, places) = exports.unwrap_or_default();
     let (oauth_apps, app_places) = apps?.into_iter().unzip();
     let spec = ToolSpec {
         entry: entry?,
@@ -58,6 +72,7 @@ pub(super) fn read_spec(
         name: named?.place.clone(),
         entry: entry_place,
         exports: places,
+        describes_itself,
         oauth_apps: app_places,
     };
     Some((spec, places))
@@ -144,6 +159,17 @@ fn read_limit(at: &Cursor<'_>, findings: &mut Findings) -> Option<ErrorMessageLi
         let message = format!("'errorMessageLimit' must be between 1 and {most}");
         at.refuse(message, findings)
     })
+}
+
+/// Reads the exports that a component describes, from the current file of the findings.
+pub(super) fn read_described(
+    tool: &Named,
+    findings: &mut Findings,
+) -> Option<(Vec<ToolExportSpec>, Vec<Place>)> {
+    let too_many = "the component describes its exports more than once";
+    let document = findings.only_document(described::BYTES_MAX, too_many, None);
+    let document = document.ok()??;
+    read_exports(&Cursor::new(&document, "exports"), Some(tool), findings)
 }
 
 fn read_exports(

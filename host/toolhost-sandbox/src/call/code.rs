@@ -5,11 +5,14 @@ use std::sync::Arc;
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::engine::memory::source::MemorySource;
-use crate::host::bindings::{handlers, polling};
+use crate::host::bindings::{handlers, outputs, polling};
 use crate::store::data::CallState;
 
-/// The export that a component may do without.
+/// An export that a component may do without.
 const POLLING: &str = "goondan:tool/polling@2.0.0";
+
+/// An export that a component may do without.
+const OUTPUTS: &str = "goondan:tool/outputs@2.0.0";
 
 /// The import of a component that sets the modes of files itself.
 const MODES: &str = "goondan:tool/modes@2.0.0";
@@ -20,6 +23,7 @@ pub(crate) struct ComponentCode {
     pub(crate) pre: InstancePre<CallState>,
     pub(crate) handlers: handlers::GuestIndices,
     pub(crate) polling: Option<polling::GuestIndices>,
+    pub(crate) outputs: Option<outputs::GuestIndices>,
     /// Whether it imports `goondan:tool/modes`.
     pub(crate) has_modes: bool,
     /// Where the memories of its instances come from.
@@ -37,15 +41,15 @@ impl ComponentCode {
         memory: Arc<MemorySource>,
     ) -> wasmtime::Result<Self> {
         let pre = linker.instantiate_pre(component)?;
-        let found = component.get_export_index(None, POLLING);
-        let polling = found
-            .map(|_| polling::GuestIndices::new(&pre))
-            .transpose()?;
+        let exports = |name| component.get_export_index(None, name).is_some();
+        let polling = exports(POLLING).then(|| polling::GuestIndices::new(&pre));
+        let outputs = exports(OUTPUTS).then(|| outputs::GuestIndices::new(&pre));
         let ty = component.component_type();
         Ok(Self {
             has_modes: ty.get_import(component.engine(), MODES).is_some(),
             handlers: handlers::GuestIndices::new(&pre)?,
-            polling,
+            polling: polling.transpose()?,
+            outputs: outputs.transpose()?,
             pre,
             memory,
         })

@@ -11,7 +11,7 @@ use crate::call::response::RawResponse;
 use crate::call::trap::{ExportDiffers, GuestCallContext};
 use crate::engine::memory::creator::with_memories;
 use crate::engine::memory::source::MemorySource;
-use crate::host::bindings::{handlers, polling};
+use crate::host::bindings::{handlers, outputs, polling};
 use crate::operation::Operation;
 use crate::store::state::StoreState;
 
@@ -61,8 +61,15 @@ impl<T: StoreState> Instantiated<T> {
                     let polling = self.polling(code);
                     polling.map_err(differs("goondan:tool/polling"))?;
                 }
-                let described = handlers.call_describe(&mut self.store).await;
-                described.map(RawResponse::Exports)
+                let outputs = self.outputs(code);
+                let outputs = outputs.map_err(differs("goondan:tool/outputs"))?;
+                let exports = handlers.call_describe(&mut self.store).await;
+                let exports = exports.map_err(|error| error.context(GuestCallContext))?;
+                let schemas = match outputs {
+                    Some(outputs) => outputs.call_describe_outputs(&mut self.store).await,
+                    None => Ok(Vec::new()),
+                };
+                schemas.map(|schemas| RawResponse::Exports(exports, schemas))
             }
             Request::Run(operation, context) => match &*operation {
                 Operation::Handler { name, input } => {
@@ -90,6 +97,12 @@ impl<T: StoreState> Instantiated<T> {
 
     fn handlers(&mut self, code: &ComponentCode) -> wasmtime::Result<handlers::Guest> {
         code.handlers.load(&mut self.store, &self.instance)
+    }
+
+    fn outputs(&mut self, code: &ComponentCode) -> wasmtime::Result<Option<outputs::Guest>> {
+        let outputs = code.outputs.as_ref();
+        let load = |outputs: &outputs::GuestIndices| outputs.load(&mut self.store, &self.instance);
+        outputs.map(load).transpose()
     }
 
     fn polling(&mut self, code: &ComponentCode) -> wasmtime::Result<polling::Guest> {

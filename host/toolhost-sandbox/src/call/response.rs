@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolhost_contract::{HandlerError, JsonLimits};
 
 use crate::SandboxError;
-use crate::host::bindings::handlers;
+use crate::host::bindings::{handlers, outputs};
 use crate::operation::Outcome;
 use crate::store::meters::CallMeters;
 
@@ -15,14 +15,14 @@ const HANDLE_MAX: usize = 1 << 10;
 
 /// What an export returned.
 pub(crate) enum RawResponse {
-    Exports(Vec<handlers::ExportSpec>),
+    Exports(Vec<handlers::ExportSpec>, Vec<outputs::OutputSpec>),
     Outcome(Result<handlers::Outcome, handlers::ToolError>),
     Cancelled,
 }
 
 /// The same, within its limits.
 pub(crate) enum Response {
-    Exports(Vec<handlers::ExportSpec>),
+    Exports(Vec<handlers::ExportSpec>, Vec<outputs::OutputSpec>),
     Outcome(Outcome),
 }
 
@@ -30,7 +30,7 @@ impl RawResponse {
     pub(crate) fn check(self, meters: &CallMeters) -> Result<Response, SandboxError> {
         let limits = &meters.limits;
         let outcome = match self {
-            Self::Exports(exports) => return Ok(Response::Exports(exports)),
+            Self::Exports(exports, outputs) => return Ok(Response::Exports(exports, outputs)),
             Self::Cancelled => Outcome::Output(Value::Null),
             Self::Outcome(Ok(handlers::Outcome::Output(json))) => {
                 meters.output.answer_bytes.store(json.len() as u64, Relaxed);

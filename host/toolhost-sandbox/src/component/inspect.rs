@@ -14,7 +14,7 @@ use wasmparser::{Parser, Payload};
 
 use crate::PrepareError;
 use crate::component::limits::CompileLimits;
-use crate::component::served_imports::serves;
+use crate::component::served_imports::{later_wasi, serves};
 use check::{malformed, within};
 use count::Count;
 pub(crate) use function_cost::check_function_cost;
@@ -97,6 +97,14 @@ impl ComponentInfo {
             });
         }
         self.exports(POLLING)?;
+        if let Some(version) = self.imports.iter().find_map(|import| later_wasi(import)) {
+            let of_version = |import: &&String| later_wasi(import) == Some(version);
+            let imports: Vec<String> = self.imports.iter().filter(of_version).cloned().collect();
+            return Err(PrepareError::LaterWasi {
+                version: version.to_owned(),
+                imports: listed(&imports),
+            });
+        }
         match self.imports.iter().find(|import| !serves(import)) {
             Some(import) => Err(PrepareError::UnservedImport {
                 import: import.clone(),
@@ -284,7 +292,6 @@ mod tests {
         for import in [
             "goondan:tool/agents@2.1.0",
             "wasi:keyvalue/store@0.2.0",
-            "wasi:io/poll@0.3.0",
             "wasi:http/incoming-handler@0.2.0",
             "env",
         ] {
@@ -293,5 +300,24 @@ mod tests {
                 matches!(refused, Err(PrepareError::UnservedImport { import: found }) if found == import)
             );
         }
+    }
+
+    #[test]
+    fn a_component_for_a_later_wasi_is_refused_with_the_imports_of_that_version() {
+        let info = ComponentInfo {
+            imports: [
+                "wasi:io/poll@0.2.6",
+                "wasi:cli/stdout@0.3.0-rc-2025-09-16",
+                "wasi:clocks/types@0.3.2",
+                "wasi:logging/logging@0.1.0-draft",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            exports: vec!["goondan:tool/handlers@2.0.0".to_owned()],
+        };
+        let refusal = info.check().unwrap_err().to_string();
+        let expected = "the component is built for WASI 0.3: it imports wasi:cli/stdout@0.3.0-rc-2025-09-16, \
+                        wasi:clocks/types@0.3.2; this host serves WASI 0.2";
+        assert_eq!(refusal, expected);
     }
 }

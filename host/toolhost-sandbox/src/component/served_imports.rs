@@ -37,6 +37,14 @@ const SERVED: [&str; 33] = [
     "wasi:sockets/udp-create-socket",
 ];
 
+/// Returns the version of WASI that an interface belongs to, such as `0.3`, if it is later than 0.2.
+pub(crate) fn later_wasi(import: &str) -> Option<&str> {
+    let (name, version) = import.split_once('@')?;
+    let (version, _patch) = version.rsplit_once('.')?;
+    let minor: u32 = version.strip_prefix("0.")?.parse().ok()?;
+    (name.starts_with("wasi:") && minor > 2).then_some(version)
+}
+
 /// Whether the host serves an import, such as `wasi:io/poll@0.2.6`.
 pub(crate) fn serves(import: &str) -> bool {
     let (name, version) = import.split_once('@').unwrap_or((import, ""));

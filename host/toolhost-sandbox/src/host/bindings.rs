@@ -16,6 +16,7 @@ pub(crate) mod since_2_0 {
                 import wasi:sockets/ip-name-lookup@0.2.12;
                 include goondan:tool/async-tool@2.0.0;
                 include goondan:tool/agent-tool@2.0.0;
+                include goondan:tool/typed-tool@2.0.0;
                 import goondan:tool/modes@2.0.0;
             }
         ",
@@ -48,7 +49,7 @@ pub(crate) mod since_2_0 {
     });
 }
 
-pub(crate) use since_2_0::exports::goondan::tool::{handlers, polling};
+pub(crate) use since_2_0::exports::goondan::tool::{handlers, outputs, polling};
 pub(crate) use since_2_0::goondan::tool::{agents, modes};
 pub(crate) use since_2_0::wasi::filesystem;
 pub(crate) use since_2_0::wasi::logging::logging;

@@ -1,6 +1,6 @@
-//! Calls the `describe` of a component, and checks what it answers.
+//! Calls the `describe` and the `describe-outputs` of a component, and checks what they answer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use toolhost_contract::{ExportName, HandlerSpec};
@@ -11,7 +11,7 @@ use crate::call::instantiated::Request;
 use crate::call::response::Response;
 use crate::call::task::CallTask;
 use crate::call::trap::ExportDiffers;
-use crate::host::bindings::handlers;
+use crate::host::bindings::{handlers, outputs};
 use crate::sandbox::SandboxInner;
 use crate::{Limits, PrepareError, SandboxError};
 use toolhost_contract::text::printable;
@@ -37,7 +37,7 @@ pub(super) async fn describe(
     };
     let task = CallTask::without_grants(Arc::clone(sandbox), component, code, limits);
     match task.run(Request::Describe).await.0 {
-        Ok(Response::Exports(exports)) => check(exports),
+        Ok(Response::Exports(exports, outputs)) => check(exports, outputs),
         Ok(Response::Outcome(_)) => Err(PrepareError::Host("describe was not called".to_owned())),
         Err(error) => Err(failed(error)),
     }
@@ -73,20 +73,27 @@ pub(super) fn reason(error: &wasmtime::Error) -> String {
     printable(&format!("{error:#}"), REASON_MAX)
 }
 
-/// Checks the answer of `describe` against its limits.
-fn check(exports: Vec<handlers::ExportSpec>) -> Result<Vec<HandlerSpec>, PrepareError> {
+/// Checks the answers against their limits.
+fn check(
+    exports: Vec<handlers::ExportSpec>,
+    outputs: Vec<outputs::OutputSpec>,
+) -> Result<Vec<HandlerSpec>, PrepareError> {
     let too_large = |what, found, limit| Err(PrepareError::DescribeTooLarge { what, found, limit });
-    if exports.len() > HANDLERS_MAX {
-        return too_large("handlers", exports.len(), HANDLERS_MAX);
+    let handlers = exports.len().max(outputs.len());
+    if handlers > HANDLERS_MAX {
+        return too_large("handlers", handlers, HANDLERS_MAX);
     }
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let bytes = exports
         .iter()
         .map(|e| e.name.len() + length(&e.description) + length(&e.parameters))
+        .chain(outputs.iter().map(|it| it.name.len() + it.schema.len()))
         .sum();
     if bytes > DESCRIBE_BYTES_MAX {
         return too_large("bytes", bytes, DESCRIBE_BYTES_MAX);
     }
+    let schemas = outputs.into_iter().map(|it| (it.name, it.schema));
+    let mut schemas: HashMap<String, String> = schemas.collect();
     let mut names = BTreeSet::new();
     let mut specs = Vec::with_capacity(exports.len());
     for export in exports {
@@ -101,6 +108,7 @@ fn check(exports: Vec<handlers::ExportSpec>) -> Result<Vec<HandlerSpec>, Prepare
             name,
             description: export.description,
             parameters: export.parameters,
+            output_schema: schemas.remove(&export.name),
         });
     }
     Ok(specs)

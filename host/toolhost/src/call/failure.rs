@@ -165,7 +165,9 @@ pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
             ToolErrorCode::ComponentWorld
         }
         PrepareError::WrongVersion { .. } => ToolErrorCode::ComponentVersion,
-        PrepareError::UnservedImport { .. } => ToolErrorCode::ComponentImport,
+        PrepareError::UnservedImport { .. } | PrepareError::LaterWasi { .. } => {
+            ToolErrorCode::ComponentImport
+        }
         PrepareError::Describe(_)
         | PrepareError::HandlerName { .. }
         | PrepareError::HandlerTwice(_)
@@ -184,6 +186,9 @@ pub fn prepare_error_help(error: &PrepareError) -> &'static str {
     match error {
         PrepareError::HandlerName { .. } => {
             "Rename the handler: lower-case letters, digits, '_' and '-', without '__'."
+        }
+        PrepareError::LaterWasi { .. } => {
+            "Build it for WASI 0.2: `toolhost build` does so for Rust, TypeScript and Python; Rust's target wasm32-wasip2, componentize-py, jco, wasi-sdk and TinyGo do."
         }
         PrepareError::HandlerTwice(_) => "Give each handler a name of its own.",
         PrepareError::DescribeTooLarge { what, .. } if *what == "handlers" => {

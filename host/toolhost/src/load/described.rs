@@ -77,6 +77,7 @@ mod tests {
             name: ExportName::parse(name).unwrap(),
             description: None,
             parameters: parameters.map(str::to_owned),
+            output_schema: None,
         };
         let good = [
             handler("none", None),

@@ -51,6 +51,9 @@ pub(super) fn register(
     let name = &tool.metadata.name;
     let facts = component.facts().clone();
     parts.components.push((name.to_string(), facts));
+    if tool.spec.exports.is_empty() {
+        parts.diagnostics.add(undescribed(open, tool));
+    }
     for (index, export) in tool.spec.exports.iter().enumerate() {
         let handler = match component.ready() {
             Some(ready) => ready.handlers().iter().find(|h| h.name == export.name),
@@ -58,6 +61,7 @@ pub(super) fn register(
                 name: export.name.clone(),
                 description: None,
                 parameters: None,
+                output_schema: None,
             }),
         };
         let Some(handler) = handler else {
@@ -79,6 +83,10 @@ pub(super) fn register(
                 let words = Words::of_item(item);
                 let named = (name.to_string(), item.name.to_string(), words);
                 parts.words.push(named);
+                if component.ready().is_some() && registered.item.parameters.is_none() {
+                    let finding = without_parameters(tool, export, place.clone());
+                    parts.diagnostics.add(finding);
+                }
                 if descriptions::bound(&mut registered.item) {
                     parts.diagnostics.add(bounded(tool, export, place));
                 }
@@ -108,6 +116,29 @@ pub(super) fn register(
         let help = format!("Add `- name: {first}` to spec.exports to show it to the model.");
         parts.diagnostics.add(note.with_help(help));
     }
+}
+
+/// Returns the finding about a Tool without exports whose component describes none.
+fn undescribed(open: &OpenBundle, tool: &ToolResource) -> Diagnostic {
+    let (name, entry) = (&tool.metadata.name, entry_shown(tool));
+    let message = format!(
+        "tool {name}: the manifest has no spec.exports, and the component of {entry} does not describe them"
+    );
+    let error = Diagnostic::error(ToolErrorCode::ConfigSchema, open.entry_place(tool), message);
+    error.with_help(
+        "Build it with `toolhost build`, which takes them from the types of its functions, or write spec.exports: \
+         `toolhost inspect COMPONENT --manifest` prints them.",
+    )
+}
+
+/// Returns the finding about an export whose arguments nothing describes.
+fn without_parameters(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagnostic {
+    let (tool, export) = (&tool.metadata.name, &export.name);
+    let message = format!(
+        "tool {tool}: '{export}' has no parameters: the model is told nothing about its arguments, and any object is passed on"
+    );
+    let warning = Diagnostic::warning(ToolErrorCode::ConfigSchema, place, message);
+    warning.with_help("Write the types of the function's arguments, or `parameters` in the manifest; `{type: object, additionalProperties: false}` has none.")
 }
 
 fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagnostic {

@@ -1,5 +1,6 @@
 //! Compares the handlers of a component with the exports of the manifest.
 
+use toolhost::manifest::ToolResource;
 use toolhost_contract::suggest::did_you_mean;
 use toolhost_manifest::Place;
 use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
@@ -26,6 +27,10 @@ pub(super) fn compare(
     let mut faults = Vec::new();
     for tool in &tools {
         let name = &tool.metadata.name;
+        // Its exports are those of the last build.
+        if describes_itself(open, tool) {
+            continue;
+        }
         let places = open.bundle().places(name);
         for (index, export) in tool.spec.exports.iter().enumerate() {
             let export = export.name.as_str();
@@ -47,6 +52,9 @@ pub(super) fn compare(
         let cause = ErrorCause::Source;
         return Err(BuildError { cause, faults });
     }
+    if tools.iter().any(|tool| describes_itself(open, tool)) {
+        return Ok(Vec::new());
+    }
     let exports = tools.iter().flat_map(|tool| &tool.spec.exports);
     let mut others = names;
     others.retain(|handler| !exports.clone().any(|it| it.name.as_str() == *handler));
@@ -60,6 +68,12 @@ pub(super) fn compare(
     let next = format!("Add `- name: {first}` to spec.exports to show it to the model.");
     let place = open.entry_place(source.tool);
     Ok(vec![at(note, Some(&place)).next(next)])
+}
+
+/// Returns whether the manifest leaves the exports of a Tool to its component.
+pub(super) fn describes_itself(open: &OpenBundle, tool: &ToolResource) -> bool {
+    let places = open.bundle().places(&tool.metadata.name);
+    places.is_some_and(|places| places.describes_itself)
 }
 
 fn listed(names: &[&str]) -> String {

@@ -6,19 +6,20 @@ use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
 use toolhost_contract::suggest::did_you_mean;
 use toolhost_manifest::bundle::built::{
     FOLDER, Language, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp,
 };
 use toolhost_manifest::bundle::host_files::looked_up;
-use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
+use toolhost_manifest::bundle::{OpenBundle, SourceEntry, described};
 
-use super::handlers;
+use super::{exports, handlers};
 use crate::args::BuildArgs;
 use crate::files::{self, replace};
 use crate::host_context;
 use crate::settings::Settings;
-use crate::toolchains::{self, BuildError, BuildOptions, BuiltComponent, Fault};
+use crate::toolchains::{self, BuildError, BuildOptions, BuiltComponent, DescribedExport, Fault};
 
 /// First bytes of a component.
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -29,6 +30,7 @@ pub(super) struct BuildSession<'a> {
     open: &'a OpenBundle,
     options: BuildOptions<'a>,
     is_forced: bool,
+    writes_exports: bool,
     settings: &'a Settings,
     /// Keeps other processes from building this bundle.
     _lock: files::FileLock,
@@ -51,6 +53,7 @@ impl<'a> BuildSession<'a> {
             open,
             options,
             is_forced: args.force,
+            writes_exports: args.write_exports,
             settings,
             _lock: lock,
         })
@@ -63,6 +66,9 @@ impl<'a> BuildSession<'a> {
             return None;
         }
         let (component, stamp) = self.open.built(source, u64::MAX).ok()?;
+        if self.needs_exports(source) && described::find(&component).is_none() {
+            return None;
+        }
         let outside = stamp.sources.iter().filter(|source| !source.is_inside());
         let mut changed = outside.filter(|source| {
             let bytes = fs::read(self.options.bundle.join(&source.path));
@@ -92,23 +98,43 @@ impl<'a> BuildSession<'a> {
         let tool = &source.tool.metadata.name;
         let entry = self.entry(source)?;
         let _phase = self.options.progress.working(&format!("building {tool}"));
-        // Before the slow part.
-        let names = toolchains::check(source.language, &entry, self.options).await?;
         let compare = |names| self.compared(source, names);
-        let comparison = names.map(compare).transpose()?;
-        let mut built = toolchains::build(source.language, &entry, self.options).await?;
+        let check = async {
+            let names = toolchains::check(source.language, &entry, self.options).await?;
+            names.map(compare).transpose()
+        };
+        // What a check finds ends the build, which takes longer.
+        let build = toolchains::build(source.language, &entry, self.options);
+        let (comparison, mut built) = tokio::try_join!(check, build)?;
         if !built.component.starts_with(COMPONENT) {
             let fault = Fault::new("the result of the build is not a component");
             return Err(BuildError::source(fault.next("Build for wasm32-wasip2.")));
         }
-        let comparison = match comparison {
-            Some(comparison) => Some(comparison),
-            None => {
-                let names = self.handlers_of(source, &built.component).await?;
-                names.map(compare).transpose()?
+        if built.exports.is_none() && (comparison.is_none() || self.needs_exports(source)) {
+            let exports = self.exports_of(source, &built.component).await?;
+            built.exports = exports;
+        }
+        let comparison = match (comparison, &built.exports) {
+            (Some(comparison), _) => Some(comparison),
+            (None, None) => None,
+            (None, Some(exports)) => {
+                let names = exports.iter().map(|export| export.name.clone());
+                Some(compare(names.collect())?)
             }
         };
         let (handlers, notes) = comparison.unzip();
+        if let Some(exports) = &built.exports {
+            exports::check(self.open, source, exports)?;
+            let exports: Vec<Value> = exports.iter().map(DescribedExport::to_json).collect();
+            let fits = described::put_on(&mut built.component, &exports);
+            if !fits.context("the exports cannot be written")? {
+                let fault =
+                    Fault::new("the descriptions and schemas of the exports are larger than 1 MiB");
+                return Err(BuildError::source(
+                    fault.next("Shorten them, or split the tool."),
+                ));
+            }
+        }
         built.notes.extend(notes.unwrap_or_default());
         let absent = self.add_named(source.language, &entry, &mut built.inputs)?;
         let stamp = Stamp {
@@ -144,12 +170,17 @@ impl<'a> BuildSession<'a> {
         Ok((names, notes))
     }
 
-    /// Reads the names of the handlers from a component; `None` if it would not load, which `check` explains.
-    async fn handlers_of(
+    /// Returns whether a manifest takes exports from the code of an entry.
+    fn needs_exports(&self, source: &SourceEntry<'_>) -> bool {
+        self.writes_exports || exports::are_from_code(self.open, source)
+    }
+
+    /// Asks a component what its handlers are; `None` if it would not load, which `check` explains.
+    async fn exports_of(
         &self,
         source: &SourceEntry<'_>,
         component: &[u8],
-    ) -> Result<Option<Vec<String>>, BuildError> {
+    ) -> Result<Option<Vec<DescribedExport>>, BuildError> {
         let progress = self.options.progress;
         let _phase = progress.compiling(source.tool.metadata.name.as_str(), component.len() as u64);
         let sandbox = host_context::sandbox(self.settings);
@@ -158,8 +189,7 @@ impl<'a> BuildSession<'a> {
         let Ok(Ok(handlers)) = inspection.map(|inspection| inspection.handlers) else {
             return Ok(None);
         };
-        let names = handlers.iter().map(|handler| handler.name.to_string());
-        Ok(Some(names.collect()))
+        Ok(Some(handlers.iter().map(DescribedExport::from).collect()))
     }
 
     /// Returns the entry as an absolute path without links, beneath the bundle's directory.

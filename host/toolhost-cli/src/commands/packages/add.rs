@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use toolhost::ResourceName;
 use toolhost_package::tool_document;
 
-use super::edit::ManifestFile;
 use super::{Puller, reference, tool_of};
 use crate::args::AddArgs;
 use crate::base;
+use crate::commands::manifest_file::ManifestFile;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy_file::PolicyFile;

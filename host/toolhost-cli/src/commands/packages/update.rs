@@ -10,10 +10,10 @@ use toolhost_manifest::bundle::OpenBundle;
 use toolhost_manifest::bundle::package::{PackageReference, is_package};
 use toolhost_package::{Pulled, tool_document};
 
-use super::edit::ManifestFile;
 use super::{Puller, open, tool_of};
 use crate::args::UpdateArgs;
 use crate::base;
+use crate::commands::manifest_file::ManifestFile;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy_file::PolicyFile;

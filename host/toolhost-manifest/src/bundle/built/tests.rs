@@ -52,7 +52,7 @@ fn a_component_without_a_valid_stamp_has_none() {
     many.put_on(&mut component).unwrap();
     assert_eq!(Stamp::read(&component), None);
     let mut garbled = EMPTY_COMPONENT.to_vec();
-    section::append(&mut garbled, b"{}");
+    section::append(&mut garbled, SECTION, b"{}");
     assert_eq!(Stamp::read(&garbled), None);
 }
 

@@ -1,7 +1,4 @@
-//! A custom section at the end of a component. Engines ignore it.
-
-/// The name of the section.
-const NAME: &[u8] = b"toolhost:built";
+//! Custom sections at the end of a component. Engines ignore them.
 
 /// The number of bytes of a component before its first section.
 const PREAMBLE: usize = 8;
@@ -9,36 +6,36 @@ const PREAMBLE: usize = 8;
 /// The id of custom sections.
 const CUSTOM: u8 = 0;
 
-/// Appends a section with this payload.
-pub(super) fn append(component: &mut Vec<u8>, payload: &[u8]) {
-    let mut body = Vec::with_capacity(payload.len() + NAME.len() + 5);
-    write_length(&mut body, NAME.len());
-    body.extend_from_slice(NAME);
+/// Appends a section with this name and payload.
+pub(super) fn append(component: &mut Vec<u8>, name: &str, payload: &[u8]) {
+    let mut body = Vec::with_capacity(payload.len() + name.len() + 5);
+    write_length(&mut body, name.len());
+    body.extend_from_slice(name.as_bytes());
     body.extend_from_slice(payload);
     component.push(CUSTOM);
     write_length(component, body.len());
     component.extend_from_slice(&body);
 }
 
-/// Returns the payload of the last such section; `None` if there is none, or the binary is invalid.
-pub(super) fn find(component: &[u8]) -> Option<&[u8]> {
+/// Returns the payload of the last section with this name; `None` if there is none, or the binary is invalid.
+pub(super) fn find<'c>(component: &'c [u8], name: &str) -> Option<&'c [u8]> {
     let mut rest = component.get(PREAMBLE..)?;
     let mut last = None;
     while let Some((id, after)) = rest.split_first() {
         let (length, after) = read_length(after)?;
         let (section, after) = after.split_at_checked(length)?;
         if *id == CUSTOM {
-            last = payload(section).or(last);
+            last = payload(section, name).or(last);
         }
         rest = after;
     }
     last
 }
 
-fn payload(section: &[u8]) -> Option<&[u8]> {
+fn payload<'c>(section: &'c [u8], name: &str) -> Option<&'c [u8]> {
     let (length, rest) = read_length(section)?;
-    let (name, payload) = rest.split_at_checked(length)?;
-    (name == NAME).then_some(payload)
+    let (other, payload) = rest.split_at_checked(length)?;
+    (other == name.as_bytes()).then_some(payload)
 }
 
 /// Writes a length in LEB128.

@@ -1,0 +1,127 @@
+//! Exports that come from the code of a tool: what it cannot say is an error, and a manifest is kept up to date.
+
+use similar::TextDiff;
+use toolhost::manifest::ToolResource;
+use toolhost_manifest::bundle::{OpenBundle, SourceEntry, described};
+use toolhost_manifest::exports_text::{ExportsTextError, MARK, Written, with_exports};
+
+use super::handlers::{at, describes_itself};
+use crate::args::BuildArgs;
+use crate::commands::manifest_file::ManifestFile;
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::toolchains::{BuildError, DescribedExport, ErrorCause, Fault};
+
+/// Returns the Tools of an entry.
+fn tools_of<'b>(
+    open: &'b OpenBundle,
+    source: &SourceEntry<'_>,
+) -> impl Iterator<Item = &'b ToolResource> {
+    let entry = source.tool.spec.entry.clone();
+    let tools = open.bundle().tools().iter();
+    tools.filter(move |tool| tool.spec.entry == entry)
+}
+
+/// Returns whether the exports of a Tool of this entry come from its code: the manifest has none, or lines that
+/// belong to the code.
+pub(super) fn are_from_code(open: &OpenBundle, source: &SourceEntry<'_>) -> bool {
+    tools_of(open, source).any(|tool| describes_itself(open, tool))
+        || open
+            .sources()
+            .iter()
+            .any(|manifest| manifest.text().contains(MARK))
+}
+
+/// Checks that the code says the arguments of all exports whose parameters the manifest does not have.
+///
+/// # Errors
+/// The problems that the kit has found with the types of these.
+pub(super) fn check(
+    open: &OpenBundle,
+    source: &SourceEntry<'_>,
+    exports: &[DescribedExport],
+) -> Result<(), BuildError> {
+    let is_needed = |export: &DescribedExport| {
+        tools_of(open, source).any(|tool| {
+            let listed = tool.spec.exports.iter();
+            let mut listed = listed.filter(|it| it.name.as_str() == export.name);
+            describes_itself(open, tool) || listed.any(|it| it.parameters.is_none())
+        })
+    };
+    let needed = exports.iter().filter(|export| is_needed(export));
+    let faults: Vec<Fault> = needed.filter_map(|export| export.problem.clone()).collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let cause = ErrorCause::Source;
+    Err(BuildError { cause, faults })
+}
+
+/// Writes the exports that a component describes into the manifest, where they belong to the code. Returns what is to
+/// be told.
+///
+/// # Errors
+/// With `--locked`, the difference.
+pub(super) fn sync(
+    open: &OpenBundle,
+    source: &SourceEntry<'_>,
+    args: &BuildArgs,
+    settings: &Settings,
+) -> Result<Option<Fault>, BuildError> {
+    if !args.write_exports && !open.sources().iter().any(|it| it.text().contains(MARK)) {
+        return Ok(None);
+    }
+    let Ok((component, _)) = open.built(source, u64::MAX) else {
+        return Ok(None);
+    };
+    let exports = described::find(&component);
+    let exports: Vec<serde_json::Value> = exports
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let mut told = None;
+    for tool in tools_of(open, source) {
+        let place = open.entry_place(tool);
+        // `toolhost build` of the included bundle writes its manifest.
+        if place.file != open.name() || exports.is_empty() {
+            continue;
+        }
+        let written = if args.write_exports {
+            Written::All
+        } else {
+            Written::Marked
+        };
+        let manifest = ManifestFile::read(&args.bundle).map_err(failed)?;
+        let text = manifest.text.clone().unwrap_or_default();
+        let changed = with_exports(&text, &tool.metadata.name, &exports, written);
+        let changed = changed.map_err(|error| {
+            let fault = Fault::new(format!("tool {}: {error}", tool.metadata.name));
+            BuildError::source(at(fault, Some(&place)).next(ExportsTextError::help(error)))
+        })?;
+        if changed == text {
+            continue;
+        }
+        if args.locked {
+            let diff = TextDiff::from_lines(&text, &changed);
+            let diff = diff.unified_diff().context_radius(2).to_string();
+            let what = format!(
+                "the exports of tool {} differ from its code",
+                tool.metadata.name
+            );
+            let fault = Fault::new(what).detail(diff);
+            let next = "Run `toolhost build` without --locked, and commit the manifest.";
+            return Err(BuildError::source(at(fault, Some(&place)).next(next)));
+        }
+        manifest.write(&changed, settings).map_err(failed)?;
+        let what = format!("wrote the exports of tool {}", tool.metadata.name);
+        told = Some(at(Fault::new(what), Some(&place)));
+    }
+    Ok(told)
+}
+
+fn failed(failure: Failure) -> BuildError {
+    let fault = Fault::new(failure.message());
+    BuildError::machine(match failure.hint {
+        Some(hint) => fault.next(hint),
+        None => fault,
+    })
+}
