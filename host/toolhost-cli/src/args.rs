@@ -102,6 +102,9 @@ pub(crate) enum Command {
     /// Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
     #[command(after_long_help = help::BUILD)]
     Build(BuildArgs),
+    /// Build, test and serve the tools of a bundle over MCP, again after each change
+    #[command(after_long_help = help::DEV)]
+    Dev(ServeArgs),
     /// Check that a bundle loads: its resources, its components, and a policy
     #[command(after_long_help = help::CHECK)]
     Check(CheckArgs),
@@ -217,7 +220,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether the first signal lets the command end its work.
     pub(crate) fn drains(&self) -> bool {
-        matches!(self, Self::Rpc(_) | Self::Serve(_))
+        matches!(self, Self::Rpc(_) | Self::Serve(_) | Self::Dev(_))
     }
 
     /// Whether the command reports limits of this process that are too low, where others refuse to run.

@@ -10,6 +10,7 @@ mod changesets;
 mod check;
 mod completions;
 mod component;
+mod dev;
 mod docs;
 mod doctor;
 mod grant_callbacks;
@@ -38,6 +39,7 @@ pub(crate) use call::{call, cancel, poll};
 pub(crate) use check::check;
 pub(crate) use completions::{completions, man};
 pub(crate) use component::component;
+pub(crate) use dev::dev;
 pub(crate) use docs::docs;
 pub(crate) use doctor::doctor;
 pub(crate) use inspect::inspect;
@@ -59,6 +61,7 @@ use toolhost::{Agent, LoadedBundle, manifest::Declares};
 
 use crate::failure::Failure;
 use crate::settings::Settings;
+use crate::terminal::Verbosity;
 
 /// Returns the agent with this name, or the only one.
 fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Result<Agent, Failure> {
@@ -67,7 +70,7 @@ fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Resu
         None => bundle.only_agent(),
     };
     let agent = agent.map_err(|error| Failure::of(error).hint("Pass --agent NAME."))?;
-    if bundle.declares() == Declares::OnlyTools {
+    if bundle.declares() == Declares::OnlyTools && settings.verbosity >= Verbosity::Verbose {
         settings.note(&format!(
             "the bundle declares no Agent; the agent is '{}', with every tool",
             agent.name()

@@ -153,6 +153,7 @@ async fn execute(
         Command::Play(args) => commands::play(&args, settings).await,
         Command::Rpc(args) => commands::rpc(&args, settings, stop).await,
         Command::Serve(args) => commands::serve(&args, settings, stop).await,
+        Command::Dev(args) => commands::dev(&args, settings, stop).await,
         Command::Auth(args) => commands::auth(&args, settings).await,
         Command::Mcp(args) => commands::mcp(&args, settings).await,
         Command::Test(args) => commands::test(&args, settings).await,

@@ -47,11 +47,26 @@ builds and passes its test unchanged. A folder that exists must be empty.
 
 Exit codes: 0 created · 2 not created";
 
+pub(crate) const DEV: &str = "\
+Examples:
+  toolhost dev --workdir /tmp/w                         goondan.yaml in the current directory
+  toolhost dev my-bundle --workdir /tmp/w --http 127.0.0.1:8484
+  toolhost dev my-bundle --workdir /tmp/w --print-config claude-code
+
+Does what `toolhost build --watch`, `toolhost test --watch` and `toolhost serve --watch` do, in one process: after
+each change of a source it builds what is out of date, runs the cases, and serves the new tools, of which clients are
+told. What it builds and tests is written to stderr. While a build fails, the tools from before stay. The options are
+those of `toolhost serve`.
+
+Exit codes: 0 ended by the client, or drained · 2 wrong usage, or the bundle cannot be read, or the address
+cannot be used · 129, 130, 143 stopped by a second signal";
+
 pub(crate) const BUILD: &str = "\
 Examples:
   toolhost build                           goondan.yaml in the current directory
   toolhost build my-bundle --force
   toolhost build my-bundle --watch         builds again whenever a source changes, until Ctrl-C
+  toolhost build my-bundle --locked        in CI: fails if the manifest's exports differ from the code
   toolhost build my-bundle --json | jq '.tools[] | select(.state == \"failed\")'
 
 The entry in the manifest decides what is built:
@@ -68,6 +83,11 @@ The component is written to .toolhost/<tool>.wasm beside the manifest. It is bui
 or the kit of this toolhost have changed. Other commands never build: they refuse a component that is
 missing or older than its sources. A build may run code of the sources, such as a build.rs, outside any
 sandbox: build only sources that you trust.
+
+A manifest without spec.exports gets the exports from the code: names, descriptions and schemas come from
+the functions, their types and their comments. With --write-exports they are written into the manifest, on
+lines that end with `# from the code`; later builds keep those lines up to date, and --locked fails with the
+difference instead. Lines without that comment are yours. Remove it from a line to keep your own words.
 
 With --watch, a source is a file in the folder of an entry or beneath it, or a file that was built from
 elsewhere, and the manifest. Folders named target, node_modules or __pycache__, and names that begin with a

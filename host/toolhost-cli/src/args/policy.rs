@@ -16,7 +16,7 @@ impl Command {
             Self::Instances(args) => Some(&mut args.policy),
             Self::Play(args) => Some(&mut args.policy),
             Self::Rpc(args) => Some(&mut args.policy),
-            Self::Serve(args) => Some(&mut args.policy),
+            Self::Serve(args) | Self::Dev(args) => Some(&mut args.policy),
             Self::Test(args) => Some(&mut args.policy),
             Self::Lock(args) => Some(&mut args.policy),
             Self::Publish(args) => Some(&mut args.policy),

@@ -40,7 +40,7 @@ docs/mcp.md has the configuration of each client.
 Exit codes: 0 ended by the client, or drained · 2 wrong usage, or the bundle does not load, or the
 address cannot be used · 129, 130, 143 stopped by a second signal";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
     /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships
     #[arg(value_name = "BUNDLE", default_value = "goondan.yaml")]

@@ -68,6 +68,28 @@ pub(crate) struct TestArgs {
 }
 
 impl TestArgs {
+    /// Runs all tests of a bundle again after each change.
+    pub(crate) fn of(bundle: &Path, policy: Option<&Path>) -> Self {
+        Self {
+            first: Some(bundle.to_owned()),
+            rest: Vec::new(),
+            policy: policy.map(Path::to_owned),
+            filter: None,
+            list: false,
+            jobs: None,
+            fail_fast: false,
+            shard: None,
+            watch: true,
+            no_generated: false,
+            seed: 1,
+            update: false,
+            json: false,
+            from: None,
+            junit: None,
+            github: false,
+        }
+    }
+
     /// Returns the bundle and the filters. The first word is the bundle if it names a manifest or a
     /// directory that holds one; if it is the path of a case file, the bundle is that of the file.
     pub(crate) fn target(&self) -> (PathBuf, Vec<String>) {

@@ -88,6 +88,21 @@ async fn watch(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
     }
 }
 
+/// Builds until everything is up to date, again after each change. Prints to stderr.
+pub(crate) async fn until_built(bundle: &Path, settings: &Settings) -> Result<(), Failure> {
+    loop {
+        let sources = SourceWatch::new(bundle, &settings.base).await?;
+        match refresh(bundle, settings).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(failure) if failure.findings.is_empty() => return Err(failure),
+            Err(failure) => failure.print(settings.style),
+        }
+        settings.note("building again when a source changes; Ctrl-C ends it");
+        sources.changed().await?;
+    }
+}
+
 async fn once(args: &BuildArgs, settings: &Settings, round: Round) -> Result<Exit, Failure> {
     let outcomes = match build_all(args, settings, round).await {
         Ok(outcomes) => outcomes,

@@ -31,7 +31,7 @@ use crate::host_context::{self, HostFactory, note_policy_warnings};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::state_dirs::StateDirs;
-use crate::terminal::{stdout, text, workflow};
+use crate::terminal::{stderr, stdout, text, workflow};
 
 pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, Failure> {
     if args.github {
@@ -49,21 +49,37 @@ pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, F
         bundle,
         words,
         is_annotated,
+        report_to: ReportTo::Stdout,
         args,
         settings,
     };
-    if !args.watch {
-        return tests.run(&[]).await;
+    if args.watch {
+        tests.watch().await
+    } else {
+        tests.run(&[]).await
     }
-    let mut watch = Watch::start(&tests.bundle, args.policy.as_deref(), settings)?;
-    loop {
-        let is_built = watch.build().await?;
-        if is_built && let Err(failure) = tests.run(watch.changed_cases()).await {
-            failure.print(settings.style);
-        }
-        settings.note("waiting for changes; Ctrl-C ends it");
-        watch.wait().await;
-    }
+}
+
+/// Runs the tests of a bundle again after each change, and builds its sources. Writes to stderr: a server has stdout.
+pub(crate) async fn beside_server(args: &TestArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let (named, words) = args.target();
+    let (_cache, settings) = &with_cache(settings)?;
+    let tests = Tests {
+        bundle: settings.bundle(&named)?.to_owned(),
+        words,
+        is_annotated: false,
+        report_to: ReportTo::Stderr,
+        args,
+        settings,
+    };
+    tests.watch().await
+}
+
+/// Where the report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReportTo {
+    Stdout,
+    Stderr,
 }
 
 /// The tests of one bundle, as the user selected them.
@@ -73,11 +89,26 @@ struct Tests<'a> {
     words: Vec<String>,
     /// Whether errors become annotations.
     is_annotated: bool,
+    report_to: ReportTo,
     args: &'a TestArgs,
     settings: &'a Settings,
 }
 
 impl Tests<'_> {
+    /// Builds and runs again after each change. Never returns, unless the files cannot be watched.
+    async fn watch(&self) -> Result<Exit, Failure> {
+        let settings = self.settings;
+        let mut watch = Watch::start(&self.bundle, self.args.policy.as_deref(), settings)?;
+        loop {
+            let is_built = watch.build().await?;
+            if is_built && let Err(failure) = self.run(watch.changed_cases()).await {
+                failure.print(settings.style);
+            }
+            settings.note("waiting for changes; Ctrl-C ends it");
+            watch.wait().await;
+        }
+    }
+
     /// Runs the selected cases; if `only` names case files, those that are in one of them.
     async fn run(&self, only: &[PathBuf]) -> Result<Exit, Failure> {
         let result = self.run_once(only).await;
@@ -186,9 +217,12 @@ impl Tests<'_> {
         if args.json {
             stdout::json(&report.to_json())?;
         } else {
-            let style = settings.stdout_style;
             let call = self.call_command();
-            stdout::write(&human::report(report, &call, settings.verbosity, style))?;
+            let text = |style| human::report(report, &call, settings.verbosity, style);
+            match self.report_to {
+                ReportTo::Stdout => stdout::write(&text(settings.stdout_style))?,
+                ReportTo::Stderr => stderr::write(&text(settings.style)),
+            }
         }
         if self.is_annotated {
             github::annotate_failures(report, &self.bundle);

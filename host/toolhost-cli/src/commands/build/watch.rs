@@ -1,6 +1,6 @@
 //! Notices when the sources of a bundle change.
 //!
-//! Looks at the metadata of the files twice a second, so that it works on every file system.
+//! Looks at the metadata of the files five times a second, so that it works on every file system.
 
 use std::collections::BTreeMap;
 use std::fs::{Metadata, metadata};
@@ -19,10 +19,10 @@ use crate::base::Base;
 use crate::files::spawn_blocking;
 
 /// Time between two looks at the files.
-const INTERVAL: Duration = Duration::from_millis(500);
+const INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long the files must stay as they are before they are built.
-const SETTLED: Duration = Duration::from_millis(200);
+const SETTLED: Duration = Duration::from_millis(50);
 
 /// Longest wait until the files have settled.
 const SETTLING_MAX: Duration = Duration::from_secs(3);
