@@ -3,6 +3,7 @@
 mod built;
 mod component_source;
 mod credentials;
+mod described;
 mod limits;
 mod parallel;
 mod to_serve;

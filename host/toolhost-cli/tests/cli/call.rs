@@ -196,7 +196,7 @@ fn a_bundle_without_agents_has_one_with_every_tool() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("echo", &["say", "context"])]);
     let ran = terminal
-        .run(["call", "echo__context", "--workdir", "../D"])
+        .run(["call", "echo__context", "--workdir", "../D", "-v"])
         .exits(0);
     assert_eq!(ran.json()["output"]["agentName"], "default");
     assert!(
@@ -204,10 +204,10 @@ fn a_bundle_without_agents_has_one_with_every_tool() {
             .contains("note: the bundle declares no Agent; the agent is 'default'"),
         "{ran:?}"
     );
-    let quiet = terminal
-        .run(["call", "echo__say", "--workdir", "../D", "--quiet"])
+    let silent = terminal
+        .run(["call", "echo__say", "--workdir", "../D"])
         .exits(0);
-    assert_eq!(quiet.stderr, "");
+    assert_eq!(silent.stderr, "");
 }
 
 #[test]

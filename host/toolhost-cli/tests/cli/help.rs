@@ -14,6 +14,7 @@ Usage: toolhost [OPTIONS] <COMMAND>
 Commands:
   new          Create a folder with a new tool, ready to build and test
   build        Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
+  dev          Build, test and serve the tools of a bundle over MCP, again after each change
   check        Check that a bundle loads: its resources, its components, and a policy
   list         List the tools of an agent
   docs         Write a page about the tools of a bundle: HTML without scripts

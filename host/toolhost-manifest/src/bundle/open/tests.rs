@@ -6,6 +6,7 @@ use tempfile::TempDir;
 use toolhost_contract::FileId;
 
 use super::*;
+use crate::bundle::described;
 
 const MANIFEST_TEXT: &str = "
 apiVersion: goondan.ai/v1
@@ -349,4 +350,99 @@ fn a_file_without_read_permission_is_an_error_that_names_it() {
         ),
         "{error}"
     );
+}
+
+/// A directory whose one Tool has no exports, with this entry and a component of these bytes.
+fn bundle_without_exports(entry: &str, path: &str, component: &[u8]) -> TempDir {
+    let dir = bundle_with(entry);
+    let manifest = MANIFEST_TEXT.replace("ENTRY", entry);
+    let manifest = manifest.replace(", exports: [{name: x}]", "");
+    fs::write(dir.path().join(MANIFEST), manifest).unwrap();
+    let path = dir.path().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, component).unwrap();
+    dir
+}
+
+#[test]
+fn a_tool_without_exports_has_those_that_its_component_describes() {
+    let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+    let exports = serde_json::json!([
+        {"name": "count", "description": "Counts", "parameters": {"type": "object", "required": ["path"]}},
+        {"name": "list", "outputSchema": {"type": "object"}},
+    ]);
+    let exports = exports.as_array().unwrap();
+    assert!(described::put_on(&mut component, exports).unwrap());
+    for (entry, path) in [("./t.wasm", "t.wasm"), ("./t.py", ".toolhost/t.wasm")] {
+        let dir = bundle_without_exports(entry, path, &component);
+        let agent = "---\napiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {name: a}\nspec: {tools: [Tool/t], requiredTools: [t__count]}\n";
+        let manifest = fs::read_to_string(dir.path().join(MANIFEST)).unwrap() + agent;
+        fs::write(dir.path().join(MANIFEST), manifest).unwrap();
+        let open = Bundle::open(dir.path()).unwrap();
+        let [tool] = open.bundle().tools() else {
+            panic!("one Tool");
+        };
+        let [count, list] = &*tool.spec.exports else {
+            panic!("{:?}", tool.spec.exports);
+        };
+        assert_eq!(
+            (count.name.as_str(), count.description.as_deref()),
+            ("count", Some("Counts"))
+        );
+        assert!(count.parameters.is_some() && count.output_schema.is_none());
+        assert!(list.parameters.is_none() && list.output_schema.is_some());
+        let places = open.bundle().places(&tool.metadata.name).unwrap();
+        assert!(places.describes_itself);
+        assert!(places.exports[0].file.ends_with("t.wasm"), "{places:?}");
+    }
+}
+
+#[test]
+fn exports_are_unknown_until_a_component_describes_them() {
+    let plain = b"\0asm\x0d\0\x01\0".as_slice();
+    for component in [plain, b"", b"text"] {
+        let dir = bundle_without_exports("./t.ts", ".toolhost/t.wasm", component);
+        let open = Bundle::open(dir.path()).unwrap();
+        assert_eq!(open.bundle().tools()[0].spec.exports, []);
+    }
+    let dir = bundle_without_exports("./t.ts", "other.wasm", plain);
+    assert_eq!(
+        Bundle::open(dir.path()).unwrap().bundle().tools()[0]
+            .spec
+            .exports,
+        []
+    );
+}
+
+#[test]
+fn what_a_component_describes_is_read_as_strictly_as_a_manifest() {
+    let described = |exports: serde_json::Value| {
+        let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+        described::put_on(&mut component, exports.as_array().unwrap()).unwrap();
+        let dir = bundle_without_exports("./t.wasm", "t.wasm", &component);
+        let error = Bundle::open(dir.path()).unwrap_err();
+        let LoadError::Invalid { diagnostics, .. } = error else {
+            panic!("{error}");
+        };
+        let first = diagnostics.first().unwrap();
+        assert!(first.place.file.ends_with("t.wasm"), "{first}");
+        first.message.clone()
+    };
+    let json = |text: &str| serde_json::from_str(text).unwrap();
+    for (exports, says) in [
+        ("[]", "'exports' is empty"),
+        (r#"[{"name": "A"}]"#, "'A' contains 'A'"),
+        (r#"[{"name": "a"}, {"name": "a"}]"#, "duplicate export 'a'"),
+        (
+            r#"[{"name": "a", "parameter": {}}]"#,
+            "parameter",
+        ),
+        (
+            r#"[{"name": "a", "parameters": {"type": "string"}}]"#,
+            "'type'",
+        ),
+    ] {
+        let message = described(json(exports));
+        assert!(message.contains(says), "{exports}: {message}");
+    }
 }
