@@ -98,6 +98,8 @@ struct New {
     facts: ComponentFacts,
     /// Whether it may be stored in the cache.
     is_cacheable: bool,
+    /// See [`ComponentRecord::code`].
+    code_digest: Option<String>,
     /// Held until it is stored.
     lock: Option<CompileLock>,
 }
@@ -306,12 +308,14 @@ impl Sandbox {
                 component,
                 image,
                 is_cacheable,
+                code,
             } = compiled?;
             Ok(New {
                 code: link(&sandbox, &component, image, digest)?,
                 digest,
                 facts,
                 is_cacheable,
+                code_digest: code,
                 lock: turn.and_then(CompileTurn::leave_slot),
             })
         };
@@ -335,6 +339,7 @@ impl Sandbox {
             digest,
             facts,
             is_cacheable,
+            code_digest,
             lock,
         } = new;
         let handlers = describe(&self.0, &code, digest.id()).await?;
@@ -344,6 +349,7 @@ impl Sandbox {
                 facts,
                 rules: InspectionRules::with(&sandbox.config.compile),
                 handlers,
+                code: code_digest,
             };
             if let (Some(cache), true) = (&sandbox.cache, is_cacheable) {
                 let image = code.memory.image();

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use toolhost_sandbox::{
-    CodeOrigin, CompileLimits, Outcome, PrepareError, PreparedTool, Sandbox, SandboxConfig,
+    CodeOrigin, CompileLimits, Compiler, Outcome, PrepareError, PreparedTool, Sandbox,
+    SandboxConfig,
 };
 use toolhost_tests::{guest, invocation};
 
@@ -78,7 +79,7 @@ async fn a_changed_bit_in_any_part_of_a_record_is_refused() {
 }
 
 #[tokio::test]
-async fn a_component_with_other_bytes_never_gets_the_code_of_another() {
+async fn a_component_with_other_bytes_never_gets_the_record_of_another() {
     let top = tempfile::tempdir().unwrap();
     let echo = guest("echo");
     let (first, _) = prepared(top.path(), echo.clone()).await;
@@ -96,6 +97,64 @@ async fn a_component_with_other_bytes_never_gets_the_code_of_another() {
     let (tool, origin) = prepared(top.path(), echo).await;
     assert_eq!(origin, CodeOrigin::Cached);
     assert_eq!(tool.facts(), first.facts());
+}
+
+/// Writes over a text in the initial data of a component.
+fn with_data(component: &[u8], text: &str, with: &str) -> Vec<u8> {
+    assert_eq!(text.len(), with.len());
+    let found = |window: &[u8]| window == text.as_bytes();
+    let at = component.windows(text.len()).position(found).unwrap();
+    let mut changed = component.to_owned();
+    changed[at..at + with.len()].copy_from_slice(with.as_bytes());
+    changed
+}
+
+/// A sandbox that cannot compile.
+fn without_compiler(top: &Path) -> Sandbox {
+    Sandbox::new({
+        let mut all = SandboxConfig::default();
+        all.cache = Some(config(top));
+        all.compiler = Some(Compiler::new("/bin/false", [""; 0]));
+        all
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_component_that_differs_only_in_data_gets_the_code_and_not_the_data_of_another() {
+    let top = tempfile::tempdir().unwrap();
+    prepare(top.path(), "echo").await;
+    let changed = with_data(&guest("echo"), "Returns its input", "Gives back inputs");
+    let changed = with_custom_section(changed, b'1');
+    let prepared = without_compiler(top.path()).prepare(changed.clone()).await;
+    let (tool, origin) = prepared.unwrap();
+    assert_eq!(origin, CodeOrigin::Compiled);
+    let described = |tool: &PreparedTool| {
+        let mut handlers = tool.handlers().iter();
+        handlers.any(|it| it.description.as_deref() == Some("Gives back inputs"))
+    };
+    assert!(described(&tool));
+    let report = tool.call(invocation("say", &json!({"a": 1}), None)).await;
+    assert_eq!(report.outcome.unwrap(), Outcome::Output(json!({"a": 1})));
+    let (tool, origin) = without_compiler(top.path()).prepare(changed).await.unwrap();
+    assert_eq!(origin, CodeOrigin::Cached);
+    assert!(described(&tool));
+}
+
+#[tokio::test]
+async fn code_is_not_taken_from_an_artifact_that_was_changed_or_is_of_other_functions() {
+    let top = tempfile::tempdir().unwrap();
+    prepare(top.path(), "echo").await;
+    let refused = async |component| {
+        without_compiler(top.path())
+            .prepare(component)
+            .await
+            .is_err()
+    };
+    assert!(refused(guest("two_handlers")).await);
+    let other = with_data(&guest("echo"), "Returns its input", "Gives back inputs");
+    rewrite(&artifact_path(top.path()), |bytes| bytes[5000] ^= 1);
+    assert!(refused(other).await);
 }
 
 #[tokio::test]

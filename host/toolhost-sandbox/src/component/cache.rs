@@ -17,6 +17,7 @@ mod compile_lock;
 mod eviction;
 mod record;
 
+use std::cmp::Reverse;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -29,6 +30,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::CacheError;
+use crate::component::code::load;
 use crate::component::digest::ComponentDigest;
 use crate::engine::memory::image::Image;
 use artifact::{Key, Name, Refused};
@@ -290,6 +292,29 @@ impl ComponentCache {
                 None
             }
         }
+    }
+
+    /// Loads the compiled code of another component that differs from this one only in its initial data: `code` is the
+    /// digest of both without it. None where there is none.
+    ///
+    /// Reads the record of each artifact, which takes some milliseconds: for components that would be compiled.
+    pub(crate) fn load_code(&self, engine: &Engine, code: &str) -> Option<Component> {
+        let mut items = eviction::list(&self.config.dir).ok()?;
+        // The same tool before a change, most probably.
+        items.sort_by_key(|item| Reverse(item.last_used));
+        items.into_iter().find_map(|item| {
+            let name = item.artifact?;
+            let is_ours = name.engine == self.engine && name.key_id == self.key.id();
+            let has_code = |record: &ComponentRecord| record.code.as_deref() == Some(code);
+            let record = is_ours.then(|| artifact::unverified_record(&item.path))?;
+            record.ok().filter(has_code)?;
+            // Another file may be there by now.
+            let verified = artifact::verify(&item.path, &self.key, &name).ok()?;
+            let verified = Some(verified).filter(|verified| has_code(&verified.record))?;
+            let code = artifact::code(&verified).ok()?;
+            compile_lock::touch(&verified.file);
+            load(engine, &code).ok()
+        })
     }
 
     /// Returns the file that an artifact is, without reading it. None where there is none.

@@ -9,6 +9,9 @@ use wasmparser::{Data, DataKind, MemoryType, Operator, Parser, Payload, TypeRef}
 
 use crate::engine::memory::image::{InitialData, PAGE};
 
+/// The id of a custom section.
+const CUSTOM: u8 = 0;
+
 /// The id of a data section.
 const DATA: u8 = 11;
 
@@ -18,8 +21,8 @@ const HEADER: usize = 8;
 /// Zeros between data that are kept with it, in bytes, beside as many as there is data.
 const MOST_ZEROS: usize = 1 << 20;
 
-/// Takes the data of one memory out of a component that was checked. None where no memory has data, where
-/// the memory cannot be distinguished from another when it is made, where the data cannot be known before the
+/// Takes the data of one memory out of a component that was checked, and leaves out its custom sections: the rest decides
+/// the compiled code. None where no memory has data, where the memory cannot be distinguished from another when it is made, where the data cannot be known before the
 /// component is instantiated, or where it would make the instantiation fail.
 pub(crate) fn take_out(component: &[u8]) -> Option<(Vec<u8>, InitialData)> {
     let memory = memory_with_most_data(modules(component)?)?;
@@ -40,7 +43,24 @@ pub(crate) fn take_out(component: &[u8]) -> Option<(Vec<u8>, InitialData)> {
         write_leb(&mut section, 0);
     }
     let without = replace_section(component, &memory.section, &section)?;
-    Some((without, data))
+    Some((without_custom_sections(&without)?, data))
+}
+
+/// Leaves out what a component says about itself, such as the sources it was built from: it is not compiled.
+/// The sections of its modules stay, as they have the names of functions.
+fn without_custom_sections(component: &[u8]) -> Option<Vec<u8>> {
+    let mut result = component.get(..HEADER)?.to_vec();
+    let mut at = HEADER;
+    while let Some(id) = component.get(at) {
+        let (len, bytes) = read_leb(component.get(at + 1..)?)?;
+        let end = (at + 1 + bytes).checked_add(len)?;
+        let section = component.get(at..end)?;
+        if *id != CUSTOM {
+            result.extend(section);
+        }
+        at = end;
+    }
+    Some(result)
 }
 
 /// What a module declares.
@@ -265,9 +285,15 @@ mod tests {
 
     /// Nested once, with a name of 200 bytes behind it, so that lengths take two bytes.
     fn nested(module: &[u8]) -> Vec<u8> {
-        let name = section(0, &[&[1, b'n'], [7; 200].as_slice()].concat());
-        let inner = component(&[section(1, module), name.clone()]);
-        component(&[section(4, &inner), name])
+        component(&[section(4, &named(module)), name()])
+    }
+
+    fn named(module: &[u8]) -> Vec<u8> {
+        component(&[section(1, module), name()])
+    }
+
+    fn name() -> Vec<u8> {
+        section(CUSTOM, &[&[1, b'n'], [7; 200].as_slice()].concat())
     }
 
     #[test]
@@ -282,7 +308,8 @@ mod tests {
         let (without, taken) = take_out(&nested(&counting_module(&data))).unwrap();
         // A later segment writes over an earlier one. The passive segment stays, with its index.
         let rest = counting_module(&[3, 1, 0, 1, 2, 8, 9, 1, 0]);
-        assert_eq!(without, nested(&rest));
+        let outer = |module: &[u8]| component(&[section(4, &named(module))]);
+        assert_eq!(without, outer(&rest));
         assert_eq!((taken.offset, taken.bytes.len()), (0, PAGE));
         assert_eq!(taken.bytes.get(..6).unwrap(), b"\0abde\0");
         assert!(taken.bytes.iter().skip(5).all(|byte| *byte == 0));
@@ -290,7 +317,7 @@ mod tests {
         assert_eq!(take_out(&without), None);
         // Without the count, no instruction can name a segment.
         let (without, same) = take_out(&nested(&module(&data))).unwrap();
-        assert_eq!(without, nested(&module(&[0])));
+        assert_eq!(without, outer(&module(&[0])));
         assert_eq!(same, taken);
     }
 

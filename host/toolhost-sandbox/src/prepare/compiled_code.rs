@@ -8,6 +8,7 @@ use wasmtime::component::Component;
 use super::describe::reason;
 use crate::PrepareError;
 use crate::component::code::load;
+use crate::component::digest::ComponentDigest;
 use crate::component::initial_data::take_out;
 use crate::component::inspect::check_function_cost;
 use crate::engine::memory::image::{Image, InitialData};
@@ -19,6 +20,8 @@ pub(super) struct CompiledCode {
     pub(super) image: Option<Image>,
     /// False where the code contains the data only because no image could be made this time.
     pub(super) is_cacheable: bool,
+    /// Digest of what was compiled, if that is the component without the initial data.
+    pub(super) code: Option<String>,
 }
 
 /// Compiles a component, if possible without the initial data of its largest memory.
@@ -35,19 +38,22 @@ pub(super) fn compile(
         image,
         is_cacheable,
     } = take_out_image(bytes, Image::copy_with_retries);
-    let artifact = match &sandbox.config.compiler {
-        Some(compiler) => compiler.compile(&bytes, time, is_awaited)?,
-        None => precompile(&sandbox.engine, &bytes)?,
+    let code = image.as_ref().map(|_| ComponentDigest::of(&bytes).to_hex());
+    let same = code.as_ref().zip(sandbox.cache.as_ref());
+    let same = same.and_then(|(code, cache)| cache.load_code(&sandbox.engine, code));
+    let component = match (same, &sandbox.config.compiler) {
+        (Some(component), _) => component,
+        (None, Some(compiler)) => {
+            let artifact = compiler.compile(&bytes, time, is_awaited)?;
+            deserialize(&sandbox.engine, &artifact)?
+        }
+        (None, None) => deserialize(&sandbox.engine, &precompile(&sandbox.engine, &bytes)?)?,
     };
-    // It was compiled, so what fails here is the machine: it has no memory for the code, for example.
-    let component = load(&sandbox.engine, &artifact).map_err(|error| {
-        let reason = reason(&error);
-        PrepareError::Host(format!("the compiled artifact is refused: {reason}"))
-    })?;
     Ok(CompiledCode {
         component,
         image,
         is_cacheable,
+        code,
     })
 }
 
@@ -86,6 +92,14 @@ fn take_out_image(
             }
         }
     }
+}
+
+fn deserialize(engine: &Engine, artifact: &[u8]) -> Result<Component, PrepareError> {
+    // It was compiled, so what fails here is the machine: it has no memory for the code, for example.
+    load(engine, artifact).map_err(|error| {
+        let reason = reason(&error);
+        PrepareError::Host(format!("the compiled artifact is refused: {reason}"))
+    })
 }
 
 fn precompile(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, PrepareError> {

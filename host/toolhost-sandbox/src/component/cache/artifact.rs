@@ -31,6 +31,9 @@ const MAC: u64 = blake3::OUT_LEN as u64;
 /// Largest artifact that is read, in bytes.
 const ARTIFACT_MAX: u64 = 1 << 30;
 
+/// Largest record that is read, in bytes: `describe` answers at most 1 MiB, which JSON may double.
+const RECORD_MAX: usize = 16 << 20;
+
 /// What artifacts are signed with.
 pub(super) struct Key {
     secret: [u8; blake3::KEY_LEN],
@@ -46,7 +49,7 @@ impl fmt::Debug for Key {
 impl Key {
     pub(super) fn new(secret: [u8; blake3::KEY_LEN]) -> Self {
         // Includes the version of the format, so that artifacts of another format have other names.
-        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 5").to_hex();
+        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 6").to_hex();
         Self {
             secret,
             id: id.chars().take(KEY_ID).collect(),
@@ -175,7 +178,7 @@ pub(super) enum Refused {
     Absent,
     #[error(transparent)]
     NotPrivate(NotPrivate),
-    #[error("it has more than {ARTIFACT_MAX} bytes")]
+    #[error("it has more than {ARTIFACT_MAX} bytes, or its record more than {RECORD_MAX}")]
     TooLarge,
     #[error("its end is missing")]
     Truncated,
@@ -254,6 +257,21 @@ pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Re
     })
 }
 
+/// Returns the record of an artifact whose signature was not checked: for choosing which one to [verify].
+pub(super) fn unverified_record(path: &Path) -> Result<ComponentRecord, Refused> {
+    let file = PrivateFile::open(path, OFlags::RDONLY)?.into_file();
+    let signed = file.metadata()?.len().checked_sub(MAC + MARK.len() as u64);
+    footer_of(&file, signed.ok_or(Refused::Truncated)?).map(|(_, record)| record)
+}
+
+/// Returns the compiled code of an artifact that was verified, without the initial data.
+pub(super) fn code(verified: &Verified) -> Result<Vec<u8>, Refused> {
+    let length = usize::try_from(verified.footer.image_at).map_err(|_| Refused::Tampered)?;
+    let mut code = vec![0; length];
+    verified.file.read_exact_at(&mut code, 0)?;
+    Ok(code)
+}
+
 /// The footer at the end of the signed bytes, and the record before it.
 fn footer_of(file: &File, signed: u64) -> Result<(Footer, ComponentRecord), Refused> {
     let end = signed.checked_sub(Footer::LEN as u64);
@@ -264,6 +282,9 @@ fn footer_of(file: &File, signed: u64) -> Result<(Footer, ComponentRecord), Refu
     let start = end.checked_sub(footer.record_len);
     let start = start.ok_or(Refused::Tampered)?;
     let length = usize::try_from(footer.record_len).map_err(|_| Refused::Tampered)?;
+    if length > RECORD_MAX {
+        return Err(Refused::TooLarge);
+    }
     let mut record = vec![0; length];
     file.read_exact_at(&mut record, start)?;
     let record = serde_json::from_slice(&record).map_err(|_| Refused::Tampered)?;

@@ -14,4 +14,6 @@ pub(crate) struct ComponentRecord {
     pub(crate) rules: InspectionRules,
     /// What `describe` answered.
     pub(crate) handlers: Vec<HandlerSpec>,
+    /// Digest of what was compiled, if that is the component without its initial data.
+    pub(crate) code: Option<String>,
 }
