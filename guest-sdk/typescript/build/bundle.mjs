@@ -4,10 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
-import { leftOutWarning } from './left-out.mjs';
 import { SERVED, isBuiltin, notServed, plainName } from './modules.mjs';
 import { refuseOutsideData } from './outside.mjs';
-import { versionsOf } from './wit.mjs';
 
 const BUILD = fileURLToPath(new URL('.', import.meta.url));
 const RUNTIME = fileURLToPath(new URL('../runtime/', import.meta.url));
@@ -30,19 +28,19 @@ const COMMON = {
   legalComments: 'none',
 };
 
-/** Returns `{engine, features, code, map, inputs, warnings}`. The tool has no handler of the names in `leftOut`. */
-export async function bundle({ entry, root = path.dirname(entry), wit, engine: wanted }, leftOut = []) {
+/** Returns `{engine, features, code, map, inputs, warnings}`. `code` is a function that takes `module`, `exports`, `require`. */
+export async function bundle({ entry, root = path.dirname(entry), engine: wanted }) {
   let user = await bundleUser(entry, root, wanted ?? 'qjs');
   const engine = wanted ?? (user.usesFetch ? 'starlingmonkey' : 'qjs');
   if (!wanted && engine !== 'qjs') user = await bundleUser(entry, root, engine);
-  const whole = await bundleWhole(user, engine, await versionsOf(wit), leftOut);
+  const whole = await bundleWhole(user, engine);
   return {
     engine,
     features: { polling: user.exports.includes('polling'), agents: user.served.has('toolhost/agents'), fetch: user.usesFetch },
     code: whole.code,
     map: whole.map,
     inputs: user.inputs,
-    warnings: [...user.warnings, ...leftOut.map((name) => leftOutWarning(entry, name))],
+    warnings: user.warnings,
   };
 }
 
@@ -120,7 +118,7 @@ function servedModules(served) {
 }
 
 /** Bundles the runtime around the author's bundle. */
-async function bundleWhole(user, engine, versions, leftOut) {
+async function bundleWhole(user, engine) {
   const names = [...user.served].sort();
   const imports = names.map((name, index) => {
     const { file, name: exported = 'default' } = SERVED[name];
@@ -135,7 +133,7 @@ async function bundleWhole(user, engine, versions, leftOut) {
     ...imports,
     `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
     `import load from 'toolhost:user';`,
-    `export const { handlers, polling } = component(load, { ${served.join(', ')} }, ${JSON.stringify(leftOut)});`,
+    `export const { handlers, polling, exports, leftOut } = component(load, { ${served.join(', ')} });`,
     ...(engine === 'qjs' ? [`export { ${RUN_ASYNC} } from 'toolhost:engine';`] : []),
   ];
   const { outputFiles } = await run({
@@ -146,14 +144,18 @@ async function bundleWhole(user, engine, versions, leftOut) {
     nodePaths: [path.join(BUILD, 'node_modules')],
     platform: 'browser',
     supported: engine === 'qjs' ? WITHOUT_ASYNC : {},
-    format: 'esm',
+    format: 'cjs',
+    banner: { js: '"use strict";(function(module,exports,require){' },
+    footer: { js: '})' },
     sourcemap: 'external',
     sourcesContent: false,
-    plugins: [virtualModules(user.code, engine, versions)],
+    plugins: [virtualModules(user.code, engine)],
   });
   const [map, code] = outputFiles.map(({ text }) => text);
   const whole = JSON.parse(map);
-  return { code: (engine === 'qjs' ? withOwnAsync(code) : code) + authorMapStatement(whole, AUTHOR), map: whole };
+  const withAsync = engine === 'qjs' ? withOwnAsync(code) : code;
+  const end = withAsync.lastIndexOf('})');
+  return { code: `${withAsync.slice(0, end)}${authorMapStatement(whole, AUTHOR)}${withAsync.slice(end)}`, map: whole };
 }
 
 /** esbuild's helper for async functions that are compiled to generators. */
@@ -176,7 +178,7 @@ function webModules(code) {
   return modules;
 }
 
-function virtualModules(userCode, engine, versions) {
+function virtualModules(userCode, engine) {
   return {
     name: 'virtual-modules',
     setup(build) {
@@ -185,10 +187,8 @@ function virtualModules(userCode, engine, versions) {
       build.onResolve({ filter: /^toolhost:engine$/ }, () => ({ path: `${RUNTIME}engine/${engine}/index.ts` }));
       build.onResolve({ filter: /^toolhost:user$/ }, () => ({ path: 'user', namespace: 'toolhost' }));
       build.onLoad({ filter: /.*/, namespace: 'toolhost' }, () => ({ contents: userCode, loader: 'js', resolveDir: RUNTIME }));
-      build.onResolve({ filter: /^(wasi|goondan):/ }, ({ path: specifier }) => {
-        const [, name] = /^([^/]+)\//.exec(specifier);
-        return { path: `${specifier}@${versions[name]}`, external: true };
-      });
+      // The module of engine.mjs has them.
+      build.onResolve({ filter: /^(wasi|goondan):/ }, () => ({ external: true }));
     },
   };
 }

@@ -3,10 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { BuildFailure } from './failure.mjs';
+import { componentizerFailure } from './top-level.mjs';
 import { WORLD, withWorld } from './wit.mjs';
 
 /** Returns the component's bytes. It imports `wasi:http` only if the tool uses `fetch`. */
-export async function componentize({ code, features }, { wit }) {
+export async function componentize(code, features, wit) {
   const { componentize: withStarlingMonkey } = await import('./starlingmonkey/componentizer.mjs').catch(notInstalled);
   const folder = await mkdtemp(path.join(tmpdir(), 'toolhost-js-'));
   // The componentizer cuts the current directory off the path of the source, wrongly where it is `/`.
@@ -21,10 +22,7 @@ export async function componentize({ code, features }, { wit }) {
       return component;
     });
   } catch (error) {
-    throw new BuildFailure('source', {
-      text: `top-level code or the componentizer failed: ${String(error?.message ?? error).trim()}`,
-      suggestion: 'top-level code runs while the tool is built: it must not fail; move code that depends on a call into the handler',
-    });
+    throw componentizerFailure(error);
   } finally {
     process.chdir(before);
     await rm(folder, { recursive: true, force: true });

@@ -31,3 +31,12 @@ export function describe(severity, { text, file, line, column, lineText, suggest
   if (suggestion) lines.push(`  next: ${suggestion}`);
   return lines.join('\n');
 }
+
+/** Says how to install the packages of the build. */
+export function missingPackage(error) {
+  if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  throw new BuildFailure('environment', {
+    text: `a package of the build is not installed: ${error.message.split('\n')[0]}`,
+    suggestion: 'run `npm ci --omit=dev --ignore-scripts` in the folder `build`',
+  });
+}

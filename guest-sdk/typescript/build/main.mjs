@@ -1,9 +1,10 @@
 // Runs a build from the command line.
-import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { BuildFailure, ExitCode, describe } from './failure.mjs';
-import { leftOutOf } from './left-out.mjs';
+import { engineComponent } from './engine.mjs';
+import { BuildFailure, ExitCode, describe, missingPackage } from './failure.mjs';
+import { replaceFile } from './files.mjs';
 import { USAGE, parseOptions } from './options.mjs';
+import { afterLoading } from './snapshot.mjs';
 
 /** Returns the exit code. */
 export async function main(args) {
@@ -38,30 +39,31 @@ async function check(options) {
 async function build(options) {
   const started = performance.now();
   const { bundle } = await import('./bundle.mjs').catch(missingPackage);
-  let bundled = await bundle(options);
-  const { componentize } = await import(`./componentize-${bundled.engine}.mjs`).catch(missingPackage);
-  let bytes;
-  try {
-    bytes = await componentize(bundled, options);
-  } catch (error) {
-    const leftOut = leftOutOf(error);
-    if (!leftOut) throw error;
-    bundled = await bundle(options, leftOut);
-    bytes = await componentize(bundled, options);
+  const { engine, features, code, map, inputs, warnings } = await bundle(options);
+  const { loaded, component } = afterLoading(await engineComponent(engine, features, options), code);
+  if (loaded.failure) {
+    const { topLevelFailure } = await import('./top-level.mjs');
+    throw topLevelFailure(loaded.failure, map);
   }
-  await mkdir(path.dirname(options.out), { recursive: true });
-  // A program that reads `out` meanwhile gets the old component or the new one.
-  const partial = `${options.out}.${process.pid}.partial`;
-  await writeFile(partial, bytes);
-  await rename(partial, options.out);
+  await replaceFile(options.out, component);
   return {
     out: options.out,
-    engine: bundled.engine,
-    world: bundled.features,
-    bytes: bytes.length,
-    inputs: bundled.inputs,
-    warnings: bundled.warnings,
+    engine,
+    world: features,
+    bytes: component.length,
+    exports: loaded.exports,
+    inputs,
+    warnings: [...warnings, ...loaded.leftOut.map((name) => leftOutWarning(options.entry, name))],
     milliseconds: Math.round(performance.now() - started),
+  };
+}
+
+/** The handlers that a tool has not, because no manifest can export their names. */
+function leftOutWarning(entry, name) {
+  return {
+    file: path.basename(entry),
+    text: `the handler \`${name}\` is left out: a name is lower-case letters, digits, \`_\` and \`-\`, without \`__\``,
+    suggestion: 'rename it, if a manifest is to export it',
   };
 }
 
@@ -69,12 +71,4 @@ function report({ out, engine, bytes, warnings, milliseconds }) {
   for (const warning of warnings) console.error(describe('warning', warning));
   const size = `${(bytes / 1e6).toFixed(1)} MB`;
   console.error(`${out}: ${size}, ${engine}, ${(milliseconds / 1000).toFixed(1)} s`);
-}
-
-function missingPackage(error) {
-  if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-  throw new BuildFailure('environment', {
-    text: `a package of the build is not installed: ${error.message.split('\n')[0]}`,
-    suggestion: 'run `npm ci --omit=dev --ignore-scripts` in the folder `build`',
-  });
 }

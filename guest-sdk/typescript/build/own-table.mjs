@@ -4,7 +4,7 @@
 // and fills it with some 700 functions. A host fills an imported table in each instantiation, function by
 // function, which takes longer than a short call. The table of a module itself is part of what the host
 // compiles, and an element is made when it is first used. So the table moves.
-import { ComponentSection, Kind, Reader, Section, importsOf, name, number, sectionsOf, signed, withSections } from './wasm.mjs';
+import { ComponentSection, Kind, Reader, Section, importsOf, name, number, readInstance, sectionsOf, signed, withSections } from './wasm.mjs';
 
 const TABLE = '__indirect_function_table';
 const MAIN = 'main';
@@ -65,20 +65,6 @@ function oneInstancePerSection(section) {
     readInstance(reader);
     return { id: section.id, body: Buffer.concat([number(1), reader.since(start)]) };
   });
-}
-
-/** Returns `{module, args: {name: instance}}`, or `{exports: [{name, sort, index}]}`. */
-function readInstance(reader) {
-  if (reader.byte() === 1) {
-    return { exports: reader.list(() => ({ name: reader.name(), sort: reader.byte(), index: reader.number() })) };
-  }
-  const module = reader.number();
-  const args = reader.list(() => {
-    const argument = reader.name();
-    reader.byte();
-    return [argument, reader.number()];
-  });
-  return { module, args: Object.fromEntries(args) };
 }
 
 function instanceOf(body) {

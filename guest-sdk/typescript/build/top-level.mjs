@@ -3,30 +3,29 @@ import { SourceMap } from 'node:module';
 import { AUTHOR } from './bundle.mjs';
 import { BuildFailure } from './failure.mjs';
 
-/** The text that the componentizer puts before the message of an exception. */
-const PREFIX = /^:?\s*Failed to evaluate user JavaScript module: Failed to finish JavaScript module evaluation:\s*/;
+/** A place in the bundle, as the two engines write it. */
+const FRAME = /(?:<input>| > eval):(\d+):(\d+)/g;
 
-const FRAME = /componentize-qjs:user\.js:(\d+):(\d+)/g;
-
-export function topLevelFailure(message, map) {
-  if (!PREFIX.test(message)) {
-    return new BuildFailure('environment', {
-      text: `the componentizer failed: ${message.replace(/^:\s*/, '').trim()}`,
-      suggestion: 'correct the tool; if the message does not help, report it with the sources of the tool',
-    });
-  }
-  const [text] = message.replace(PREFIX, '').split(/\n\s+at /);
+/** `failure`: the `message` and `stack` of the exception. */
+export function topLevelFailure({ message, stack }, map) {
   return new BuildFailure('source', {
-    text: text.replace(/^(Type)?Error: /, '').trim(),
-    ...placeOf(message, map),
+    text: message.replace(/^(Type)?Error: /, '').trim(),
+    ...placeOf(stack, map),
     suggestion: 'top-level code runs while the tool is built: it must not fail; move code that depends on a call into the handler',
   });
 }
 
+export function componentizerFailure(error) {
+  return new BuildFailure('environment', {
+    text: `the componentizer failed: ${String(error?.message ?? error).trim()}`,
+    suggestion: 'if the message does not help, report it with the versions of node and toolhost',
+  });
+}
+
 /** Returns the first frame that lies in the author's files. */
-function placeOf(message, map) {
+function placeOf(stack, map) {
   const sources = new SourceMap(map);
-  for (const [, line, column] of message.matchAll(FRAME)) {
+  for (const [, line, column] of stack.matchAll(FRAME)) {
     const { originalSource = '', originalLine, originalColumn } = sources.findEntry(Number(line) - 1, Number(column) - 1);
     const [, file] = originalSource.split(AUTHOR);
     if (file) return { file, line: originalLine + 1, column: originalColumn + 1 };

@@ -1,10 +1,10 @@
 // Reads and writes what modules and components of WebAssembly have in common in their binary format.
 
 /** Ids of a module's sections. */
-export const Section = { Import: 2, Function: 3, Table: 4, Global: 6, Export: 7, Element: 9 };
+export const Section = { Import: 2, Function: 3, Table: 4, Memory: 5, Global: 6, Export: 7, Element: 9, Data: 11, DataCount: 12 };
 
 /** Ids of a component's sections. */
-export const ComponentSection = { Module: 1, CoreInstance: 2, Component: 4, Alias: 6 };
+export const ComponentSection = { Module: 1, CoreInstance: 2, Component: 4, Alias: 6, Canon: 8 };
 
 /** What a module imports and exports. */
 export const Kind = { Func: 0, Table: 1, Memory: 2, Global: 3, Tag: 4 };
@@ -85,6 +85,20 @@ export function sectionsOf(bytes) {
 export function withSections(original, sections) {
   const parts = sections.flatMap(({ id, body }) => [Buffer.from([id]), number(body.length), body]);
   return Buffer.concat([original.subarray(0, HEADER_BYTES), ...parts]);
+}
+
+/** Reads an instance of core modules. Returns `{module, args: {name: instance}}`, or `{exports: [{name, sort, index}]}`. */
+export function readInstance(reader) {
+  if (reader.byte() === 1) {
+    return { exports: reader.list(() => ({ name: reader.name(), sort: reader.byte(), index: reader.number() })) };
+  }
+  const module = reader.number();
+  const args = reader.list(() => {
+    const argument = reader.name();
+    reader.byte();
+    return [argument, reader.number()];
+  });
+  return { module, args: Object.fromEntries(args) };
 }
 
 /** Returns `[{kind, name, type, bytes}]`; `bytes` is the whole entry, and `type` its end. */

@@ -6,7 +6,7 @@ import path from 'node:path';
 export const WORLD = 'component';
 
 /** Interfaces that the runtime imports in addition to the contract's world. */
-const IMPORTS = [
+export const IMPORTS = [
   'wasi:cli/environment',
   'wasi:clocks/monotonic-clock',
   'wasi:filesystem/preopens',

@@ -13,8 +13,7 @@ import { discardClock } from './web/clock';
 /** Evaluates the bundle of the author's module, given the modules it imports from this runtime. */
 export type Load = (module: { exports: object }, exports: object, require: (name: string) => unknown) => void;
 
-/** `leftOut`: handlers whose names no manifest can export. */
-export function component(load: Load, served: Record<string, unknown>, leftOut: readonly string[]) {
+export function component(load: Load, served: Record<string, unknown>) {
   const evaluate = (): ToolModule => {
     const module = { exports: {} };
     load(module, module.exports, (name) => {
@@ -25,13 +24,15 @@ export function component(load: Load, served: Record<string, unknown>, leftOut: 
   };
   prepare(() => answer('', async () => (await null, sampleCall())));
   const { value: built, fresh } = evaluateAtBuild(evaluate);
-  const described = describeModule(built, leftOut);
+  const { described, leftOut } = describeModule(built);
   if (fresh) discard();
   discardClock();
   leaveRoom();
   const tool = () => (fresh ? evaluate() : built);
 
   return {
+    exports: described,
+    leftOut,
     handlers: {
       describe: (): ExportSpec[] => described,
       call: (name: string, context: WitContext, input: string) =>

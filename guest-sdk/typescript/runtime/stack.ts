@@ -9,8 +9,8 @@ interface Sources {
   mappings: string;
 }
 
-/** A frame of a stack: QuickJS prints `at name (file:1:2)`, StarlingMonkey `name@file:1:2`. */
-const FRAME = /^\s*(?:at )?(.*?)[\s@(]*[^\s@(]*?:(\d+):(\d+)\)?$/;
+/** A frame in the bundle: QuickJS prints `at name (<input>:1:2)`, StarlingMonkey `name@tool.js line 9 > eval:1:2`. */
+const FRAME = /^\s*(?:at )?(.*?)[\s@(]*(?:<input>|\S+ line \d+ > eval):(\d+):(\d+)\)?$/;
 
 const MAX_FRAMES = 20;
 

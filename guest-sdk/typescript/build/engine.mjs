@@ -1,0 +1,80 @@
+// Makes the component of an engine, before it has loaded a tool, and keeps it for the next build.
+import { createHash } from 'node:crypto';
+import { readFile, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { missingPackage } from './failure.mjs';
+import { replaceFile } from './files.mjs';
+import { IMPORTS, versionsOf } from './wit.mjs';
+
+const BUILD = fileURLToPath(new URL('.', import.meta.url));
+
+const LOCKS = { qjs: 'package-lock.json', starlingmonkey: 'starlingmonkey/package-lock.json' };
+
+/** What a tool may export, beside `handlers`. */
+const POLLING = `export const polling = {
+  poll: (context, handle) => tool.polling.poll(context, handle),
+  cancel: (context, handle) => tool.polling.cancel(context, handle),
+};`;
+
+/** Sizes of pieces of the heap, in bytes, the largest first: each is taken from the smallest gap that holds it. */
+const TIDIED = [262_144, 65_536, 16_384, 4_096, 1_024, 256];
+
+/** Returns the module of the engine: its first call loads the bundle of a tool, and the second one makes it ready. */
+export async function engineModule({ polling, agents }, wit) {
+  const versions = await versionsOf(wit);
+  const names = [...IMPORTS, 'wasi:logging/logging', ...(agents ? ['goondan:tool/agents'] : [])];
+  const imports = names.map((name, index) => `import * as i${index} from ${JSON.stringify(`${name}@${versions[name.split('/')[0]]}`)};`);
+  return `${imports.join('\n')}
+const host = { ${names.map((name, index) => `${JSON.stringify(name)}: i${index}`).join(', ')} };
+let loaded, tool;
+function load(code) {
+  try {
+    const module = { exports: {} };
+    (0, eval)(code)(module, module.exports, (name) => host[name]);
+    loaded = module.exports;
+    return { tag: 'output', val: JSON.stringify({ exports: loaded.exports, leftOut: loaded.leftOut }) };
+  } catch (error) {
+    return { tag: 'output', val: JSON.stringify({ failure: { message: String(error), stack: String(error && error.stack) } }) };
+  }
+}
+/** Fills with zeros what the bundle's text leaves in the heap: zeros take no room in a component. */
+function tidy() {
+  for (const size of [${TIDIED}]) Array.from({ length: 8 }, () => new ArrayBuffer(size));
+  tool = loaded;
+  return { tag: 'output', val: '' };
+}
+function prepare(code) {
+  return loaded === undefined ? load(code) : tidy();
+}
+export const handlers = {
+  describe: () => tool.handlers.describe(),
+  call: (name, context, input) => tool === undefined ? prepare(input) : tool.handlers.call(name, context, input),
+};
+${polling ? POLLING : ''}
+`;
+}
+
+/**
+ * Returns the component of an engine, before it has loaded a tool. Making it takes seconds, so it is kept in `work`.
+ */
+export async function engineComponent(engine, features, { wit, work }) {
+  const code = await engineModule(features, wit);
+  const file = path.join(work, `${engine}-${await digestOf(code, engine, wit)}.wasm`);
+  const kept = await readFile(file).catch(() => undefined);
+  if (kept) return kept;
+  const { componentize } = await import(`./componentize-${engine}.mjs`).catch(missingPackage);
+  const bytes = await componentize(code, features, wit);
+  // Without a place for it, the next build makes it again.
+  await replaceFile(file, bytes).catch(() => {});
+  return bytes;
+}
+
+/** Returns a digest of what the component of an engine is made of. */
+async function digestOf(code, engine, wit) {
+  const own = [LOCKS[engine], `componentize-${engine}.mjs`, 'own-table.mjs', 'wit.mjs'].map((name) => path.join(BUILD, name));
+  const deps = (await readdir(path.join(wit, 'deps'))).sort().map((name) => path.join('deps', name));
+  const contract = ['tool.wit', ...deps].map((name) => path.join(wit, name));
+  const texts = await Promise.all([...own, ...contract].map((file) => readFile(file, 'utf8')));
+  return createHash('sha256').update(JSON.stringify([code, texts])).digest('hex').slice(0, 32);
+}

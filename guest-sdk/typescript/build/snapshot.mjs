@@ -1,0 +1,103 @@
+// Makes a component in which something has run already: its memory is as it was afterwards.
+//
+// This is the second of two steps. A componentizer makes a component of the engine and a small module
+// (`engine.mjs`), which takes seconds and is the same for all tools, so it is kept. In node, that component then loads the bundle of one tool.
+import { definesMemory, instantiate } from './core-graph.mjs';
+import { ComponentSection, Reader, Section, number, sectionsOf, signed, withSections } from './wasm.mjs';
+
+const CALL = /^goondan:tool\/handlers@[^#]*#call$/;
+
+const PAGE_BYTES = 65_536;
+
+/** As many as the componentizers write: each costs something when a host compiles the component. */
+const MAX_SEGMENTS = 10_000;
+
+const I32_CONST = 0x41;
+const END = 0x0b;
+
+/** Returns `{loaded, component}`: what the module of `engine.mjs` says of a bundle, and the component that has loaded it. */
+export function afterLoading(component, bundle) {
+  const { answer, component: after } = afterCall(component, bundle);
+  return { loaded: JSON.parse(answer), component: after };
+}
+
+function afterCall(component, input) {
+  const sections = sectionsOf(component);
+  const hasMemory = sections.some(({ id, body }) => id === ComponentSection.Module && definesMemory(body));
+  if (hasMemory) return afterCallOfModules(component, input);
+  // QuickJS is a component within another one.
+  const inner = sections.filter(({ id }) => id === ComponentSection.Component).sort((a, b) => b.body.length - a.body.length)[0];
+  const { answer, component: body } = afterCallOfModules(inner.body, input);
+  return { answer, component: withSections(component, sections.map((each) => (each === inner ? { ...each, body } : each))) };
+}
+
+function afterCallOfModules(component, input) {
+  const { lifts, memory, globals } = instantiate(component);
+  const before = globals.map(({ value }) => value);
+  const [, lift] = Object.entries(lifts).find(([name]) => CALL.test(name));
+  const answer = call(lift, memory, input);
+  call(lift, memory, '');
+  if (globals.some(({ value }, index) => value !== before[index])) throw new Error('a global of the engine is not what it was');
+  const sections = sectionsOf(component).map(({ id, body }) => {
+    const isMain = id === ComponentSection.Module && definesMemory(body);
+    return { id, body: isMain ? withMemory(body, new Uint8Array(memory.buffer)) : body };
+  });
+  return { answer, component: withSections(component, sections) };
+}
+
+/** Calls a handler as the canonical ABI says, with this input and empty texts. Returns its output. */
+function call({ call: start, realloc, postReturn }, memory, input) {
+  const bytes = Buffer.from(input);
+  const text = realloc(0, 0, 1, bytes.length);
+  // The name, the context of six texts and an optional one, and the input: 19 numbers.
+  const parameters = realloc(0, 0, 4, 76);
+  new Uint8Array(memory.buffer, text, bytes.length).set(bytes);
+  const numbers = new Int32Array(memory.buffer, parameters, 19).fill(0);
+  for (const at of [0, 2, 4, 6, 8, 13, 15]) numbers[at] = 1;
+  numbers[17] = text;
+  numbers[18] = bytes.length;
+  const result = start(parameters);
+  const view = new DataView(memory.buffer);
+  const textAt = (at) => Buffer.from(memory.buffer, view.getUint32(at, true), view.getUint32(at + 4, true)).toString('utf8');
+  const isError = view.getUint8(result) === 1;
+  const answer = textAt(result + (isError ? 4 : 8));
+  postReturn?.(result);
+  if (isError) throw new Error(answer);
+  return answer;
+}
+
+/** Returns a module whose memory begins with these bytes. */
+function withMemory(module, bytes) {
+  const segments = segmentsOf(bytes);
+  const bodies = {
+    [Section.Memory]: memorySection(module, bytes.length / PAGE_BYTES),
+    [Section.DataCount]: number(segments.length),
+    [Section.Data]: Buffer.concat([number(segments.length), ...segments.flatMap(([start, end]) => [
+      Buffer.from([0, I32_CONST]), signed(start), Buffer.from([END]), number(end - start), bytes.subarray(start, end),
+    ])]),
+  };
+  return withSections(module, sectionsOf(module).map(({ id, body }) => ({ id, body: bodies[id] ?? body })));
+}
+
+function memorySection(module, pages) {
+  const reader = new Reader(sectionsOf(module).find(({ id }) => id === Section.Memory).body);
+  const head = reader.take(2);
+  reader.number();
+  return Buffer.concat([head, number(pages), reader.rest()]);
+}
+
+/** Returns the places of what is not zero, with short gaps within them. */
+function segmentsOf(bytes) {
+  const words = new BigUint64Array(bytes.buffer);
+  for (let gap = 4; ; gap *= 2) {
+    const segments = [];
+    let end = -gap - 1;
+    for (let at = 0; at < words.length; at += 1) {
+      if (words[at] === 0n) continue;
+      if (at - end <= gap) segments[segments.length - 1][1] = (at + 1) * 8;
+      else segments.push([at * 8, (at + 1) * 8]);
+      end = at;
+    }
+    if (segments.length <= MAX_SEGMENTS) return segments;
+  }
+}
