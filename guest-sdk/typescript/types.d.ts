@@ -78,8 +78,43 @@ declare module '@goondan/core' {
 }
 
 declare module 'toolhost' {
-  import type { Pending } from '@goondan/types';
+  import type { JsonSchemaObject, Pending, ToolContext } from '@goondan/types';
   export * from '@goondan/types';
+
+  /** A number without a fraction. @integer */
+  export type Integer = number;
+
+  /** A schema of zod, valibot, arktype and others: https://standardschema.dev. */
+  export interface StandardSchema<Input = unknown, Output = Input> {
+    readonly '~standard': {
+      readonly version: 1;
+      readonly vendor: string;
+      readonly validate: (value: unknown, options?: any) => any;
+      readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    };
+  }
+
+  type Taken<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input'];
+  type Made<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output'];
+
+  /** Makes a handler. `run` gets what `input` makes of the arguments: defaults and transforms apply. */
+  export function tool<Input extends StandardSchema, Output extends StandardSchema>(definition: {
+    description?: string;
+    input: Input;
+    output: Output;
+    run: (ctx: ToolContext, input: Made<Input>) => Taken<Output> | Pending | Promise<Taken<Output> | Pending>;
+  }): (ctx: ToolContext, input: Taken<Input>) => Promise<Made<Output>>;
+  export function tool<Input extends StandardSchema, Output>(definition: {
+    description?: string;
+    input: Input;
+    run: (ctx: ToolContext, input: Made<Input>) => Output | Promise<Output>;
+  }): (ctx: ToolContext, input: Taken<Input>) => Promise<Output>;
+  /** The same, with parameters as JSON Schema, or as the type of `run` says. */
+  export function tool<Input, Output>(definition: {
+    description?: string;
+    input?: JsonSchemaObject;
+    run: (ctx: ToolContext, input: Input) => Output | Promise<Output>;
+  }): (ctx: ToolContext, input: Input) => Promise<Output>;
   /** Returns the value for work that is accepted but not finished; the host calls `polling` later. At most 1 KiB. */
   export function pending(handle: string): Pending;
 }

@@ -1,4 +1,5 @@
 // Bundles the author's module and the runtime into one JavaScript module.
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -28,7 +29,7 @@ const COMMON = {
   legalComments: 'none',
 };
 
-/** Returns `{engine, features, code, map, inputs, warnings}`. `code` is a function that takes `module`, `exports`, `require`. */
+/** Returns `{engine, features, code, map, inputs, warnings}`. `code` is a function that takes `module`, `exports`, `require` and what types say of handlers. */
 export async function bundle({ entry, root = path.dirname(entry), engine: wanted }) {
   let user = await bundleUser(entry, root, wanted ?? 'qjs');
   const engine = wanted ?? (user.usesFetch ? 'starlingmonkey' : 'qjs');
@@ -129,11 +130,11 @@ async function bundleWhole(user, engine) {
   const entry = [
     `import ${JSON.stringify(`${RUNTIME}globals.ts`)};`,
     `import ${JSON.stringify(`${RUNTIME}surroundings.ts`)};`,
-    ...webModules(user.code).map((file) => `import ${JSON.stringify(RUNTIME + file)};`),
+    ...webModules(user.code + (await textOf(user.inputs))).map((file) => `import ${JSON.stringify(RUNTIME + file)};`),
     ...imports,
     `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
     `import load from 'toolhost:user';`,
-    `export const { handlers, polling, exports, leftOut } = component(load, { ${served.join(', ')} });`,
+    `export const { handlers, polling, exports, leftOut } = component(load, { ${served.join(', ')} }, toolhostTypes);`,
     ...(engine === 'qjs' ? [`export { ${RUN_ASYNC} } from 'toolhost:engine';`] : []),
   ];
   const { outputFiles } = await run({
@@ -145,7 +146,7 @@ async function bundleWhole(user, engine) {
     platform: 'browser',
     supported: engine === 'qjs' ? WITHOUT_ASYNC : {},
     format: 'cjs',
-    banner: { js: '"use strict";(function(module,exports,require){' },
+    banner: { js: '"use strict";(function(module,exports,require,toolhostTypes){' },
     footer: { js: '})' },
     sourcemap: 'external',
     sourcesContent: false,
@@ -168,6 +169,12 @@ const RUN_ASYNC = 'runAsyncFunction';
 function withOwnAsync(code) {
   if (!code.includes(`function ${RUN_ASYNC}(`)) return code;
   return code.replace(ASYNC_HELPER, (helper, name) => `${name}=${RUN_ASYNC}`.padEnd(helper.length));
+}
+
+/** The author's modules as they are written: arguments may have types that the code does not name. */
+async function textOf(inputs) {
+  const own = inputs.filter((file) => /\.[cm]?tsx?$/.test(file) && !file.includes('node_modules'));
+  return (await Promise.all(own.map((file) => readFile(file, 'utf8')))).join('\n');
 }
 
 /** Large and rarely used globals, by the words that need them. */

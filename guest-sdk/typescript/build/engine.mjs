@@ -18,7 +18,7 @@ const POLLING = `export const polling = {
 };`;
 
 /** Sizes of pieces of the heap, in bytes, the largest first: each is taken from the smallest gap that holds it. */
-const TIDIED = [262_144, 65_536, 16_384, 4_096, 1_024, 256];
+const PIECES = [262_144, 65_536, 16_384, 4_096, 1_024, 256];
 
 /** Returns the module of the engine: its first call loads the bundle of a tool, and the second one makes it ready. */
 export async function engineModule({ polling, agents }, wit) {
@@ -28,10 +28,10 @@ export async function engineModule({ polling, agents }, wit) {
   return `${imports.join('\n')}
 const host = { ${names.map((name, index) => `${JSON.stringify(name)}: i${index}`).join(', ')} };
 let loaded, tool;
-function load(code) {
+function load(types, code) {
   try {
     const module = { exports: {} };
-    (0, eval)(code)(module, module.exports, (name) => host[name]);
+    (0, eval)(code)(module, module.exports, (name) => host[name], JSON.parse(types));
     loaded = module.exports;
     return { tag: 'output', val: JSON.stringify({ exports: loaded.exports, leftOut: loaded.leftOut }) };
   } catch (error) {
@@ -40,16 +40,16 @@ function load(code) {
 }
 /** Fills with zeros what the bundle's text leaves in the heap: zeros take no room in a component. */
 function tidy() {
-  for (const size of [${TIDIED}]) Array.from({ length: 8 }, () => new ArrayBuffer(size));
+  for (const size of [${PIECES}]) Array.from({ length: 8 }, () => new ArrayBuffer(size));
   tool = loaded;
   return { tag: 'output', val: '' };
 }
-function prepare(code) {
-  return loaded === undefined ? load(code) : tidy();
+function prepare(types, code) {
+  return loaded === undefined ? load(types, code) : tidy();
 }
 export const handlers = {
   describe: () => tool.handlers.describe(),
-  call: (name, context, input) => tool === undefined ? prepare(input) : tool.handlers.call(name, context, input),
+  call: (name, context, input) => tool === undefined ? prepare(name, input) : tool.handlers.call(name, context, input),
 };
 ${polling ? POLLING : ''}
 `;

@@ -1,4 +1,5 @@
 // Writes files.
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -8,4 +9,16 @@ export async function replaceFile(file, content) {
   const partial = `${file}.${process.pid}.partial`;
   await writeFile(partial, content);
   await rename(partial, file);
+}
+
+/** The same at once. A folder that cannot be written is no failure: what is kept can be made again. */
+export function replaceFileSync(file, content) {
+  try {
+    mkdirSync(path.dirname(file), { recursive: true });
+    const partial = `${file}.${process.pid}.partial`;
+    writeFileSync(partial, content);
+    renameSync(partial, file);
+  } catch {
+    // Made again next time.
+  }
 }

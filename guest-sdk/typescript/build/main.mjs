@@ -5,6 +5,7 @@ import { BuildFailure, ExitCode, describe, missingPackage } from './failure.mjs'
 import { replaceFile } from './files.mjs';
 import { USAGE, parseOptions } from './options.mjs';
 import { afterLoading } from './snapshot.mjs';
+import { describeTypes } from './types/index.mjs';
 
 /** Returns the exit code. */
 export async function main(args) {
@@ -39,8 +40,10 @@ async function check(options) {
 async function build(options) {
   const started = performance.now();
   const { bundle } = await import('./bundle.mjs').catch(missingPackage);
-  const { engine, features, code, map, inputs, warnings } = await bundle(options);
-  const { loaded, component } = afterLoading(await engineComponent(engine, features, options), code);
+  const stop = new AbortController();
+  const types = describeTypes(options.entry, options.work, stop.signal).catch(missingPackage);
+  const [{ engine, features, code, map, inputs, warnings }, typed] = await both(bundle(options), types, stop);
+  const { loaded, component } = afterLoading(await engineComponent(engine, features, options), code, typed);
   if (loaded.failure) {
     const { topLevelFailure } = await import('./top-level.mjs');
     throw topLevelFailure(loaded.failure, map);
@@ -56,6 +59,15 @@ async function build(options) {
     warnings: [...warnings, ...loaded.leftOut.map((name) => leftOutWarning(options.entry, name))],
     milliseconds: Math.round(performance.now() - started),
   };
+}
+
+/** The compiler of types is not waited for where there is no bundle. */
+async function both(bundled, types, stop) {
+  try {
+    return await Promise.all([bundled, types]);
+  } finally {
+    stop.abort();
+  }
 }
 
 /** The handlers that a tool has not, because no manifest can export their names. */

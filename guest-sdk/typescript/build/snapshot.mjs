@@ -16,27 +16,27 @@ const I32_CONST = 0x41;
 const END = 0x0b;
 
 /** Returns `{loaded, component}`: what the module of `engine.mjs` says of a bundle, and the component that has loaded it. */
-export function afterLoading(component, bundle) {
-  const { answer, component: after } = afterCall(component, bundle);
+export function afterLoading(component, bundle, types) {
+  const { answer, component: after } = afterCall(component, JSON.stringify(types), bundle);
   return { loaded: JSON.parse(answer), component: after };
 }
 
-function afterCall(component, input) {
+function afterCall(component, name, input) {
   const sections = sectionsOf(component);
   const hasMemory = sections.some(({ id, body }) => id === ComponentSection.Module && definesMemory(body));
-  if (hasMemory) return afterCallOfModules(component, input);
+  if (hasMemory) return afterCallOfModules(component, name, input);
   // QuickJS is a component within another one.
   const inner = sections.filter(({ id }) => id === ComponentSection.Component).sort((a, b) => b.body.length - a.body.length)[0];
-  const { answer, component: body } = afterCallOfModules(inner.body, input);
+  const { answer, component: body } = afterCallOfModules(inner.body, name, input);
   return { answer, component: withSections(component, sections.map((each) => (each === inner ? { ...each, body } : each))) };
 }
 
-function afterCallOfModules(component, input) {
+function afterCallOfModules(component, name, input) {
   const { lifts, memory, globals } = instantiate(component);
   const before = globals.map(({ value }) => value);
   const [, lift] = Object.entries(lifts).find(([name]) => CALL.test(name));
-  const answer = call(lift, memory, input);
-  call(lift, memory, '');
+  const answer = call(lift, memory, name, input);
+  call(lift, memory, '', '');
   if (globals.some(({ value }, index) => value !== before[index])) throw new Error('a global of the engine is not what it was');
   const sections = sectionsOf(component).map(({ id, body }) => {
     const isMain = id === ComponentSection.Module && definesMemory(body);
@@ -45,17 +45,20 @@ function afterCallOfModules(component, input) {
   return { answer, component: withSections(component, sections) };
 }
 
-/** Calls a handler as the canonical ABI says, with this input and empty texts. Returns its output. */
-function call({ call: start, realloc, postReturn }, memory, input) {
-  const bytes = Buffer.from(input);
-  const text = realloc(0, 0, 1, bytes.length);
+/** Calls a handler as the canonical ABI says, with an empty context. Returns its output. */
+function call({ call: start, realloc, postReturn }, memory, name, input) {
+  const [named, given] = [name, input].map((text) => {
+    const bytes = Buffer.from(text);
+    const at = realloc(0, 0, 1, bytes.length);
+    new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
+    return [at, bytes.length];
+  });
   // The name, the context of six texts and an optional one, and the input: 19 numbers.
   const parameters = realloc(0, 0, 4, 76);
-  new Uint8Array(memory.buffer, text, bytes.length).set(bytes);
   const numbers = new Int32Array(memory.buffer, parameters, 19).fill(0);
-  for (const at of [0, 2, 4, 6, 8, 13, 15]) numbers[at] = 1;
-  numbers[17] = text;
-  numbers[18] = bytes.length;
+  for (const at of [2, 4, 6, 8, 13, 15]) numbers[at] = 1;
+  numbers.set(named, 0);
+  numbers.set(given, 17);
   const result = start(parameters);
   const view = new DataView(memory.buffer);
   const textAt = (at) => Buffer.from(memory.buffer, view.getUint32(at, true), view.getUint32(at + 4, true)).toString('utf8');

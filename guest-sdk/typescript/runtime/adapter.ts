@@ -2,9 +2,10 @@
 import { discard, leaveRoom, prepare, run } from 'toolhost:engine';
 import { console, logAs } from './console';
 import { toContext, type WitContext } from './context';
+import type { WholePlan } from './convert';
 import { toToolError } from './failure';
-import { toValue } from './input';
-import { describeModule, type ExportSpec, type ToolModule } from './module';
+import { toArguments, toValue } from './input';
+import { describeModule, exportSpec, type Described, type ExportSpec, type ToolModule } from './module';
 import { toOutcome, type Outcome } from './output';
 import { evaluateAtBuild } from './snapshot';
 import { logStack } from './stack';
@@ -13,7 +14,8 @@ import { discardClock } from './web/clock';
 /** Evaluates the bundle of the author's module, given the modules it imports from this runtime. */
 export type Load = (module: { exports: object }, exports: object, require: (name: string) => unknown) => void;
 
-export function component(load: Load, served: Record<string, unknown>) {
+/** `types`: what the types of the author's modules say of the handlers. */
+export function component(load: Load, served: Record<string, unknown>, types: readonly Described[]) {
   const evaluate = (): ToolModule => {
     const module = { exports: {} };
     load(module, module.exports, (name) => {
@@ -24,24 +26,33 @@ export function component(load: Load, served: Record<string, unknown>) {
   };
   prepare(() => answer('', async () => (await null, sampleCall())));
   const { value: built, fresh } = evaluateAtBuild(evaluate);
-  const { described, leftOut } = describeModule(built);
+  const { described, leftOut } = describeModule(built, types);
+  const specs = described.map(exportSpec);
+  const plans = new Map(described.map(({ name, plan }) => [name, plan]));
   if (fresh) discard();
   discardClock();
   leaveRoom();
   const tool = () => (fresh ? evaluate() : built);
 
   return {
-    exports: described,
+    exports: described.map(({ plan, ...said }) => said),
     leftOut,
     handlers: {
-      describe: (): ExportSpec[] => described,
-      call: (name: string, context: WitContext, input: string) =>
-        answer(name, () => {
-          const { handlers } = tool();
-          const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
-          if (!handler) throw unknownHandler(name, described);
-          return handler.call(handlers, toContext(context), toValue(input, 'input'));
-        }),
+      describe: (): ExportSpec[] => specs,
+      call: (name: string, context: WitContext, input: string) => {
+        const plan = plans.get(name);
+        return answer(
+          name,
+          () => {
+            const { handlers } = tool();
+            const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+            if (!handler) throw unknownHandler(name, specs);
+            const value = plan?.input ? toArguments(input, plan.input) : toValue(input, 'input');
+            return handler.call(handlers, toContext(context), value);
+          },
+          plan?.output,
+        );
+      },
     },
     polling: {
       poll: (context: WitContext, handle: string) => answer('poll', () => tool().polling!.poll(toContext(context), handle)),
@@ -64,11 +75,11 @@ function missingModule(name: string): Error {
 }
 
 /** Runs a handler and returns its outcome. An exception becomes the contract's error. */
-function answer(name: string, act: () => unknown): Outcome | Promise<Outcome> {
+function answer(name: string, act: () => unknown, plan?: WholePlan): Outcome | Promise<Outcome> {
   logAs(name);
   try {
     const value = run(act);
-    return value instanceof Promise ? value.then(toOutcome).catch(failed) : toOutcome(value);
+    return value instanceof Promise ? value.then((each) => toOutcome(each, plan)).catch(failed) : toOutcome(value, plan);
   } catch (error) {
     return failed(error);
   }

@@ -1,11 +1,28 @@
 /** Checks the author's module, once, while the tool is built. */
+import type { WholePlan } from './convert';
+import { jsonSchemaOf } from './schema';
+import { DEFINITION, type Definition } from './toolhost';
 
-type Handler = (context: object, input: unknown) => unknown;
+type Handler = ((context: object, input: unknown) => unknown) & { [DEFINITION]?: Definition };
 
+/** A handler as `describe` names it. */
 export interface ExportSpec {
   name: string;
   description?: string;
+  /** JSON Schema, as text. */
   parameters?: string;
+}
+
+/** What a handler is called with and returns, as its types say (build/types/handlers.mjs), or the module itself. */
+export interface Described {
+  name: string;
+  description?: string;
+  parameters?: object;
+  outputSchema?: object;
+  /** How arguments and results are converted. */
+  plan?: { input?: WholePlan; output?: WholePlan };
+  /** Why there are no parameters. */
+  problem?: { text: string };
 }
 
 /** What a module may export. */
@@ -25,10 +42,10 @@ const NAME = /^[a-z0-9-](?!.*__)[a-z0-9_-]*$/;
 const NAME_RULE = 'a name is lower-case letters, digits, `_` and `-`, without `__`';
 
 /**
- * Returns the result of `describe`, and the names of handlers that no manifest can export. Throws if the module is not
- * a valid tool.
+ * Returns what is known of each handler, and the names of handlers that no manifest can export. Throws if the module
+ * is not a valid tool.
  */
-export function describeModule(module: ToolModule): { described: ExportSpec[]; leftOut: string[] } {
+export function describeModule(module: ToolModule, types: readonly Described[] = []): { described: Described[]; leftOut: string[] } {
   const { handlers, exports = [], polling } = module;
   if (typeof handlers !== 'object' || handlers === null) {
     throw new TypeError('the module exports no `handlers`: write `export const handlers = { name: async (ctx, input) => … }`');
@@ -46,8 +63,34 @@ export function describeModule(module: ToolModule): { described: ExportSpec[]; l
   }
   if (polling !== undefined && typeof polling?.poll !== 'function') throw new TypeError('`polling` has no function `poll`');
   const described = names.map((name) => {
-    const { description, parameters } = exports.find((each) => each.name === name) ?? { name };
-    return { name, description, parameters: parameters && JSON.stringify(parameters) };
+    const { plan, ...typed } = types.find((each) => each.name === name) ?? { name };
+    const definition = handlers[name]![DEFINITION];
+    const said = { ...typed, ...defined(definition), ...written(exports.find((each) => each.name === name)) };
+    if (said.parameters) delete said.problem;
+    // What `tool` calls is given what its own schema makes of the arguments.
+    return definition?.input ? said : { ...said, ...(plan && { plan }) };
   });
   return { described, leftOut: all.filter((name) => !NAME.test(name)) };
+}
+
+/** What the definition of `tool` says. */
+function defined(definition: Definition | undefined): Partial<Described> {
+  if (!definition) return {};
+  const { description, input, output } = definition;
+  try {
+    const parameters = input && jsonSchemaOf(input, 'input');
+    const result = output && jsonSchemaOf(output, 'output');
+    return { ...written({ description, parameters }), ...(result?.type === 'object' && { outputSchema: result }) };
+  } catch (error) {
+    return { ...written({ description }), problem: { text: `a schema cannot be JSON Schema: ${String((error as Error)?.message ?? error)}` } };
+  }
+}
+
+function written({ description, parameters }: { description?: string; parameters?: object } = {}): Partial<Described> {
+  return { ...(description !== undefined && { description }), ...(parameters && { parameters }) };
+}
+
+/** Returns what `describe` returns. */
+export function exportSpec({ name, description, parameters }: Described): ExportSpec {
+  return { name, description, parameters: parameters && JSON.stringify(parameters) };
 }

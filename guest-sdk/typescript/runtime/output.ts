@@ -1,11 +1,25 @@
 /** Converts the return value of a handler to the contract's `outcome`. */
+import { toJsonValue, type WholePlan } from './convert';
 import { Pending } from './toolhost';
 
 export type Outcome = { tag: 'output' | 'pending'; val: string };
 
-export function toOutcome(value: unknown): Outcome {
+/** `plan`: what the types of the handler say of its result. */
+export function toOutcome(value: unknown, plan?: WholePlan): Outcome {
   if (value instanceof Pending) return { tag: 'pending', val: value.handle };
-  return { tag: 'output', val: toJson(value, 'output') };
+  return { tag: 'output', val: plan ? toJsonBy(plan, value) : toJson(value, 'output') };
+}
+
+/** Writes an output with values that JSON has not. */
+function toJsonBy(plan: WholePlan, value: unknown): string {
+  let count = 0;
+  const without = toJson(toJsonValue(value, plan, () => (count += 1)), 'output');
+  if (count === 0) return without;
+  // Digits stand in a text that occurs nowhere else.
+  let mark = 'n';
+  while (without.includes(`\\u0000${mark}`)) mark += 'n';
+  const marked = toJson(toJsonValue(value, plan, (digits) => `\0${mark}${digits}`), 'output');
+  return marked.replace(new RegExp(`"\\\\u0000${mark}(-?\\d+)"`, 'g'), '$1');
 }
 
 /** Writes `what`. Throws where JSON cannot hold the value. */

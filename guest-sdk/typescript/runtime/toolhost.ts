@@ -1,4 +1,5 @@
 /** The module `toolhost`. */
+import { validated, type Schema } from './schema';
 
 export class Pending {
   constructor(readonly handle: string) {}
@@ -14,4 +15,25 @@ export function pending(handle: string): Pending {
   return new Pending(handle);
 }
 
-export default { pending };
+/** Under this symbol a handler that `tool` made has its definition. */
+export const DEFINITION = Symbol.for('toolhost.tool');
+
+export interface Definition {
+  description?: string;
+  input?: Schema;
+  output?: Schema;
+  run(context: unknown, input: unknown): unknown;
+}
+
+/** Makes a handler of a function with a description and schemas. Its input is what the schema makes of the arguments. */
+export function tool(definition: Definition) {
+  if (typeof definition?.run !== 'function') throw new TypeError('tool() takes an object with a function `run`');
+  const { input, output } = definition;
+  const handler = async (context: unknown, value: unknown): Promise<unknown> => {
+    const result = await definition.run(context, input ? await validated(input, value, 'input') : value);
+    return output && !(result instanceof Pending) ? validated(output, result, 'output') : result;
+  };
+  return Object.assign(handler, { [DEFINITION]: definition });
+}
+
+export default { pending, tool };

@@ -1,0 +1,91 @@
+// Loads the TypeScript compiler, and reads the types of a module with it.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import vm from 'node:vm';
+import { replaceFileSync } from '../files.mjs';
+
+const require = createRequire(import.meta.url);
+
+/** Types that a module of a tool has without an import. */
+const AMBIENT = ['../../types.d.ts', 'globals.d.ts'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
+
+/** What says nothing about types of handlers, or is large. */
+const LIBRARY_WITHOUT = /\.(intl|decorators|decorators\.legacy)\.d\.ts$/;
+
+/** Returns the compiler. Its compiled code is kept in `work`, which halves the time to load it. */
+export function loadCompiler(work) {
+  const file = require.resolve('typescript');
+  const cache = path.join(work, `typescript-${require('typescript/package.json').version}-${process.version}.code`);
+  const cachedData = read(cache);
+  const text = `(function (exports, require, module, __filename, __dirname) {${readFileSync(file, 'utf8')}\n})`;
+  const script = new vm.Script(text, { filename: file, cachedData });
+  const module = { exports: {} };
+  script.runInThisContext()(module.exports, createRequire(file), module, file, path.dirname(file));
+  /** Keeps the code once all that a build uses has run. */
+  const keep = () => {
+    if (cachedData === undefined || script.cachedDataRejected) replaceFileSync(cache, script.createCachedData());
+  };
+  return { ts: module.exports, keep };
+}
+
+/** Returns `{program, isAmbient}` of an entry. The types of the language come from one file, which is made once. */
+export function programOf(ts, entry, work) {
+  const options = {
+    target: ts.ScriptTarget.ESNext,
+    module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    strict: true,
+    noLib: true,
+    types: [],
+    allowJs: true,
+    jsx: ts.JsxEmit.Preserve,
+    resolveJsonModule: true,
+    noEmit: true,
+  };
+  const host = ts.createCompilerHost(options);
+  const library = path.join(work, `lib-${ts.version}.d.ts`);
+  const { ParseNone, ParseAll } = ts.JSDocParsingMode;
+  host.getSourceFile = (file) => {
+    const text = file === library ? libraryText(ts, library) : read(file, 'utf8');
+    if (text === undefined) return undefined;
+    return ts.createSourceFile(file, text, { languageVersion: options.target, jsDocParsingMode: file === library ? ParseNone : ParseAll }, true);
+  };
+  host.fileExists = (file) => file === library || ts.sys.fileExists(file);
+  const isAmbient = (name) => name === library || AMBIENT.includes(name);
+  return { program: ts.createProgram([library, ...AMBIENT, entry], options, host), isAmbient };
+}
+
+/** Returns the declarations of JavaScript without comments, which are three quarters of them. */
+function libraryText(ts, file) {
+  const kept = read(file, 'utf8');
+  if (kept !== undefined) return kept;
+  const folder = path.dirname(require.resolve('typescript'));
+  const text = libraryFiles('lib.es2023.d.ts', folder).map((each) => withoutComments(ts, readFileSync(each, 'utf8'))).join('\n');
+  replaceFileSync(file, text);
+  return text;
+}
+
+function libraryFiles(name, folder, seen = new Set()) {
+  if (seen.has(name) || LIBRARY_WITHOUT.test(name)) return [];
+  seen.add(name);
+  const file = path.join(folder, name);
+  const references = [...readFileSync(file, 'utf8').matchAll(/^\/\/\/ <reference lib="([\w.]+)" \/>/gm)];
+  return [...references.flatMap(([, lib]) => libraryFiles(`lib.${lib}.d.ts`, folder, seen)), file];
+}
+
+function withoutComments(ts, text) {
+  const scanner = ts.createScanner(ts.ScriptTarget.ESNext, true, ts.LanguageVariant.Standard, text);
+  const tokens = [];
+  while (scanner.scan() !== ts.SyntaxKind.EndOfFileToken) tokens.push((scanner.hasPrecedingLineBreak() ? '\n' : ' ') + scanner.getTokenText());
+  return tokens.join('');
+}
+
+function read(file, encoding) {
+  try {
+    return readFileSync(file, encoding);
+  } catch {
+    return undefined;
+  }
+}

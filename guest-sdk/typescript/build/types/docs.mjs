@@ -1,0 +1,49 @@
+// Reads comments: descriptions, and tags with what JSON Schema says of a value.
+
+const NUMBERS = [
+  'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf',
+  'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties',
+];
+const TEXTS = ['pattern', 'format', 'title', 'contentEncoding', 'contentMediaType'];
+const VALUES = ['default', 'const'];
+const FLAGS = { deprecated: { deprecated: true }, uniqueItems: { uniqueItems: true }, integer: { type: 'integer' } };
+
+/** Returns the keywords of JSON Schema that a comment on one of these declarations says. */
+export function keywordsOf(ts, declarations) {
+  const keywords = {};
+  for (const declaration of declarations) {
+    for (const tag of ts.getJSDocTags(declaration)) Object.assign(keywords, keywordOf(tag.tagName.text, textOf(ts, tag), keywords));
+    const description = descriptionOf(ts, declaration);
+    if (description) keywords.description = description;
+  }
+  return keywords;
+}
+
+/** Returns the text of a comment before its tags. */
+export function descriptionOf(ts, declaration) {
+  if (ts.isJSDocPropertyLikeTag(declaration)) return textOf(ts, declaration).replace(/^-\s*/, '');
+  const comments = ts.getJSDocCommentsAndTags(declaration).filter((each) => ts.isJSDoc(each));
+  const text = comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '').filter(Boolean).at(-1);
+  return text?.trim().replace(/[ \t]*\r?\n[ \t]*/g, '\n').replace(/(\S)\n(?=\S)/g, '$1 ');
+}
+
+function textOf(ts, { comment }) {
+  return (ts.getTextOfJSDocComment(comment) ?? '').trim();
+}
+
+function keywordOf(name, text, before) {
+  if (NUMBERS.includes(name)) return Number.isFinite(Number(text)) && text !== '' ? { [name]: Number(text) } : {};
+  if (TEXTS.includes(name)) return { [name]: text };
+  if (VALUES.includes(name)) return { [name]: valueOf(text) };
+  if (name === 'example' || name === 'examples') return { examples: [...(before.examples ?? []), valueOf(text)] };
+  return Object.hasOwn(FLAGS, name) ? FLAGS[name] : {};
+}
+
+/** JSON, or the text itself. */
+function valueOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,146 @@
+// Finds the handlers of a module with their types, and says what they take and return.
+import path from 'node:path';
+import { descriptionOf } from './docs.mjs';
+import { SchemaWriter, Unsayable } from './schema.mjs';
+
+/** Returns `[{name, description?, parameters?, outputSchema?, plan?, problem?}]`: `plan` converts input and output. */
+export function handlersOf(ts, program, entry, isAmbient) {
+  const checker = program.getTypeChecker();
+  const source = program.getSourceFile(entry);
+  const module = source && checker.getSymbolAtLocation(source);
+  const exported = module && checker.getExportsOfModule(module).find(({ name }) => name === 'handlers');
+  if (!exported) return [];
+  const symbol = resolved(ts, checker, exported);
+  const declaration = symbol.valueDeclaration;
+  if (!declaration) return [];
+  const initializer = declaration.initializer && unwrapped(ts, declaration.initializer);
+  const isWritten = initializer && ts.isObjectLiteralExpression(initializer);
+  const type = isWritten ? checker.getTypeAtLocation(initializer) : checker.getTypeOfSymbolAtLocation(symbol, declaration);
+  const context = { ts, checker, isAmbient, folder: path.dirname(entry) };
+  return checker.getPropertiesOfType(type).map((property) => handlerOf(context, property, declaration));
+}
+
+function handlerOf(context, property, declaration) {
+  const { ts, checker } = context;
+  const place = property.valueDeclaration ?? declaration;
+  const { name } = property;
+  const handler = { name, ...described(context, property) };
+  const signature = checker.getTypeOfSymbolAtLocation(property, place).getCallSignatures()[0];
+  if (!signature) return handler;
+  const input = signature.parameters[1];
+  const within = signature.declaration ?? place;
+  try {
+    Object.assign(handler, inputOf(context, input, within));
+  } catch (error) {
+    if (!(error instanceof Unsayable)) throw error;
+    handler.problem = problemOf(context, error);
+  }
+  try {
+    const { schema, plan } = outputOf(context, signature, within);
+    if (schema) handler.outputSchema = schema;
+    if (plan) handler.plan = { ...handler.plan, output: plan };
+  } catch (error) {
+    if (!(error instanceof Unsayable)) throw error;
+  }
+  return handler;
+}
+
+function inputOf({ ts, checker, isAmbient }, input, within) {
+  if (!input) return { parameters: { type: 'object', properties: {}, additionalProperties: false } };
+  const declaration = input.valueDeclaration ?? within;
+  const place = isAmbient(declaration.getSourceFile().fileName) ? within : declaration;
+  const type = checker.getTypeOfSymbolAtLocation(input, place);
+  if (type.flags & (ts.TypeFlags.Any | ts.TypeFlags.Unknown)) return {};
+  const writer = new SchemaWriter(ts, checker, 'input', isAmbient);
+  const { schema, plan } = writer.write(writer.withoutUndefined(type), place);
+  const rootless = schema.anyOf?.every((each) => each.type === 'object') ? { type: 'object', ...schema } : schema;
+  if (rootless.type !== 'object') throw new Unsayable('the arguments of a tool are an object', place, 'take `input: { name: … }`');
+  const { schema: parameters, plan: full } = withDefaults(ts, declaration, rootless, plan);
+  return { parameters, ...(full && { plan: { input: full } }) };
+}
+
+/** Adds the defaults of a parameter that is taken apart: `{ limit = 10 }: Input`. */
+function withDefaults(ts, declaration, schema, plan) {
+  const elements = declaration.name && ts.isObjectBindingPattern(declaration.name) ? declaration.name.elements : [];
+  const properties = { ...schema.properties };
+  let required = schema.required;
+  for (const { name, propertyName, initializer } of elements) {
+    const property = (propertyName ?? name).text;
+    const value = initializer && literalOf(ts, initializer);
+    if (value === undefined || !Object.hasOwn(properties, property)) continue;
+    properties[property] = { ...properties[property], default: value };
+    required = required?.filter((each) => each !== property);
+  }
+  const { required: before, ...others } = schema;
+  return { schema: { ...others, properties, ...(required?.length > 0 && { required }) }, plan };
+}
+
+function literalOf(ts, node) {
+  if (ts.isStringLiteralLike(node)) return node.text;
+  if (ts.isNumericLiteral(node)) return Number(node.text);
+  if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.MinusToken && ts.isNumericLiteral(node.operand)) return -Number(node.operand.text);
+  if (node.kind === ts.SyntaxKind.TrueKeyword) return true;
+  if (node.kind === ts.SyntaxKind.FalseKeyword) return false;
+  if (node.kind === ts.SyntaxKind.NullKeyword) return null;
+  if (ts.isArrayLiteralExpression(node)) {
+    const items = node.elements.map((each) => literalOf(ts, each));
+    return items.includes(undefined) ? undefined : items;
+  }
+  return undefined;
+}
+
+/** A schema only of an object: other outputs have none. */
+function outputOf({ ts, checker, isAmbient }, signature, within) {
+  const type = checker.getAwaitedType(signature.getReturnType());
+  const isPending = (each) => each.symbol?.name === 'Pending' && each.symbol.declarations?.some((of) => isAmbient(of.getSourceFile().fileName));
+  if (!type || isPending(type) || (type.isUnion() && type.types.some(isPending))) return {};
+  const { Any, Unknown, Void, Undefined, Never } = ts.TypeFlags;
+  if (type.flags & (Any | Unknown | Void | Undefined | Never)) return {};
+  const { schema, plan } = new SchemaWriter(ts, checker, 'output', isAmbient).write(type, within);
+  return { schema: schema.type === 'object' ? schema : undefined, plan };
+}
+
+/** The comment of a handler: where it is listed, or else where its function is. */
+function described({ ts, checker }, property) {
+  for (const declaration of [...(property.declarations ?? []), ...functionsOf(ts, checker, property)]) {
+    const description = descriptionOf(ts, declaration);
+    if (description) return { description };
+  }
+  return {};
+}
+
+function functionsOf(ts, checker, property) {
+  const declaration = property.valueDeclaration;
+  if (!declaration) return [];
+  const symbol = ts.isShorthandPropertyAssignment(declaration)
+    ? checker.getShorthandAssignmentValueSymbol(declaration)
+    : declaration.initializer && checker.getSymbolAtLocation(declaration.initializer);
+  return symbol ? resolved(ts, checker, symbol).declarations ?? [] : [];
+}
+
+function resolved(ts, checker, symbol) {
+  return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+}
+
+function unwrapped(ts, node) {
+  let inner = node;
+  while (ts.isAsExpression(inner) || ts.isSatisfiesExpression(inner) || ts.isParenthesizedExpression(inner)) inner = inner.expression;
+  if (ts.isCallExpression(inner) && inner.expression.getText() === 'Object.freeze') return unwrapped(ts, inner.arguments[0]);
+  return inner;
+}
+
+/** An error of a build, in the form of failure.mjs. */
+function problemOf({ ts, folder }, { message, node, suggestion }) {
+  const source = node.getSourceFile();
+  const { line, character } = source.getLineAndCharacterOfPosition(node.getStart());
+  const starts = source.getLineStarts();
+  const what = ts.isParameter(node) || node.name === undefined ? '' : `\`${node.name.getText()}\`: `;
+  return {
+    text: `${what}${message}`,
+    file: path.relative(folder, source.fileName),
+    line: line + 1,
+    column: character + 1,
+    lineText: source.text.slice(starts[line], starts[line + 1]).trimEnd(),
+    suggestion: suggestion ?? 'use types of values that JSON has, or describe the parameters in the manifest',
+  };
+}

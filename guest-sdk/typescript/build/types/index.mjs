@@ -1,0 +1,55 @@
+// Says what the handlers of a module take and return. What it finds is kept with the digests of the files it read.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { replaceFileSync } from '../files.mjs';
+import { loadCompiler, programOf } from './compiler.mjs';
+import { handlersOf } from './handlers.mjs';
+
+/** Returns the handlers in the form of handlers.mjs. The compiler runs beside what else a build does. */
+export async function describeTypes(entry, work, signal) {
+  const record = path.join(work, `types-${digestOf(entry)}.json`);
+  const kept = read(record);
+  if (kept && kept.files.every(([file, digest]) => digestOfFile(file) === digest)) return kept.handlers;
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('worker.mjs', import.meta.url), { workerData: { entry, work, record } });
+    let isDone = false;
+    worker.once('message', (handlers) => {
+      isDone = true;
+      resolve(handlers);
+    });
+    worker.once('error', reject);
+    // What it keeps for the next build it may still write.
+    signal.addEventListener('abort', () => isDone || worker.terminate());
+  });
+}
+
+/** The same in this thread. */
+export function compileTypes(entry, work, record) {
+  const { ts, keep } = loadCompiler(work);
+  const { program, isAmbient } = programOf(ts, entry, work);
+  const handlers = handlersOf(ts, program, entry, isAmbient);
+  const files = program.getSourceFiles().map(({ fileName }) => [fileName, digestOfFile(fileName)]);
+  return { handlers, finish: () => (keep(), replaceFileSync(record, JSON.stringify({ files, handlers }))) };
+}
+
+function read(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function digestOfFile(file) {
+  try {
+    return digestOf(readFileSync(file));
+  } catch {
+    return undefined;
+  }
+}
+
+function digestOf(content) {
+  return createHash('sha256').update(content).digest('hex').slice(0, 32);
+}
