@@ -6,6 +6,13 @@ use wasmtime::{Config, OptLevel, WasmBacktraceDetails};
 /// Address space of one linear memory: the most a policy can grant.
 pub(crate) const MEMORY_RESERVATION: u64 = 4 << 30;
 
+/// Stack of a guest's functions, in bytes. An interpreter of JavaScript takes some 700 bytes for a frame of the
+/// program, and ends a recursion of 5,500 frames itself. Only pages that a call reaches take memory.
+const GUEST_STACK: usize = 8 << 20;
+
+/// Stack that is left for functions of the host beneath those of the guest, in bytes.
+const HOST_STACK: usize = 1536 << 10;
+
 /// Most core instances of one component: a QuickJS tool has 9, a Python tool some 30.
 pub(crate) const INSTANCES: u32 = 64;
 
@@ -23,6 +30,8 @@ pub(crate) fn config() -> Config {
         .concurrency_support(false)
         .cranelift_opt_level(OptLevel::Speed)
         .memory_reservation(MEMORY_RESERVATION)
+        .max_wasm_stack(GUEST_STACK)
+        .async_stack_size(GUEST_STACK + HOST_STACK)
         .native_unwind_info(false)
         .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .wasm_memory64(false)

@@ -12,6 +12,12 @@ use crate::engine::per_thread::PerThread;
 /// Stacks that stay mapped while no call runs on them.
 const IDLE: usize = 256;
 
+/// A stack that a call used to this depth, in bytes, is not kept: its pages would stay in memory.
+const DEEP: usize = 1 << 20;
+
+/// The page at that depth is read to see whether a call wrote to it. A frame of an interpreter is smaller.
+const PAGE: usize = 4 << 10;
+
 /// Inaccessible addresses beneath a stack, in bytes. A multiple of the pages of every kernel.
 const GUARD: usize = 64 << 10;
 
@@ -66,6 +72,22 @@ impl Stack {
         space.set_accessible(GUARD..GUARD + size, true)?;
         Ok(Self { space, size })
     }
+
+    /// Whether a call wrote to the page at the depth `DEEP`. A new stack is zero.
+    fn was_deep(&self) -> bool {
+        let Some(depth) = self.size.checked_sub(DEEP) else {
+            return false;
+        };
+        let words = self.space.at(GUARD + depth).cast::<u64>();
+        (0..PAGE / size_of::<u64>()).step_by(8).any(|index| {
+            #[expect(
+                unsafe_code,
+                reason = "the page lies within the stack, which is readable, and no call runs on it"
+            )]
+            let word = unsafe { words.add(index).read_volatile() };
+            word != 0
+        })
+    }
 }
 
 /// A stack that a call runs on.
@@ -105,9 +127,28 @@ impl Drop for HostStack {
         let Some(stack) = self.stack.take() else {
             return;
         };
-        if self.idle.count.load(Relaxed) < IDLE {
+        if self.idle.count.load(Relaxed) < IDLE && !stack.was_deep() {
             self.idle.count.fetch_add(1, Relaxed);
             self.idle.stacks.put(stack);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_a_stack_unless_a_call_used_it_deeply() {
+        let stacks = HostStacks::default();
+        for (depth, kept) in [(64 << 10, 1), (DEEP - PAGE / 2, 0)] {
+            let stack = stacks.new_stack(8 << 20, false).expect("a stack");
+            #[expect(unsafe_code, reason = "the address lies within the stack, on which nothing runs")]
+            unsafe {
+                stack.top().wrapping_sub(depth).cast::<[u64; 8]>().write([1; 8]);
+            };
+            drop(stack);
+            assert_eq!(stacks.0.count.load(Relaxed), kept);
         }
     }
 }
