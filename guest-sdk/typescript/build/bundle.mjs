@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
-import { SERVED, isBuiltin, notServed, plainName } from './modules.mjs';
+import { SERVED, globalFiles, isBuiltin, notServed, plainName } from './modules.mjs';
 import { refuseOutsideData } from './outside.mjs';
 
 const BUILD = fileURLToPath(new URL('.', import.meta.url));
@@ -30,10 +30,8 @@ const COMMON = {
 };
 
 /** Returns `{engine, features, code, map, inputs, warnings}`. `code` is a function that takes `module`, `exports`, `require` and what types say of handlers. */
-export async function bundle({ entry, root = path.dirname(entry), engine: wanted }) {
-  let user = await bundleUser(entry, root, wanted ?? 'qjs');
-  const engine = wanted ?? (user.usesFetch ? 'starlingmonkey' : 'qjs');
-  if (!wanted && engine !== 'qjs') user = await bundleUser(entry, root, engine);
+export async function bundle({ entry, root = path.dirname(entry), engine = 'qjs' }) {
+  const user = await bundleUser(entry, root, engine);
   const whole = await bundleWhole(user, engine);
   return {
     engine,
@@ -130,7 +128,7 @@ async function bundleWhole(user, engine) {
   const entry = [
     `import ${JSON.stringify(`${RUNTIME}globals.ts`)};`,
     `import ${JSON.stringify(`${RUNTIME}surroundings.ts`)};`,
-    ...webModules(user.code + (await textOf(user.inputs))).map((file) => `import ${JSON.stringify(RUNTIME + file)};`),
+    ...globalFiles(user.code + (await textOf(user.inputs))).map((file) => `import ${JSON.stringify(RUNTIME + file)};`),
     ...imports,
     `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
     `import load from 'toolhost:user';`,
@@ -177,14 +175,6 @@ async function textOf(inputs) {
   return (await Promise.all(own.map((file) => readFile(file, 'utf8')))).join('\n');
 }
 
-/** Large and rarely used globals, by the words that need them. */
-function webModules(code) {
-  const modules = [];
-  if (/\bURL(SearchParams)?\b/.test(code)) modules.push('web/url.ts');
-  if (/\bstructuredClone\b/.test(code)) modules.push('web/structured-clone.ts');
-  return modules;
-}
-
 function virtualModules(userCode, engine) {
   return {
     name: 'virtual-modules',
@@ -192,6 +182,7 @@ function virtualModules(userCode, engine) {
       // The author's modules are bundled already: whatever their code names now is at most a computed path.
       build.onResolve({ filter: /.*/, namespace: 'toolhost' }, ({ path: specifier }) => ({ errors: [{ text: `"${specifier}" was not bundled` }] }));
       build.onResolve({ filter: /^toolhost:engine$/ }, () => ({ path: `${RUNTIME}engine/${engine}/index.ts` }));
+      build.onResolve({ filter: /^toolhost:http$/ }, () => ({ path: `${RUNTIME}engine/${engine}/http.ts` }));
       build.onResolve({ filter: /^toolhost:user$/ }, () => ({ path: 'user', namespace: 'toolhost' }));
       build.onLoad({ filter: /.*/, namespace: 'toolhost' }, () => ({ contents: userCode, loader: 'js', resolveDir: RUNTIME }));
       // The module of engine.mjs has them.

@@ -1,17 +1,21 @@
 // Builds a component from one JavaScript module and QuickJS.
 import { componentize as withQuickJs } from 'componentize-qjs';
+import { RESERVE_STACK, withLargeStack } from './large-stack.mjs';
 import { withOwnTable } from './own-table.mjs';
+import { importingStandIns, restoreNames, withStandIns } from './stand-in.mjs';
 import { componentizerFailure } from './top-level.mjs';
 import { WORLD, withWorld } from './wit.mjs';
 
 /** Returns the component's bytes. */
 export async function componentize(code, features, wit) {
-  return withWorld(wit, features, async (witPath) => {
+  const source = features.fetch ? importingStandIns(code) : code;
+  const build = async (witPath) => {
     try {
-      const { component } = await withQuickJs({ witPath, world: WORLD, jsSource: code, sync: true });
-      return withOwnTable(component);
+      const { component } = await withQuickJs({ witPath, world: WORLD, jsSource: RESERVE_STACK + source, sync: true });
+      return withLargeStack(withOwnTable(features.fetch ? restoreNames(component) : component));
     } catch (error) {
       throw componentizerFailure(error);
     }
-  });
+  };
+  return withWorld(wit, features, build, features.fetch ? withStandIns : undefined);
 }

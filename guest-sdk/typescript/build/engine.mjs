@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { missingPackage } from './failure.mjs';
 import { replaceFile } from './files.mjs';
-import { IMPORTS, versionsOf } from './wit.mjs';
+import { HTTP, IMPORTS, versionsOf } from './wit.mjs';
 
 const BUILD = fileURLToPath(new URL('.', import.meta.url));
 
@@ -21,9 +21,9 @@ const POLLING = `export const polling = {
 const PIECES = [262_144, 65_536, 16_384, 4_096, 1_024, 256];
 
 /** Returns the module of the engine: its first call loads the bundle of a tool, and the second one makes it ready. */
-export async function engineModule({ polling, agents }, wit) {
+export async function engineModule(engine, { polling, agents, fetch }, wit) {
   const versions = await versionsOf(wit);
-  const names = [...IMPORTS, 'wasi:logging/logging', ...(agents ? ['goondan:tool/agents'] : [])];
+  const names = [...IMPORTS, ...(fetch && engine === 'qjs' ? HTTP : []), 'wasi:logging/logging', ...(agents ? ['goondan:tool/agents'] : [])];
   const imports = names.map((name, index) => `import * as i${index} from ${JSON.stringify(`${name}@${versions[name.split('/')[0]]}`)};`);
   return `${imports.join('\n')}
 const host = { ${names.map((name, index) => `${JSON.stringify(name)}: i${index}`).join(', ')} };
@@ -59,7 +59,7 @@ ${polling ? POLLING : ''}
  * Returns the component of an engine, before it has loaded a tool. Making it takes seconds, so it is kept in `work`.
  */
 export async function engineComponent(engine, features, { wit, work }) {
-  const code = await engineModule(features, wit);
+  const code = await engineModule(engine, features, wit);
   const file = path.join(work, `${engine}-${await digestOf(code, engine, wit)}.wasm`);
   const kept = await readFile(file).catch(() => undefined);
   if (kept) return kept;
@@ -72,7 +72,7 @@ export async function engineComponent(engine, features, { wit, work }) {
 
 /** Returns a digest of what the component of an engine is made of. */
 async function digestOf(code, engine, wit) {
-  const own = [LOCKS[engine], `componentize-${engine}.mjs`, 'own-table.mjs', 'wit.mjs'].map((name) => path.join(BUILD, name));
+  const own = [LOCKS[engine], `componentize-${engine}.mjs`, 'large-stack.mjs', 'own-table.mjs', 'stand-in.mjs', 'wit.mjs'].map((name) => path.join(BUILD, name));
   const deps = (await readdir(path.join(wit, 'deps'))).sort().map((name) => path.join('deps', name));
   const contract = ['tool.wit', ...deps].map((name) => path.join(wit, name));
   const texts = await Promise.all([...own, ...contract].map((file) => readFile(file, 'utf8')));

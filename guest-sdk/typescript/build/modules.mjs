@@ -37,6 +37,25 @@ export const SERVED = {
   '@goondan/core': { file: 'toolhost.ts' },
 };
 
+/** Globals that are bundled only into tools that name them. */
+const GLOBALS = {
+  'web/fetch/fetch.ts': /\bglobalThis\.fetch\b/,
+  'web/url.ts': /\bURL(SearchParams)?\b/,
+  'web/structured-clone.ts': /\bstructuredClone\b/,
+  'web/dom-exception.ts': /\bDOMException\b/,
+  'web/event-target.ts': /\b(EventTarget|Event|CustomEvent)\b/,
+  'web/abort.ts': /\bAbort(Controller|Signal)\b/,
+  'web/streams.ts': /\b(Readable|Writable|Transform|TextDecoder|TextEncoder)Stream\b|QueuingStrategy\b/,
+  'web/blob.ts': /\b(Blob|File)\b/,
+  'web/form-data.ts': /\bFormData\b/,
+  'web/fetch/classes.ts': /(\bnew |\binstanceof |\bextends |globalThis\.)(Headers|Request|Response)\b/,
+};
+
+/** Returns the files with the globals that a bundle names. */
+export function globalFiles(code) {
+  return Object.keys(GLOBALS).filter((file) => GLOBALS[file].test(code));
+}
+
 /** Alternatives to modules that the sandbox does not have. */
 const INSTEAD = {
   async_hooks: 'pass what a call needs as an argument',

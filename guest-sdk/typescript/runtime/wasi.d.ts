@@ -11,6 +11,55 @@ declare module 'wasi:io/poll' {
     block(): void;
     [Symbol.dispose]?(): void;
   }
+  export function poll(pollables: Pollable[]): Iterable<number>;
+}
+
+declare module 'wasi:http/types' {
+  import type { Pollable } from 'wasi:io/poll';
+  interface Resource {
+    [Symbol.dispose]?(): void;
+  }
+  export class Fields implements Resource {
+    append(name: string, value: Uint8Array): void;
+    entries(): [string, Uint8Array][];
+    [Symbol.dispose]?(): void;
+  }
+  export interface OutputStream extends Resource {
+    blockingWriteAndFlush(bytes: Uint8Array): void;
+  }
+  export interface InputStream extends Resource {
+    read(length: number | bigint): Uint8Array;
+    subscribe(): Pollable;
+  }
+  export class OutgoingBody {
+    write(): OutputStream;
+    static finish(body: OutgoingBody, trailers: Fields | undefined): void;
+  }
+  export class OutgoingRequest {
+    constructor(headers: Fields);
+    body(): OutgoingBody;
+    setMethod(method: { tag: string; val?: string }): void;
+    setScheme(scheme: { tag: string }): void;
+    setAuthority(authority: string): void;
+    setPathWithQuery(path: string): void;
+  }
+  export interface IncomingBody extends Resource {
+    stream(): InputStream;
+  }
+  export interface IncomingResponse extends Resource {
+    status(): number;
+    headers(): Fields;
+    consume(): IncomingBody;
+  }
+  export interface FutureIncomingResponse extends Resource {
+    subscribe(): Pollable;
+    get(): unknown;
+  }
+}
+
+declare module 'wasi:http/outgoing-handler' {
+  import type { FutureIncomingResponse, OutgoingRequest } from 'wasi:http/types';
+  export function handle(request: OutgoingRequest, options: undefined): FutureIncomingResponse;
 }
 
 declare module 'wasi:random/random' {

@@ -3,6 +3,13 @@ import { clearQueue, drain, unhandledRejection } from './queue';
 import { QueuedPromise } from './promise';
 import { clearTimers, runNextTimer } from '../timers';
 
+/** How to wait for the next event, and how to drop what is waited for: timers only, unless the tool uses the network. */
+let waiting = { waitForNext: runNextTimer, clearWaits: () => {} };
+
+export function waitBy(other: typeof waiting): void {
+  waiting = other;
+}
+
 /** Returns the result of `start`, or throws its error. Work that is still pending is dropped. */
 export function settle<T>(start: () => T | PromiseLike<T>): T {
   let outcome: { value: T } | { reason: unknown } | undefined;
@@ -25,11 +32,12 @@ export function settle<T>(start: () => T | PromiseLike<T>): T {
       const unhandled = unhandledRejection();
       if (unhandled) throw unhandled.reason;
       if (outcome) break;
-      if (!runNextTimer()) throw neverSettles();
+      if (!waiting.waitForNext()) throw neverSettles();
     }
   } finally {
     clearQueue();
     clearTimers();
+    waiting.clearWaits();
   }
   if ('reason' in outcome) throw outcome.reason;
   return outcome.value;

@@ -1,5 +1,4 @@
 /** StarlingMonkey: an engine with promises, text and `fetch` of its own, and an event loop that runs them. */
-import { refuseAtBuild } from '../../snapshot';
 import { armed, disarm, onUncaught } from './timers';
 import { clearTimer, setImmediate, setInterval, setTimeout } from '../timers';
 
@@ -36,7 +35,6 @@ export function decodeUtf8(bytes: Uint8Array, fatal = false): string {
 }
 
 export function installGlobals(): void {
-  const { fetch } = globalThis;
   Object.assign(globalThis, {
     setTimeout: armed(setTimeout),
     setInterval: armed(setInterval),
@@ -45,10 +43,4 @@ export function installGlobals(): void {
     clearInterval: clearTimer,
     clearImmediate: clearTimer,
   });
-  // Without `wasi:http` there is none.
-  if (!fetch) return;
-  globalThis.fetch = (...args) => {
-    refuseAtBuild('`fetch` is called');
-    return fetch(...args);
-  };
 }
