@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
-import { SERVED, globalFiles, isBuiltin, notServed, plainName } from './modules.mjs';
+import { OF_PACKAGES, SERVED, globalFiles, isBuiltin, notServed, plainName, servedBy } from './modules.mjs';
 import { refuseOutsideData } from './outside.mjs';
 
 const BUILD = fileURLToPath(new URL('.', import.meta.url));
@@ -120,7 +120,7 @@ function servedModules(served) {
 async function bundleWhole(user, engine) {
   const names = [...user.served].sort();
   const imports = names.map((name, index) => {
-    const { file, name: exported = 'default' } = SERVED[name];
+    const { file, name: exported } = servedBy(name, user.code);
     const binding = exported === '*' ? `* as m${index}` : `{ ${exported} as m${index} }`;
     return `import ${binding} from ${JSON.stringify(RUNTIME + file)};`;
   });
@@ -181,6 +181,7 @@ function virtualModules(userCode, engine) {
     setup(build) {
       // The author's modules are bundled already: whatever their code names now is at most a computed path.
       build.onResolve({ filter: /.*/, namespace: 'toolhost' }, ({ path: specifier }) => ({ errors: [{ text: `"${specifier}" was not bundled` }] }));
+      build.onResolve({ filter: /^(abort-controller|process\/|querystring)$/ }, ({ path: specifier }) => ({ path: RUNTIME + OF_PACKAGES[specifier] }));
       build.onResolve({ filter: /^toolhost:engine$/ }, () => ({ path: `${RUNTIME}engine/${engine}/index.ts` }));
       build.onResolve({ filter: /^toolhost:http$/ }, () => ({ path: `${RUNTIME}engine/${engine}/http.ts` }));
       build.onResolve({ filter: /^toolhost:user$/ }, () => ({ path: 'user', namespace: 'toolhost' }));

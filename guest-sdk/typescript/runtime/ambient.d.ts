@@ -18,3 +18,20 @@ declare module 'core-js/actual/*';
 
 declare function setImmediate(task: (...args: any[]) => void, ...args: unknown[]): unknown;
 declare function clearImmediate(timer: unknown): void;
+
+declare module 'readable-stream' {
+  const stream: any;
+  export default stream;
+}
+
+declare module 'string_decoder' {
+  const decoder: object;
+  export default decoder;
+}
+
+declare module 'native-url' {
+  export function parse(text: string, parseQuery?: boolean, slashes?: boolean): object;
+  export function format(value: string | object): string;
+  export function resolve(from: string, to: string): string;
+  export const Url: unknown;
+}

@@ -8,7 +8,15 @@ export interface InspectOptions {
   depth?: number | null;
 }
 
+/** The method by which an object says how it is printed. */
+export const CUSTOM = Symbol.for('nodejs.util.inspect.custom');
+
 export function inspect(value: unknown, options: InspectOptions = {}): string {
+  const custom = (value as Record<symbol, unknown> | null | undefined)?.[CUSTOM];
+  if (typeof custom === 'function') {
+    const text: unknown = custom.call(value, options.depth ?? DEPTH, options, inspect);
+    return typeof text === 'string' ? text : inspect(text, options);
+  }
   if (value instanceof Error) return describeError(value);
   const depth = options.depth === null ? Infinity : (options.depth ?? DEPTH);
   try {

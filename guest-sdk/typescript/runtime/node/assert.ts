@@ -1,4 +1,4 @@
-/** `node:assert`, whose comparisons are strict. */
+/** `node:assert`. Deep comparisons are strict. */
 import { dequal } from 'dequal';
 import { inspect } from '../format';
 
@@ -46,6 +46,35 @@ function notDeepStrictEqual(actual: unknown, expected: unknown, message?: Messag
   check(!dequal(actual, expected), 'notDeepStrictEqual', actual, expected, message);
 }
 
+/** As `==`, and NaN equals itself. */
+function isLooselyEqual(actual: unknown, expected: unknown): boolean {
+  return actual == expected || (Number.isNaN(actual) && Number.isNaN(expected));
+}
+
+function equal(actual: unknown, expected: unknown, message?: Message): void {
+  check(isLooselyEqual(actual, expected), '==', actual, expected, message);
+}
+
+function notEqual(actual: unknown, expected: unknown, message?: Message): void {
+  check(!isLooselyEqual(actual, expected), '!=', actual, expected, message);
+}
+
+function doesNotMatch(text: string, pattern: RegExp, message?: Message): void {
+  check(!pattern.test(text), 'doesNotMatch', text, pattern, message);
+}
+
+function ifError(value: unknown): void {
+  if (value !== undefined && value !== null) throw value;
+}
+
+function doesNotThrow(act: () => unknown): void {
+  act();
+}
+
+async function doesNotReject(act: PromiseLike<unknown> | (() => PromiseLike<unknown>)): Promise<void> {
+  await (typeof act === 'function' ? act() : act);
+}
+
 function match(text: string, pattern: RegExp, message?: Message): void {
   check(pattern.test(text), 'match', text, pattern, message);
 }
@@ -87,22 +116,25 @@ async function rejects(act: PromiseLike<unknown> | (() => PromiseLike<unknown>),
   fail(message ?? 'Missing expected rejection');
 }
 
-Object.assign(assert, {
+const common = {
   AssertionError,
   ok: assert,
-  equal: strictEqual,
-  notEqual: notStrictEqual,
   deepEqual: deepStrictEqual,
   notDeepEqual: notDeepStrictEqual,
   strictEqual,
   notStrictEqual,
   deepStrictEqual,
   notDeepStrictEqual,
-  match,
+  doesNotMatch,
+  doesNotReject,
+  doesNotThrow,
   fail,
-  throws,
+  ifError,
+  match,
   rejects,
-  strict: assert,
-});
+  throws,
+};
 
-export default assert;
+const strict = Object.assign((value: unknown, message?: Message) => assert(value, message), common, { equal: strictEqual, notEqual: notStrictEqual });
+
+export default Object.assign(assert, common, { equal, notEqual, strict: Object.assign(strict, { strict }) });

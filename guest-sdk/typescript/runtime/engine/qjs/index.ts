@@ -1,6 +1,6 @@
 /** QuickJS: what the runtime needs of an engine that has neither timers nor a running event loop. */
 import { clearQueue, enqueue } from './queue';
-import { QueuedPromise } from './promise';
+import { QueuedPromise, carryReactions } from './promise';
 import { clearTimer, clearTimers, setImmediate, setInterval, setTimeout } from '../timers';
 import { TextDecoder, TextEncoder } from './text';
 
@@ -19,6 +19,18 @@ export function discard(): void {
 /** Calls what each call does, so that the functions and shapes that QuickJS makes at their first use exist. */
 export function prepare(call: () => void): void {
   call();
+}
+
+type Bind = <A extends unknown[], R>(act: (...args: A) => R) => (...args: A) => R;
+
+/** Has `bind` bind what runs later: reactions of promises, microtasks and timers. */
+export function carryContext(bind: Bind): void {
+  carryReactions(bind);
+  const globals = globalThis as unknown as Record<string, (act: (...args: unknown[]) => unknown, ...rest: unknown[]) => unknown>;
+  for (const name of ['queueMicrotask', 'setTimeout', 'setInterval', 'setImmediate']) {
+    const set = globals[name]!;
+    globals[name] = (act, ...rest) => set(bind(act), ...rest);
+  }
 }
 
 /** Makes the value of a 64-bit parameter. */

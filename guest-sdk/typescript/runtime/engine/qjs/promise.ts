@@ -32,6 +32,25 @@ let resolve: (promise: QueuedPromise<any>, value: any) => void;
 let reject: (promise: QueuedPromise<any>, reason: unknown) => void;
 let whenSettled: (value: any, reaction: Reaction) => void;
 
+/** Makes a reaction run with the context in which it was made. Set by what follows contexts. */
+let carried: ((reaction: Reaction) => Reaction) | undefined;
+
+/** Has `bind` bind what continues an async function, and the handlers of promises. */
+export function carryReactions(bind: (act: () => void) => () => void): void {
+  carried = (reaction) => {
+    const bound: Reaction = {
+      state: reaction.state,
+      value: reaction.value,
+      run: bind(() => {
+        reaction.state = bound.state;
+        reaction.value = bound.value;
+        reaction.run();
+      }),
+    };
+    return bound;
+  };
+}
+
 class QueuedPromise<T> {
   #state: State = PENDING;
   #handled = false;
@@ -54,7 +73,7 @@ class QueuedPromise<T> {
       if (!isObject) {
         reaction.state = FULFILLED;
         reaction.value = value;
-        enqueue(reaction);
+        enqueue(carried ? carried(reaction) : reaction);
       } else if (#state in value && value.constructor === QueuedPromise) {
         value.#react(reaction);
       } else {
@@ -119,7 +138,8 @@ class QueuedPromise<T> {
     }
   }
 
-  #react(reaction: Reaction): void {
+  #react(plain: Reaction): void {
+    const reaction = carried ? carried(plain) : plain;
     if (this.#state === PENDING) {
       if (this.#value === undefined) this.#value = reaction;
       else if (Array.isArray(this.#value)) this.#value.push(reaction);

@@ -21,6 +21,9 @@ export function prepare(): void {}
 /** Does nothing: the engine's heap grows in its own steps. */
 export function leaveRoom(): void {}
 
+/** Does nothing: the engine's async functions cannot be followed. */
+export function carryContext(): void {}
+
 /** Makes the value of a 64-bit parameter. */
 export function u64(value: number): bigint {
   return BigInt(value);

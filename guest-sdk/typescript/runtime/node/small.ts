@@ -1,0 +1,48 @@
+/** Modules of Node of which packages use little. */
+
+export const tty = { isatty: () => false, ReadStream: class {}, WriteStream: class {} };
+
+type Listener = (message: unknown, name: string) => void;
+
+class Channel {
+  #listeners: Listener[] = [];
+
+  constructor(readonly name: string) {}
+
+  get hasSubscribers(): boolean {
+    return this.#listeners.length > 0;
+  }
+
+  subscribe(listener: Listener): void {
+    this.#listeners.push(listener);
+  }
+
+  unsubscribe(listener: Listener): void {
+    this.#listeners = this.#listeners.filter((each) => each !== listener);
+  }
+
+  publish(message: unknown): void {
+    for (const listener of this.#listeners) listener(message, this.name);
+  }
+
+  runStores(message: unknown, act: (...args: any[]) => unknown, self?: unknown, ...args: unknown[]): unknown {
+    this.publish(message);
+    return act.apply(self, args);
+  }
+}
+
+const channels = new Map<string, Channel>();
+
+function channel(name: string): Channel {
+  const there = channels.get(name) ?? new Channel(name);
+  channels.set(name, there);
+  return there;
+}
+
+export const diagnosticsChannel = {
+  Channel,
+  channel,
+  hasSubscribers: (name: string) => channel(name).hasSubscribers,
+  subscribe: (name: string, listener: Listener) => channel(name).subscribe(listener),
+  unsubscribe: (name: string, listener: Listener) => channel(name).unsubscribe(listener),
+};

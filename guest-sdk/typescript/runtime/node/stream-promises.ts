@@ -1,0 +1,4 @@
+/** `node:stream/promises`. */
+import stream from './stream';
+
+export default stream.promises;

@@ -1,0 +1,6 @@
+/** The package `abort-controller`, which packages use where they do not expect the globals. */
+import './abort';
+
+const { AbortController, AbortSignal } = globalThis;
+
+export { AbortController, AbortSignal };

@@ -1,0 +1,2 @@
+/** The language that there is. */
+export const LOCALE = 'en-US';
