@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 # An isolated Python does not look for modules beside the program.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -22,7 +23,7 @@ def main() -> int:
     arguments = parse()
     started = time.monotonic()
     try:
-        handlers, notes = build(arguments)
+        handlers, exports, notes = build(arguments)
     except BuildError as error:
         if arguments.json:
             print(json.dumps(error.to_json()))
@@ -36,7 +37,7 @@ def main() -> int:
         "warnings": [note.to_json() for note in notes],
     }
     if not arguments.check:
-        done |= {"component": str(arguments.out), "bytes": arguments.out.stat().st_size}
+        done |= {"component": str(arguments.out), "bytes": arguments.out.stat().st_size, "exports": exports}
     if arguments.json:
         print(json.dumps(done))
         return 0
@@ -49,10 +50,11 @@ def main() -> int:
     return 0
 
 
-def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Note]]:
+def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Any], list[Note]]:
     """Builds the component, unless it is only to be checked.
 
-    Returns the names of the handlers, or None if only running the tool tells them, and warnings for the author.
+    Returns the names of the handlers, or None if only running the tool tells them, the handlers as a manifest
+    describes them, and warnings for the author.
     """
     with contextlib.ExitStack() as stack:
         check_entry(arguments.entry)
@@ -64,10 +66,10 @@ def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Note]]:
         packages = install_packages(arguments.entry.parent / "requirements.txt", work)
         tool.check_imports(packages)
         if arguments.check:
-            return handlers, tool.notes
+            return handlers, [], tool.notes
         stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work))
-        componentize(stage, packages, arguments.out)
-        return handlers, [*tool.notes, *stage.notes]
+        exports = componentize(stage, packages, arguments.out)
+        return [it["name"] for it in exports], exports, [*tool.notes, *stage.notes]
 
 
 def parse() -> argparse.Namespace:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from builder.failure import BuildError, Note
 from builder.library import ABSENT, LIBRARY, OF_THE_COMPONENT
+from builder.marked import marked_functions
 from builder.source import Import, Source
 
 
@@ -45,8 +46,22 @@ class Tool:
         """Returns the names of the handlers, or None if only running the tool tells them."""
         for source in self.sources:
             if source.file == self.entry.name:
-                return source.handlers()
+                return source.handlers(self._imported_by(source))
         return None
+
+    def _imported_by(self, entry: Source) -> dict[str, str | None]:
+        """Returns the marked functions that the entry imports from other modules, with the names of their handlers."""
+        marked = {
+            (Path(source.file).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__"), it.function): it
+            for source in self.sources
+            for it in marked_functions(source.tree, source.file)
+        }
+        return {
+            alias: marked[found.name, member].name
+            for found in entry.imports()
+            for member, alias in zip(found.members, found.aliases)
+            if not found.is_late and (found.name, member) in marked
+        }
 
     def check_imports(self, packages: Path | None) -> None:
         """Refuses imports of modules that the component will not have. In functions they become notes."""

@@ -16,14 +16,18 @@ from builder.world import WORLD
 _COMPONENTIZE = "import sys; from componentize_py import script; sys.exit(script())"
 
 
-def componentize(stage: Stage, packages: Path | None, out: Path) -> None:
-    """Writes the component to `out`; an old component stays there until the new one is complete."""
+def componentize(stage: Stage, packages: Path | None, out: Path) -> list[dict[str, Any]]:
+    """Writes the component to `out`; an old component stays there until the new one is complete.
+
+    Returns its handlers, as a manifest describes them.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     unfinished = out.with_name(f"{out.name}.{os.getpid()}.tmp")
     try:
         run_componentize_py(stage, packages, unfinished)
         merge_modules(unfinished, stage.notes)
         os.replace(unfinished, out)
+        return json.loads((stage.sdk / "exports.json").read_text())
     finally:
         unfinished.unlink(missing_ok=True)
 

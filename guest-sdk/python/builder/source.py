@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.failure import BuildError
+from builder.marked import marked_functions
 
 # The interpreter inside the component.
 _INSIDE = (3, 14)
@@ -36,6 +37,8 @@ class Import:
     """The names in `from name import …`, which may be modules."""
     is_late: bool = False
     """Whether it is in a function, and so runs during a call."""
+    aliases: tuple[str, ...] = ()
+    """The names that the members get."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,8 @@ class Source:
                 name = self._absolute(statement)
                 if name is not None:
                     members = tuple(alias.name for alias in statement.names)
-                    yield Import(name, statement.lineno, members, is_late)
+                    aliases = tuple(alias.asname or alias.name for alias in statement.names)
+                    yield Import(name, statement.lineno, members, is_late, aliases)
             elif isinstance(statement, ast.ClassDef):
                 yield from self._imports_in(statement.body, is_late)
             elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -106,21 +110,44 @@ class Source:
         above = parts[: len(parts) - statement.level + 1]
         return ".".join([*above, *filter(None, [statement.module])])
 
-    def handlers(self) -> "list[str] | None":
-        """Returns the names in `handlers`, if it is a dict that is written out; None if only running it tells."""
+    def handlers(self, imported: dict[str, str | None]) -> "list[str] | None":
+        """Returns the names of the handlers if they are written out; None if only running it tells.
+
+        `imported` has the marked functions that the entry imports from other modules, with their names.
+        """
+        marked = {it.function: it.name for it in marked_functions(self.tree, self.file)} | imported
         uses = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name) and node.id == "handlers"]
         if not uses and not self._may_be_bound("handlers"):
-            raise BuildError(
-                'there is no `handlers`; write handlers = {"read": read}, a name for each function',
-                "correct the module and build again",
-                file=self.file,
-            )
+            if not marked and not self._has_hidden_marks():
+                raise BuildError(
+                    "there is no handler: write @tool above a function (from toolhost import tool)",
+                    "correct the module and build again",
+                    file=self.file,
+                )
+            return self._written(list(marked.values()))
         value = self._assigned("handlers")
         if len(uses) != 1 or not isinstance(value, ast.Dict):
             return None
         self._check_functions(value)
         names = [key.value if isinstance(key, ast.Constant) else None for key in value.keys]
-        return names if names and all(isinstance(name, str) for name in names) else None
+        listed = {it.id for it in value.values if isinstance(it, ast.Name)}
+        return self._written([*names, *(name for function, name in marked.items() if function not in listed)])
+
+    def _written(self, names: "list[str | None]") -> "list[str] | None":
+        if not names or not all(isinstance(name, str) for name in names) or self._has_hidden_marks():
+            return None
+        return names
+
+    def _has_hidden_marks(self) -> bool:
+        """Whether functions may be marked unseen: in `if` and `try`, by a call, or by another module's names."""
+        at_top = {id(it) for node in self.tree.body for it in getattr(node, "decorator_list", ())}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and any(it.name == "*" for it in node.names):
+                return node.module != "toolhost"
+            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and id(node) not in at_top:
+                if (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) == "tool":
+                    return True
+        return False
 
     def _assigned(self, name: str) -> ast.expr | None:
         """Returns what is assigned to a name at the top level."""

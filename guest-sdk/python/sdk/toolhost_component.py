@@ -42,10 +42,14 @@ def load() -> Tool:
     """Imports the tool's module, and prepares the interpreter for calls."""
     with open(os.path.join(HERE, "entry.json")) as file:
         entry = json.load(file)
+    # Python sets it everywhere, and componentize-py does not.
+    sys.argv[:] = [f"{entry['module']}.py"]
     close()
     try:
         module = importlib.import_module(entry["module"])
         tool = Tool(module, polls=hasattr(exports, "Polling"))
+        with open(os.path.join(HERE, "exports.json"), "w") as file:
+            json.dump(tool.exports(), file)
     except BaseException as error:
         report(error, entry)
         raise SystemExit(1) from None
@@ -58,13 +62,18 @@ def load() -> Tool:
 def report(error: BaseException, entry: dict[str, str]) -> None:
     """Writes the error of an invalid module to a file."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [it for it in frames if it.filename.startswith(entry["folder"])]
+    own = [(it.filename, it.lineno) for it in frames if it.filename.startswith(entry["folder"])]
+    place = own[-1] if own else (None, None)
+    if isinstance(error, SyntaxError):
+        place = error.filename, error.lineno
+    elif isinstance(error, HandlersError) and error.file:
+        place = error.file, error.line
     found = {
         "kind": type(error).__name__,
         "message": str(error),
         "missing": error.name if isinstance(error, ModuleNotFoundError) else None,
-        "file": error.filename if isinstance(error, SyntaxError) else own[-1].filename if own else None,
-        "line": error.lineno if isinstance(error, SyntaxError) else own[-1].lineno if own else None,
+        "file": place[0],
+        "line": place[1],
         "is_handlers": isinstance(error, HandlersError),
     }
     with open(os.path.join(HERE, "report.json"), "w") as file:

@@ -1,22 +1,23 @@
 """The types of a tool written in Python: its context, its pending results and its errors.
 
-A tool is a module with a dict of handlers:
+A tool is a function with annotations:
 
-    from toolhost import Context, ToolError
+    from toolhost import tool
 
-    def read(ctx: Context, input: dict) -> dict:
-        \"\"\"Reads a text file of the workdir.\"\"\"
-        with open(input["path"]) as file:
-            return {"content": file.read()}
+    @tool
+    def read(path: str, limit: int = 100) -> list[str]:
+        \"\"\"Reads the first lines of a text file.\"\"\"
+        with open(path) as file:
+            return [line for line, _ in zip(file, range(limit))]
 
-    handlers = {"read": read}
-
-This package needs no host: a test may import the tool and call `read(Context(), {...})`.
+This package needs no host: a test may import the tool and call `read("a.txt")`.
 """
 
 from ._answer import JsonValue, Pending
 from ._context import Context
 from ._failure import ToolError
 from ._handlers import handler
+from ._mark import tool
+from ._param import Param
 
-__all__ = ["Context", "JsonValue", "Pending", "ToolError", "handler"]
+__all__ = ["Context", "JsonValue", "Param", "Pending", "ToolError", "handler", "tool"]

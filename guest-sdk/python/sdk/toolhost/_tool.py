@@ -32,18 +32,39 @@ class Tool:
         handler = self.handlers.get(name)
         if handler is None:
             raise ToolError(f"this tool has no handler `{name}`; its handlers are {', '.join(self.handlers)}")
-        return self.run(handler.function, context, json.loads(input))
+        return self.run(handler.function, context, json.loads(input), handler.write)
+
+    def exports(self) -> list[dict[str, Any]]:
+        """Returns what a manifest says of each handler."""
+        said = [
+            {
+                "name": it.name,
+                "description": it.description,
+                "parameters": it.parameters,
+                "outputSchema": it.output_schema,
+            }
+            for it in self.handlers.values()
+        ]
+        return [{key: value for key, value in it.items() if value is not None} for it in said]
 
     def poll(self, context: Context, handle: str) -> str | Pending:
         """Polls a pending handle."""
-        return self.run(self._polling[0], context, handle)
+        # Which handler the handle is from is not known.
+        write = next((it.write for it in self.handlers.values() if it.write is not to_json), to_json)
+        return self.run(self._polling[0], context, handle, write)
 
     def cancel(self, context: Context, handle: str) -> None:
         """Cancels a pending handle. Errors are ignored: no caller waits for them."""
         with contextlib.suppress(BaseException):
             self.run(self._polling[1], context, handle)
 
-    def run(self, function: Callable[[Any, Any], Any], context: Context, argument: Any) -> str | Pending:
+    def run(
+        self,
+        function: Callable[[Any, Any], Any],
+        context: Context,
+        argument: Any,
+        write: Callable[[Any], str] = to_json,
+    ) -> str | Pending:
         """Runs a function of the module; returns its result as JSON text."""
         try:
             result = function(context, argument)
@@ -51,7 +72,7 @@ class Tool:
                 result = finish(result)
             if isinstance(result, Pending):
                 return self._pending(result)
-            return to_json(result)
+            return write(result)
         except BaseException as error:
             print_traceback(error, _SDK, self._folder)
             raise

@@ -1,0 +1,122 @@
+"""Functions whose parameters are the arguments of a tool."""
+
+import inspect
+import typing
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from . import _place
+from ._answer import Pending
+from ._context import Context
+from ._docstring import docs_of
+from ._failure import ToolError
+from ._mismatch import CannotSay, Mismatch
+from ._objects import object_shape
+from ._plain import typed_json
+from ._records import MISSING, Field
+from ._scope import Scope
+from ._types import Types
+
+class Typed(NamedTuple):
+    """A function as a handler."""
+
+    call: Callable[[Context, Any], Any]
+    description: str | None
+    parameters: dict[str, Any]
+    output_schema: dict[str, Any] | None
+    write: Callable[[Any], str]
+    """Writes a result as JSON."""
+
+
+def typed(function: FunctionType, description: str | None) -> Typed:
+    """Reads the annotations of a function, or raises CannotSay."""
+    inside = inspect.unwrap(function)
+    scope = Scope(getattr(inside, "__globals__", {}))
+    place = partial(_place.of_parameter, inside)
+    docs = docs_of(inside)
+    fields, context, positional = _parameters(function, scope, place)
+    types = Types()
+
+    def arguments(values: dict[str, Any]) -> dict[str, Any]:
+        return values
+
+    with _place.around(lambda: place("")):
+        parameters, read, _ = object_shape(types, fields, docs, arguments, place)
+        types.finish()
+    if types.definitions:
+        parameters["$defs"] = types.definitions
+    with _place.around(lambda: place("return")):
+        output_schema = _output_schema(inside, scope)
+
+    def call(ctx: Context, input: Any) -> Any:
+        try:
+            values = read(input)
+        except Mismatch as error:
+            raise _wrong_argument(error) from None
+        if context is not None:
+            values[context] = ctx
+        if positional:
+            return function(*[values.pop(name) for name in positional if name in values], **values)
+        return function(**values)
+
+    return Typed(call, description or docs.text, parameters, output_schema, typed_json)
+
+
+def _signature(function: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except NameError as error:
+        raise CannotSay(f"`{error.name}` in an annotation is not defined at the top of its module") from None
+
+
+def _parameters(
+    function: Any, scope: Scope, place: Callable[[str], _place.Place]
+) -> tuple[list[Field], str | None, list[str]]:
+    """Returns the arguments, the name of the context's parameter, and the names that are given by position only."""
+    fields: list[Field] = []
+    context = None
+    positional = []
+    for name, it in _signature(function).parameters.items():
+        with _place.around(lambda: place(name)):
+            if it.kind in (it.VAR_POSITIONAL, it.VAR_KEYWORD):
+                raise CannotSay(f"`{it}` takes any arguments: name each parameter, or take a list or a dict")
+            if it.annotation is it.empty:
+                hint = "ctx: Context" if name in ("ctx", "context") else f"{name}: str"
+                raise CannotSay(f"the parameter `{name}` has no type: write `{hint}` or another type")
+            annotation = scope.evaluated(it.annotation)
+            if it.kind is it.POSITIONAL_ONLY:
+                positional.append(name)
+            if annotation is Context or Context in typing.get_args(annotation):
+                context = name
+                continue
+            default = MISSING if it.default is it.empty else it.default
+            fields.append(Field(name, annotation, scope, default is MISSING, default))
+    return fields, context, positional
+
+
+def _output_schema(function: Any, scope: Scope) -> dict[str, Any] | None:
+    """Returns the schema of a result that is an object; None for another result."""
+    annotation = scope.evaluated(_signature(function).return_annotation)
+    if annotation in (inspect.Signature.empty, None, Any, object):
+        return None
+    members = [it for it in typing.get_args(annotation) if it is not Pending]
+    if Pending in typing.get_args(annotation):
+        annotation = typing.Union[tuple(members)]
+    elif annotation is Pending:
+        return None
+    types = Types(is_result=True)
+    shape = types.shape(annotation, scope)
+    types.finish()
+    if {*shape.takes} != {dict}:
+        return None
+    # A client of MCP wants to read at the top that it is an object.
+    schema = {"type": "object", **types.definitions.get(shape.schema.get("$ref", "").rpartition("/")[2], shape.schema)}
+    return {**schema, "$defs": types.definitions} if types.definitions else schema
+
+
+def _wrong_argument(error: Mismatch) -> ToolError:
+    if error.path:
+        return ToolError(f"the argument {error}", name="ArgumentError", suggestion="correct the argument and call again")
+    return ToolError(f"the call {error}", name="ArgumentError", suggestion="correct the arguments and call again")
