@@ -124,7 +124,7 @@ class Source:
                     "correct the module and build again",
                     file=self.file,
                 )
-            return self._written(list(marked.values()))
+            return self._written([*dict.fromkeys(marked.values())])
         value = self._assigned("handlers")
         if len(uses) != 1 or not isinstance(value, ast.Dict):
             return None

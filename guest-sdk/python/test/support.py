@@ -14,6 +14,9 @@ SDK = Path(__file__).resolve().parent.parent
 REPOSITORY = SDK.parent.parent
 FIXTURES = SDK / "test" / "fixtures"
 
+# By the file of a component, what its build said of its handlers.
+EXPORTS: dict[Path, list[dict[str, Any]]] = {}
+
 _top = tempfile.TemporaryDirectory(prefix="toolhost-test-")
 TOP = Path(_top.name)
 
@@ -31,9 +34,9 @@ def build(entry: Path, out: Path, *options: str, cwd: Path | None = None) -> dic
 
 
 class Bundle:
-    """A tool named `t` of one component, and a workdir."""
+    """A tool named `t` of one component, and a workdir. The manifest lists the exports by name, or as the build does."""
 
-    def __init__(self, component: Path, exports: list[str]) -> None:
+    def __init__(self, component: Path, exports: list[str] | None = None) -> None:
         self.dir = Path(tempfile.mkdtemp(prefix="bundle-", dir=TOP))
         self.workdir = self.dir / "workdir"
         self.workdir.mkdir()
@@ -42,7 +45,7 @@ class Bundle:
             "apiVersion": "goondan.ai/v1",
             "kind": "Tool",
             "metadata": {"name": "t"},
-            "spec": {"entry": "./t.wasm", "exports": [{"name": name} for name in exports]},
+            "spec": {"entry": "./t.wasm", "exports": [{"name": it} for it in exports] if exports else EXPORTS[component]},
         }
         (self.dir / "goondan.yaml").write_text(json.dumps(resource))
 
@@ -55,6 +58,12 @@ class Bundle:
         policy = self.dir / "policy.yaml"
         policy.write_text(json.dumps({"tools": {"t": grants}}))
         return self._run("call", f"t__{handler}", "--args", json.dumps(args), "--policy", str(policy))
+
+    def test(self, cases: list[dict[str, Any]]) -> dict[str, Any]:
+        """Runs cases, and generated ones; returns the report."""
+        (self.dir / "tests").mkdir(exist_ok=True)
+        (self.dir / "tests" / "cases.yaml").write_text(json.dumps(cases))
+        return self._toolhost("test", str(self.dir), "--json")[0]
 
     def poll(self, handle: str) -> dict[str, Any]:
         return self._run("poll", handle)
@@ -96,5 +105,6 @@ def _built(entry: Path, name: str) -> Path:
     reply = build(entry, out)
     if not reply["ok"]:
         raise AssertionError(reply)
+    EXPORTS[out] = reply["exports"]
     print(f"{name}: {reply['bytes'] / 1e6:.1f} MB, {reply['seconds']} s", file=sys.stderr)
     return out

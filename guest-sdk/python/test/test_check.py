@@ -121,8 +121,30 @@ class Check(unittest.TestCase):
             tool = self.checked(f"{functions}{text}\n", {"helper.py": ""})
             self.assertEqual(tool.names, names, text)
 
+    def test_the_names_of_marked_functions_are_read_where_they_are_written_out(self) -> None:
+        for text, names in [
+            ("from toolhost import tool\n@tool\ndef a(): ...\n@tool(name='c')\nasync def b(): ...\n", ["a", "c"]),
+            ("import toolhost as t\n@t.tool()\ndef a(): ...\n@t.tool\ndef b(): ...\n", ["a", "b"]),
+            ("from toolhost import tool as mark\n@mark\ndef a(): ...\ndef b(): ...\nhandlers = {'b': b, 'c': a}\n", ["b", "c"]),
+            ("from toolhost import *\n@tool\ndef a(): ...\n", None),
+            ("from helper import h, other\nfrom helper import h as g\n", ["named"]),
+            ("from helper import *\n", None),
+            ("from toolhost import tool\nNAME = 'a'\n@tool(name=NAME)\ndef a(): ...\n", None),
+            ("from toolhost import tool\n@tool\ndef a(): ...\nif a:\n  @tool()\n  def b(): ...\n", None),
+        ]:
+            helper = "from toolhost import tool\n@tool(name='named')\ndef h(): ...\ndef other(): ...\n"
+            self.assertEqual(self.checked(text, {"helper.py": helper}).names, names, text)
+
+    def test_marked_functions_that_cannot_be_handlers_are_reported(self) -> None:
+        mark = "from toolhost import tool\n@tool\n"
+        self.refused("tool.py:3", "a name has lower-case letters", mark + "def getRows(): ...\n")
+        self.refused("tool.py:3", "the parameter `x` has no type", mark + "def a(x): ...\n")
+        error = self.refused("tool.py:4", "the parameter `ctx` has no type", mark + "def a(y: int,\n  ctx=1): ...\n")
+        self.assertIn("ctx: Context", error.next_move)
+        self.refused("tool.py", "there is no handler", "def tool(x): ...\n@tool\ndef a(): ...\n")
+
     def test_missing_handlers_and_functions_are_reported(self) -> None:
-        self.refused("tool.py", "there is no `handlers`", "def a(ctx, input): ...\n")
+        self.refused("tool.py", "there is no handler", "def a(ctx, input): ...\n")
         self.refused("tool.py:2", "`cuont` is not defined", 'def count(ctx, input): ...\nhandlers = {"a": cuont}\n')
 
     def test_a_source_that_cannot_be_parsed_here_is_left_to_the_build(self) -> None:
@@ -134,7 +156,7 @@ class Check(unittest.TestCase):
         tool = Tool.read(entry)
         tool.check_imports(None)
         self.assertEqual((tool.handlers(), tool.notes), (["describe", "count"], []))
-        self.assertIn("run", Tool.read(FIXTURES / "probe/tool.py").handlers())
+        self.assertIsNone(Tool.read(FIXTURES / "probe/tool.py").handlers())
 
 
 if __name__ == "__main__":

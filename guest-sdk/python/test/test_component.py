@@ -6,7 +6,8 @@ import unittest
 from datetime import datetime, timezone
 from typing import Any
 
-from support import SDK, Bundle, component, example
+from shapes import CALLS, NEW_SHAPES, SHAPES
+from support import EXPORTS, SDK, Bundle, component, example
 
 sys.path.insert(0, str(SDK))
 from builder.library import LIBRARY  # noqa: E402
@@ -158,6 +159,34 @@ class Probe(unittest.TestCase):
         self.assertEqual((done["status"], done["output"]), ("ok", {"done": "job-1"}))
         still = self.bundle.call("start", handle="still")
         self.assertEqual(self.bundle.poll(still["handle"])["status"], "pending")
+
+
+class Typed(unittest.TestCase):
+    """The functions with typed parameters, in the same component."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.exports = EXPORTS[component("probe")]
+        cls.bundle = Bundle(component("probe"))
+
+    def test_each_shape_is_called_and_refused_through_the_host(self) -> None:
+        every = {**SHAPES, **NEW_SHAPES}
+        exports = {it["name"]: it for it in self.exports}
+        calls = [(name, {"x": value}, arrives) for name, (_, values, _) in every.items() for value, arrives in values]
+        calls += [(name, {"x": value}, None) for name, (_, _, wrong) in every.items() for value in wrong]
+        for name, (schema, _, _) in every.items():
+            self.assertEqual(exports[name]["parameters"]["properties"]["x"], schema, name)
+        cases = [
+            {
+                "name": f"{number} {name}",
+                "tool": f"t__{name}",
+                "args": args,
+                "expect": {"status": "error"} if arrives is None else {"output": arrives},
+            }
+            for number, (name, args, arrives) in enumerate(calls + CALLS)
+        ]
+        report = self.bundle.test(cases)
+        self.assertEqual([it for it in report["cases"] if it["status"] != "passed"], [], report)
 
 
 class CsvStats(unittest.TestCase):

@@ -26,7 +26,13 @@ class Scope:
     @staticmethod
     def of_class(kind: type) -> "Scope":
         """Returns the scope of a class's body."""
-        return Scope(Scope.of_module(kind.__module__)._names, {**vars(kind), kind.__name__: kind})
+        variables = {it.__name__: it for it in getattr(kind, "__type_params__", ())}
+        return Scope(Scope.of_module(kind.__module__)._names, {**variables, **vars(kind), kind.__name__: kind})
+
+    @staticmethod
+    def of_function(function: Any) -> "Scope":
+        variables = {it.__name__: it for it in getattr(function, "__type_params__", ())}
+        return Scope(getattr(function, "__globals__", {}), variables)
 
     def evaluated(self, annotation: Any) -> Any:
         """Returns the type that an annotation written as a text names."""

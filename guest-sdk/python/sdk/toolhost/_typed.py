@@ -33,7 +33,7 @@ class Typed(NamedTuple):
 def typed(function: FunctionType, description: str | None) -> Typed:
     """Reads the annotations of a function, or raises CannotSay."""
     inside = inspect.unwrap(function)
-    scope = Scope(getattr(inside, "__globals__", {}))
+    scope = Scope.of_function(inside)
     place = partial(_place.of_parameter, inside)
     docs = docs_of(inside)
     fields, context, positional = _parameters(function, scope, place)

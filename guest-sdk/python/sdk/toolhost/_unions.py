@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ._types import Reader, Shape
 
 _NULL = {"type": "null"}
+_SCALARS = ("string", "integer", "number", "boolean")
 
 
 class Union:
@@ -26,7 +27,7 @@ class Union:
             return {"anyOf": schemas}
         one = others[0]
         # A `const` or `enum` would have to contain null as well.
-        if isinstance(one.get("type"), str) and not {"const", "enum"} & one.keys():
+        if one.get("type") in _SCALARS and not {"const", "enum"} & one.keys():
             return {**one, "type": [one["type"], "null"]}
         return {"anyOf": [one, _NULL]}
 
