@@ -63,13 +63,13 @@ def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Any], l
         # What takes a second comes first.
         tool = Tool.read(arguments.entry)
         handlers = tool.handlers()
-        packages = install_packages(arguments.entry.parent / "requirements.txt", work)
+        packages, notes = install_packages(arguments.entry.parent / "requirements.txt", work)
         tool.check_imports(packages)
         if arguments.check:
-            return handlers, [], tool.notes
+            return handlers, [], [*notes, *tool.notes]
         stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work))
         exports = componentize(stage, packages, arguments.out)
-        return [it["name"] for it in exports], exports, [*tool.notes, *stage.notes]
+        return [it["name"] for it in exports], exports, [*notes, *tool.notes, *stage.notes]
 
 
 def parse() -> argparse.Namespace:

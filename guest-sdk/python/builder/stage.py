@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from builder.distribution import NATIVE
 from builder.failure import BuildError, Note
 from builder.library import OF_THE_COMPONENT
 from builder.world import lay_out_world
@@ -21,8 +22,6 @@ SDK = Path(__file__).resolve().parent.parent / "sdk"
 
 # Names that have another meaning inside the component.
 _RESERVED = sys.stdlib_module_names | OF_THE_COMPONENT
-
-_NATIVE = (".so", ".pyd", ".dylib")
 
 
 @dataclass
@@ -69,7 +68,7 @@ class Stage:
 def refuse_native_code(folder: Path, what: str) -> None:
     """Refuses a folder with native code, which does not run in a component."""
     for found in folder.rglob("*"):
-        if found.suffix in _NATIVE:
+        if found.suffix in NATIVE:
             raise BuildError(
                 f"{what} has native code ({found.name}), which does not run in a component",
                 "use a package that is pure Python, or one of the standard library",

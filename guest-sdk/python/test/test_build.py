@@ -8,8 +8,10 @@ from tempfile import TemporaryDirectory
 from support import FIXTURES, SDK, TOP, build
 
 sys.path.insert(0, str(SDK))
+from builder.distribution import Distribution  # noqa: E402
 from builder.failure import BuildError  # noqa: E402
-from builder.requirements import as_text, read_requirements, requirement_of  # noqa: E402
+from builder.newer import refuse_older_majors  # noqa: E402
+from builder.requirements import Requirement, as_text, read_requirements, requirement_of  # noqa: E402
 
 # Modules of the builder, of pip, and of the library that they use.
 SHADOWS = ["componentize_py", "pip", "builder", "json", "tempfile", "subprocess", "site", "sitecustomize", "usercustomize"]
@@ -47,12 +49,45 @@ class Refusals(unittest.TestCase):
         entry = FIXTURES / "native/json.py"
         self.refused(entry, str(entry), "every component already has a module `json`")
 
-    def test_refuses_a_package_that_is_native(self) -> None:
+    def test_refuses_packages_that_are_native_and_names_what_replaces_them(self) -> None:
         with TemporaryDirectory() as dir:
             Path(dir, "tool.py").write_text('handlers = {"a": print}')
             requirements = Path(dir, "requirements.txt")
-            requirements.write_text("numpy==2.3.4\n")
-            self.refused(Path(dir, "tool.py"), str(requirements), "without native code")
+            requirements.write_text("six\nnumpy==2.3.4\n")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:2", "numpy is native code")
+            requirements.write_text("six\npydantic==2.12.5\n")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:2", "pydantic 2.12.5 needs pydantic-core 2.41.5, whose native code")
+            requirements.write_text("no-such-package-of-any-index\n")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:1", "the index has no package `no-such-package")
+            requirements.write_text("six==1.16.0\nsix==1.17.0\n")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:2", "cannot be installed together")
+
+    def test_takes_packages_without_the_native_part_that_makes_them_faster(self) -> None:
+        with TemporaryDirectory() as dir:
+            Path(dir, "tool.py").write_text('import yaml\nhandlers = {"a": print}')
+            Path(dir, "requirements.txt").write_text("PyYAML==6.0.3\n")
+            reply = build(Path(dir, "tool.py"), TOP / "accepted.wasm", "--check")
+            self.assertTrue(reply["ok"], reply)
+            self.assertEqual([it["text"].split(",")[0] for it in reply["warnings"]], [
+                "pyyaml 6.0.3 is used without its native part"
+            ])
+            [folder] = (TOP / "work").glob("packages-*/yaml")
+            self.assertTrue((folder / "loader.py").is_file())
+            self.assertEqual(list(folder.rglob("*.so")), [])
+
+    def test_never_takes_an_older_major_version_unseen(self) -> None:
+        log = "Skipping link: No sources permitted for a-b: https://x.example/a_b-2.0.tar.gz (from x)\n"
+        log += "  Skipping link: none of the wheel's tags (cp39) are compatible: https://x.example/c-1.9-cp39-cp39-any.whl#sha256=0\n"
+        installed = {
+            "a-b": Distribution("a-b", "1.5", ("c>=1",), True, ()),
+            "c": Distribution("c", "1.0", (), True, ()),
+        }
+        with self.assertRaises(BuildError) as raised:
+            refuse_older_majors(log, installed, [Requirement(3, "a.b")], "requirements.txt")
+        self.assertIn("a-b 2.0 has no wheel for Python 3.14, and 1.5 is an older major version", str(raised.exception))
+        self.assertEqual(raised.exception.line, 3)
+        # Where the author says so, and for a minor version.
+        refuse_older_majors(log, installed, [Requirement(3, "a.b<2")], "requirements.txt")
 
     def test_refuses_requirements_that_are_no_packages(self) -> None:
         with TemporaryDirectory() as dir:
