@@ -38,6 +38,8 @@ OF_THE_COMPONENT = frozenset(
         "componentize_py_runtime",
         "componentize_py_types",
         "poll_loop",
+        # Of a tool that speaks HTTP, as each does that imports it.
+        "ssl",
         "toolhost",
         "toolhost_component",
         "wit_world",

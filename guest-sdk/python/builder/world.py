@@ -7,15 +7,20 @@ from pathlib import Path
 WORLD = "component"
 
 
-def lay_out_world(contract: Path, folder: Path, polls: bool) -> None:
+# What a component imports that speaks HTTP.
+_WEB = ("wasi:http/outgoing-handler", "wasi:clocks/monotonic-clock")
+
+
+def lay_out_world(contract: Path, folder: Path, polls: bool, web: bool) -> None:
     """Writes the WIT of a component to `folder`."""
     deps = folder / "deps"
     shutil.copytree(contract / "deps", deps)
     shutil.copytree(contract, deps / "goondan-tool", ignore=shutil.ignore_patterns("deps"))
     versions = dict(_packages(deps))
     contract_world = "goondan:tool/async-tool" if polls else "goondan:tool/tool"
-    include = f"include {_versioned(contract_world, versions)};"
-    (folder / "world.wit").write_text(f"package toolhost:build;\nworld {WORLD} {{\n{include}\n}}\n")
+    lines = [f"include {_versioned(contract_world, versions)};"]
+    lines += [f"import {_versioned(name, versions)};" for name in _WEB if web]
+    (folder / "world.wit").write_text("\n".join([f"package toolhost:build;\nworld {WORLD} {{", *lines, "}\n"]))
 
 
 def _packages(deps: Path) -> list[tuple[str, str]]:

@@ -16,7 +16,12 @@ from typing import Any
 from componentize_py_types import Err
 from wit_world import exports
 from wit_world.imports import logging as host_log
-from wit_world.imports import types
+
+try:
+    from wit_world.imports import types
+except ImportError:
+    # Another interface of this name is imported too.
+    from wit_world.imports import goondan_tool_types as types
 
 from toolhost import Context, Pending
 from toolhost._closed import close
@@ -45,6 +50,10 @@ def load() -> Tool:
     # Python sets it everywhere, and componentize-py does not.
     sys.argv[:] = [f"{entry['module']}.py"]
     close()
+    if entry["web"]:
+        from toolhost import _web
+
+        _web.open_web()
     try:
         module = importlib.import_module(entry["module"])
         tool = Tool(module, polls=hasattr(exports, "Polling"))
@@ -53,8 +62,12 @@ def load() -> Tool:
     except BaseException as error:
         report(error, entry)
         raise SystemExit(1) from None
+    settle_loop = settle_asyncio
+    if entry["web"]:
+        _web.import_rest()
+        settle_loop = _web.settle_web
     settle_logging(host_log.log, host_log.Level)
-    settle_imports(os.path.dirname(module.__file__), {"asyncio": settle_asyncio})
+    settle_imports(os.path.dirname(module.__file__), {"asyncio": settle_loop})
     sys.stdout.flush()
     return tool
 
@@ -138,6 +151,10 @@ def settle() -> list[Any]:
     # A tool may have replaced functions that this calls: then its calls start without it.
     with contextlib.suppress(Exception):
         warm_up(call_with, os.path.join(HERE, "entry.json"))
+    if "toolhost._web" in sys.modules:
+        from toolhost._web.warm_up import warm_up as warm_up_web
+
+        warm_up_web()
     # Objects that exist now are never garbage: a call need not scan them.
     gc.collect()
     if gc.get_threshold() == GC_THRESHOLD:

@@ -107,7 +107,9 @@ def _message(error: BaseException) -> str:
             return _unicode(f"{error.strerror}{place}")
         case KeyError():
             return _unicode(f"no such key: {error}")
-    return _unicode(str(error)) or type(error).__name__
+    # Some libraries raise errors without a text, from one that has it.
+    inner = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return _unicode(str(error)) or (_message(inner) if inner else type(error).__name__)
 
 
 def _suggestion(error: BaseException | None) -> str | None:

@@ -117,7 +117,8 @@ class LateImports(MetaPathFinder, Loader):
                 self._kept[name] = Kept(None, folders, compile("", name, "exec"))
             return []
         try:
-            code = spec.loader.get_code(name)
+            # A package may give a module another name in `sys.modules`.
+            code = spec.loader.get_code(spec.name)
         except SyntaxError:
             return []
         if loaded is None:
@@ -151,7 +152,7 @@ def settle_imports(tool_folder: str, then: dict[str, Callable[[ModuleType], None
             settle(sys.modules[name])
     late = LateImports(then)
     late.keep(tool_folder)
-    _remember_sources(tool_folder)
+    _remember_sources(tool_folder, tuple(f"{it}/" for it in sys.path if it))
     # A file of the workdir is never a module.
     sys.meta_path[:] = [it for it in sys.meta_path if it is not PathFinder] + [late]
     sys.path.clear()
@@ -193,8 +194,13 @@ def _source_loader(module: ModuleType) -> bool:
     return isinstance(getattr(module.__spec__, "loader", None), SourceFileLoader)
 
 
-def _remember_sources(folder: str) -> None:
-    """Keeps the source lines of the tool, which tracebacks show."""
+def _remember_sources(folder: str, folders: tuple[str, ...]) -> None:
+    """Keeps the source lines of the tool, which tracebacks show.
+
+    Those of other modules are not there in a call, and looking for them would be an access to the workdir.
+    """
+    read = linecache.updatecache
+    linecache.updatecache = lambda filename, *rest: [] if filename.startswith(folders) else read(filename, *rest)
     for path, _, files in os.walk(folder):
         for file in files:
             if file.endswith(".py"):

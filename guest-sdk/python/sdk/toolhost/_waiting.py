@@ -20,8 +20,11 @@ def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise RuntimeError("the handler awaits something that never completes")
 
 
-def settle_asyncio(asyncio: ModuleType) -> None:
-    """Gives asyncio an event loop without sockets, which can wait only for time."""
+def settle_asyncio(asyncio: ModuleType, selector: type | None = None, connections: tuple[type, ...] = ()) -> None:
+    """Gives asyncio an event loop without sockets, which can wait only for time, and for what a selector knows.
+
+    `connections` are classes with the methods that make connections.
+    """
 
     class Clock:
         """Replaces the selector of an event loop."""
@@ -32,13 +35,14 @@ def settle_asyncio(asyncio: ModuleType) -> None:
             time.sleep(timeout)
             return []
 
-    class Loop(asyncio.BaseEventLoop):
+    class Loop(*connections, asyncio.BaseEventLoop):
         def __init__(self) -> None:
             super().__init__()
-            self._selector = Clock()
+            self._selector = (selector or Clock)()
 
         def _process_events(self, event_list: list[Any]) -> None:
-            pass
+            for call in event_list:
+                self.call_soon(call)
 
         def _write_to_self(self) -> None:
             pass
