@@ -11,7 +11,8 @@ const FLAGS = { deprecated: { deprecated: true }, uniqueItems: { uniqueItems: tr
 /** Returns the keywords of JSON Schema that a comment on one of these declarations says. */
 export function keywordsOf(ts, declarations) {
   const keywords = {};
-  for (const declaration of declarations) {
+  for (const each of declarations) {
+    const declaration = commented(ts, each);
     for (const tag of ts.getJSDocTags(declaration)) Object.assign(keywords, keywordOf(tag.tagName.text, textOf(ts, tag), keywords));
     const description = descriptionOf(ts, declaration);
     if (description) keywords.description = description;
@@ -22,9 +23,22 @@ export function keywordsOf(ts, declarations) {
 /** Returns the text of a comment before its tags. */
 export function descriptionOf(ts, declaration) {
   if (ts.isJSDocPropertyLikeTag(declaration)) return textOf(ts, declaration).replace(/^-\s*/, '');
-  const comments = ts.getJSDocCommentsAndTags(declaration).filter((each) => ts.isJSDoc(each));
+  const comments = ts.getJSDocCommentsAndTags(commented(ts, declaration)).filter((each) => ts.isJSDoc(each));
   const text = comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '').filter(Boolean).at(-1);
   return text?.trim().replace(/[ \t]*\r?\n[ \t]*/g, '\n').replace(/(\S)\n(?=\S)/g, '$1 ');
+}
+
+/**
+ * Returns the declaration that has the comment. On one line, as in `{ /** … *\/ path: string }`, the compiler takes a
+ * comment for the end of what is before it.
+ */
+function commented(ts, declaration) {
+  const { text } = declaration.getSourceFile();
+  const start = declaration.getStart();
+  const range = ts.getTrailingCommentRanges(text, declaration.pos)?.at(-1);
+  const isBefore = range && range.end <= start && !text.slice(range.end, start).includes('\n') && text.startsWith('/**', range.pos);
+  if (!isBefore || ts.getJSDocCommentsAndTags(declaration).length > 0) return declaration;
+  return ts.createSourceFile('comment.ts', `${text.slice(range.pos, range.end)}\nlet value;`, ts.ScriptTarget.ESNext, true).statements[0];
 }
 
 function textOf(ts, { comment }) {

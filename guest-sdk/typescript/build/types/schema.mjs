@@ -54,7 +54,10 @@ export class SchemaWriter {
     const { schema, plan } = this.ofType(type, node, typeNode);
     this.depth -= 1;
     const declarations = this.aliasesOf(typeNode);
-    return declarations.length > 0 ? { schema: { ...schema, ...keywordsOf(this.ts, declarations) }, plan } : { schema, plan };
+    if (declarations.length === 0) return { schema, plan };
+    const { description, ...keywords } = keywordsOf(this.ts, declarations);
+    const isOwn = description && !declarations.some((each) => this.isAmbient(each.getSourceFile().fileName));
+    return { schema: { ...schema, ...keywords, ...(isOwn && { description }) }, plan };
   }
 
   /** Declarations of the names with which a type is written, if they stand for a type without a comment of its own. */
