@@ -181,7 +181,11 @@ function virtualModules(userCode, engine) {
     setup(build) {
       // The author's modules are bundled already: whatever their code names now is at most a computed path.
       build.onResolve({ filter: /.*/, namespace: 'toolhost' }, ({ path: specifier }) => ({ errors: [{ text: `"${specifier}" was not bundled` }] }));
-      build.onResolve({ filter: /^(abort-controller|process\/|querystring)$/ }, ({ path: specifier }) => ({ path: RUNTIME + OF_PACKAGES[specifier] }));
+      build.onResolve({ filter: /^(abort-controller|process\/|querystring)$/ }, ({ path: specifier }) => ({ path: specifier, namespace: 'of-packages' }));
+      build.onLoad({ filter: /.*/, namespace: 'of-packages' }, ({ path: specifier }) => ({
+        contents: `module.exports = require(${JSON.stringify(RUNTIME + OF_PACKAGES[specifier])}).default;`,
+        resolveDir: RUNTIME,
+      }));
       build.onResolve({ filter: /^toolhost:engine$/ }, () => ({ path: `${RUNTIME}engine/${engine}/index.ts` }));
       build.onResolve({ filter: /^toolhost:http$/ }, () => ({ path: `${RUNTIME}engine/${engine}/http.ts` }));
       build.onResolve({ filter: /^toolhost:user$/ }, () => ({ path: 'user', namespace: 'toolhost' }));

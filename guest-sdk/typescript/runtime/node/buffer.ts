@@ -22,12 +22,21 @@ function withBase64Url(target: any, ...names: string[]): void {
   }
 }
 
-withBase64Url(Buffer, 'alloc', 'byteLength', 'isEncoding');
+withBase64Url(Buffer, 'alloc', 'isEncoding');
+
+const byteLength = Buffer.byteLength as Any;
+/** The length that text in base64 says, whatever else is in it. */
+Buffer.byteLength = ((value: unknown, encoding?: unknown) =>
+  typeof value === 'string' && /^base64(url)?$/i.test(String(encoding)) ? Math.floor((value.replace(/=+$/, '').length * 3) / 4) : byteLength(value, encoding)) as typeof Buffer.byteLength;
+
 withBase64Url(Buffer.prototype, 'write', 'fill', 'indexOf', 'lastIndexOf', 'includes');
 
 const from = Buffer.from as Any;
 Buffer.from = ((value: any, encoding?: any, length?: any) => {
-  if (typeof value !== 'string' || !isUtf8Name(encoding)) return from(value, typeof value === 'string' ? plain(encoding) : encoding, length);
+  if (typeof value !== 'string') return from(value, encoding, length);
+  // What is no pair of digits ends the bytes.
+  if (/^hex$/i.test(encoding)) return from(/^(?:[0-9a-f]{2})*/i.exec(value)![0], 'hex');
+  if (!isUtf8Name(encoding)) return from(value, plain(encoding), length);
   const bytes = encodeUtf8(value);
   return from(bytes.buffer, bytes.byteOffset, bytes.length);
 }) as typeof Buffer.from;

@@ -3,4 +3,4 @@ import './abort';
 
 const { AbortController, AbortSignal } = globalThis;
 
-export { AbortController, AbortSignal };
+export default { AbortController, AbortSignal };

@@ -1,5 +1,6 @@
 /** Compares texts: first by letters, then by accents, then by lower and upper case. */
 import { LOCALE } from './locale';
+import { MARKS, isDigit, isLetter } from './unicode';
 
 interface Options {
   numeric?: boolean;
@@ -13,8 +14,8 @@ const SIGNS = '_-,;:!?.\'"()[]{}@*/\\&#%`^+<=>|~$';
 /** Space and signs before digits before letters, as in English. */
 function rank(character: string): number {
   if (/\s/.test(character)) return 0;
-  if (/\p{L}/u.test(character)) return 3;
-  if (/\p{N}/u.test(character)) return 2;
+  if (isLetter(character)) return 3;
+  if (isDigit(character)) return 2;
   const sign = SIGNS.indexOf(character);
   return sign < 0 ? 1.9 : 1 + sign / 100;
 }
@@ -39,7 +40,7 @@ function compareBase(a: string, b: string, numeric: boolean): number {
   return Math.sign(left.length - right.length);
 }
 
-const withoutAccents = (text: string) => text.normalize('NFD').replace(/\p{M}/gu, '').replaceAll('ß', 'ss');
+const withoutAccents = (text: string) => text.normalize('NFD').replace(MARKS, '').replaceAll('ß', 'ss');
 
 export function compare(a: string, b: string, { numeric = false, sensitivity = 'variant' }: Options = {}): number {
   if (a === b) return 0;

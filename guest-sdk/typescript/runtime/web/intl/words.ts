@@ -1,6 +1,7 @@
 /** Lists, plurals, relative times and segments in English. */
 import { LOCALE } from './locale';
 import { NumberFormat } from './number';
+import { isLetter, pattern } from './unicode';
 
 const resolved = (options: object) => ({ locale: LOCALE, ...options });
 
@@ -89,9 +90,11 @@ export class RelativeTimeFormat {
 }
 
 /** One grapheme: a character with marks, a flag, or emoji that are joined. */
-const GRAPHEME =
-  /\r\n|\p{RI}\p{RI}|\p{Emoji}(?:\p{EMod}|\ufe0f?\u20e3?)?(?:\u200d\p{Emoji}(?:\p{EMod}|\ufe0f)?)+|[\u1100-\u115f]+[\u1160-\u11a7]*[\u11a8-\u11ff]*|[^](?:\p{M}|\p{EMod}|\u200d|\ufe0f)*/gu;
-const WORD = /[\p{L}\p{N}\p{M}_]+(?:['’.](?=\p{L})[\p{L}\p{N}\p{M}]+)*|\s+|[^]/gu;
+const GRAPHEME = pattern(
+  '\\r\\n|\\p{RI}\\p{RI}|\\p{Emoji}(?:\\p{EMod}|\\ufe0f?\\u20e3?)?(?:\\u200d\\p{Emoji}(?:\\p{EMod}|\\ufe0f)?)+|[\\u1100-\\u115f]+[\\u1160-\\u11a7]*[\\u11a8-\\u11ff]*|[^](?:\\p{M}|\\p{EMod}|\\u200d|\\ufe0f)*',
+  /[^][\u0300-\u036f]*/gu,
+);
+const WORD = pattern("[\\p{L}\\p{N}\\p{M}_]+(?:['’.](?=\\p{L})[\\p{L}\\p{N}\\p{M}]+)*|\\s+|[^]", /[\w\u0080-\uffff]+|\s+|[^]/gu);
 const SENTENCE = /[^.!?]*[.!?]*["')\]]*\s*/gu;
 
 export class Segmenter {
@@ -103,10 +106,10 @@ export class Segmenter {
 
   segment(input: string): Iterable<object> & { containing(index: number): object | undefined } {
     const granularity = this.#granularity;
-    const pattern = granularity === 'word' ? WORD : granularity === 'sentence' ? SENTENCE : GRAPHEME;
-    const all = [...input.matchAll(pattern)]
+    const parts = granularity === 'word' ? WORD : granularity === 'sentence' ? SENTENCE : GRAPHEME;
+    const all = [...input.matchAll(parts)]
       .filter(([segment]) => segment !== '')
-      .map(({ 0: segment, index }) => ({ segment, index, input, ...(granularity === 'word' && { isWordLike: /[\p{L}\p{N}]/u.test(segment) }) }));
+      .map(({ 0: segment, index }) => ({ segment, index, input, ...(granularity === 'word' && { isWordLike: isLetter(segment) || /\d/.test(segment) }) }));
     return {
       [Symbol.iterator]: () => all[Symbol.iterator](),
       containing: (at) => all.find(({ index, segment }) => at >= index && at < index + segment.length),
