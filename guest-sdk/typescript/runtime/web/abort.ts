@@ -1,5 +1,5 @@
-/** `AbortController` and `AbortSignal`, where the engine has none. */
-import { defineMissing } from './define';
+/** `AbortController` and `AbortSignal`. */
+import { define } from './define';
 import './dom-exception';
 import './event-target';
 
@@ -94,4 +94,4 @@ class AbortController {
   }
 }
 
-defineMissing({ AbortController, AbortSignal: Signal });
+define({ AbortController, AbortSignal: Signal });

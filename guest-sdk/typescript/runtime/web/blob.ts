@@ -1,5 +1,5 @@
-/** `Blob` and `File`, where the engine has none. */
-import { defineMissing } from './define';
+/** `Blob` and `File`. */
+import { define } from './define';
 import { decodeUtf8, encodeUtf8 } from 'toolhost:engine';
 
 type Part = string | ArrayBuffer | ArrayBufferView | OwnBlob;
@@ -95,4 +95,4 @@ function joined(parts: Uint8Array[]): Uint8Array {
 
 Object.defineProperty(OwnBlob, 'name', { value: 'Blob' });
 Object.defineProperty(OwnFile, 'name', { value: 'File' });
-defineMissing({ Blob: OwnBlob, File: OwnFile });
+define({ Blob: OwnBlob, File: OwnFile });

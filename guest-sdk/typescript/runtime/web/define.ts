@@ -1,9 +1,6 @@
-/** Adds a global that the engine lacks. */
-export function defineMissing(globals: Record<string, unknown>): void {
-  for (const [name, value] of Object.entries(globals)) if (!(name in globalThis)) define(name, value);
-}
-
-/** Adds or replaces a global. It is not enumerable, as those of engines. */
-export function define(name: string, value: unknown): void {
-  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+/** Adds globals, or replaces those of the engine: StarlingMonkey has some of these in part. They are not enumerable. */
+export function define(globals: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(globals)) {
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  }
 }

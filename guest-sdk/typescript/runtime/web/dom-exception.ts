@@ -1,5 +1,5 @@
-/** `DOMException`, where the engine has none. */
-import { defineMissing } from './define';
+/** `DOMException`. */
+import { define } from './define';
 
 /** The names that have a code, by the code. */
 const NAMES =
@@ -29,4 +29,4 @@ NAMES.forEach((name, code) => {
   for (const target of [DOMException, DOMException.prototype]) Object.defineProperty(target, constant, { value: code, enumerable: true });
 });
 
-defineMissing({ DOMException });
+define({ DOMException });

@@ -1,5 +1,5 @@
-/** `EventTarget`, `Event` and `CustomEvent`, where the engine has none. */
-import { defineMissing } from './define';
+/** `EventTarget`, `Event` and `CustomEvent`. */
+import { define } from './define';
 
 interface EventInit {
   bubbles?: boolean;
@@ -177,4 +177,4 @@ class EventTarget {
   }
 }
 
-defineMissing({ Event, CustomEvent, EventTarget });
+define({ Event, CustomEvent, EventTarget });

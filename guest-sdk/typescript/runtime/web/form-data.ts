@@ -1,6 +1,6 @@
-/** `FormData`, where the engine has none, and its form on the wire. */
+/** `FormData`, and its form on the wire. */
 import './blob';
-import { defineMissing } from './define';
+import { define } from './define';
 import { decodeUtf8 } from 'toolhost:engine';
 
 type Value = string | File;
@@ -67,7 +67,7 @@ function valueOf(value: unknown, filename?: string): Value {
 }
 
 Object.defineProperty(OwnFormData, 'name', { value: 'FormData' });
-defineMissing({ FormData: OwnFormData });
+define({ FormData: OwnFormData });
 
 /** Returns a form as `multipart/form-data`. */
 export function toMultipart(form: FormData): Blob {

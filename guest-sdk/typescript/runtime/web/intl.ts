@@ -41,7 +41,7 @@ const formats = { Collator, DateTimeFormat, DisplayNames, ListFormat, NumberForm
 
 if (!('Intl' in globalThis)) {
   for (const Format of Object.values(formats)) Object.assign(Format, { supportedLocalesOf: (tags: string | string[]) => [tags].flat().filter((tag) => /^en\b/.test(tag)) });
-  define('Intl', { ...formats, Locale, getCanonicalLocales: (tags: string | string[] = []) => [tags].flat(), supportedValuesOf: () => [] });
+  define({ Intl: { ...formats, Locale, getCanonicalLocales: (tags: string | string[] = []) => [tags].flat(), supportedValuesOf: () => [] } });
   const method = (target: object, name: string, value: unknown) => Object.defineProperty(target, name, { value, writable: true, configurable: true });
   method(Number.prototype, 'toLocaleString', function (this: number, locales?: unknown, options?: any) {
     return new NumberFormat(locales, options).format(Number(this));

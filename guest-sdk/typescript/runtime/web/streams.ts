@@ -1,9 +1,9 @@
-/** `ReadableStream` and the other classes of the Streams Standard, where the engine has none. */
+/** `ReadableStream` and the other classes of the Streams Standard. */
 import * as streams from 'web-streams-polyfill';
 import './abort';
-import { defineMissing } from './define';
+import { define } from './define';
 
-defineMissing({ ...streams });
+define({ ...streams });
 
 class TextDecoderStream {
   readonly #transform: TransformStream<BufferSource, string>;
@@ -48,4 +48,4 @@ class TextEncoderStream {
   }
 }
 
-defineMissing({ TextDecoderStream, TextEncoderStream });
+define({ TextDecoderStream, TextEncoderStream });

@@ -1,2 +1,2 @@
-/** `structuredClone`, where the engine has none. */
+/** `structuredClone`. */
 import 'core-js/actual/structured-clone';

@@ -1,3 +1,3 @@
-/** `URL` and `URLSearchParams`, where the engine has none. */
+/** `URL` and `URLSearchParams`. */
 import 'core-js/actual/url';
 import 'core-js/actual/url-search-params';

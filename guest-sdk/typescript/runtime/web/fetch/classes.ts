@@ -6,6 +6,4 @@ import { Headers } from './headers';
 import { Request } from './request';
 import { Response } from './response';
 
-define('Headers', Headers);
-define('Request', Request);
-define('Response', Response);
+define({ Headers, Request, Response });

@@ -90,4 +90,4 @@ function failure(why: string): TypeError {
   return new TypeError(`fetch failed: ${why}`);
 }
 
-define('fetch', fetch);
+define({ fetch });

@@ -1,6 +1,6 @@
 /** Compares texts: first by letters, then by accents, then by lower and upper case. */
 import { LOCALE } from './locale';
-import { MARKS, isDigit, isLetter } from './unicode';
+import { MARKS, isDigit, isLetter, normal } from './unicode';
 
 interface Options {
   numeric?: boolean;
@@ -40,14 +40,14 @@ function compareBase(a: string, b: string, numeric: boolean): number {
   return Math.sign(left.length - right.length);
 }
 
-const withoutAccents = (text: string) => text.normalize('NFD').replace(MARKS, '').replaceAll('ß', 'ss');
+const withoutAccents = (text: string) => normal(text, 'NFD').replace(MARKS, '').replaceAll('ß', 'ss');
 
 export function compare(a: string, b: string, { numeric = false, sensitivity = 'variant' }: Options = {}): number {
   if (a === b) return 0;
-  const [left, right] = [a.normalize('NFC'), b.normalize('NFC')];
+  const [left, right] = [normal(a, 'NFC'), normal(b, 'NFC')];
   const base = compareBase(withoutAccents(left).toLowerCase(), withoutAccents(right).toLowerCase(), numeric);
   if (base !== 0 || sensitivity === 'base') return base;
-  const accents = order(left.toLowerCase().normalize('NFD'), right.toLowerCase().normalize('NFD'));
+  const accents = order(normal(left.toLowerCase(), 'NFD'), normal(right.toLowerCase(), 'NFD'));
   if (sensitivity === 'accent') return accents;
   const [plainLeft, plainRight] = [withoutAccents(left), withoutAccents(right)];
   // A lower-case letter comes first.

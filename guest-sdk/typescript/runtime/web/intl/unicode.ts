@@ -16,3 +16,6 @@ const DIGIT = pattern('\\p{N}', /\d/gu);
 
 export const isLetter = (text: string) => text.search(LETTER) >= 0;
 export const isDigit = (text: string) => text.search(DIGIT) >= 0;
+
+/** Returns a text in a normal form, where the engine knows them. */
+export const normal = (text: string, form: string) => (text.normalize ? text.normalize(form) : text);
