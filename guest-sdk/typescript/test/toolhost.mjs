@@ -2,9 +2,10 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 export const SDK = fileURLToPath(new URL('..', import.meta.url));
 export const WIT = process.env.TOOLHOST_WIT ?? path.join(SDK, '../../wit');
@@ -27,6 +28,15 @@ export function fixture(name) {
 
 export function temporary() {
   return mkdtemp(path.join(tmpdir(), 'toolhost-ts-'));
+}
+
+/** Returns the handlers of a fixture, for Node. */
+export async function inNode(name) {
+  const esbuild = createRequire(new URL('../build/package.json', import.meta.url))('esbuild');
+  const { outputFiles } = await esbuild.build({ entryPoints: [fixture(name)], bundle: true, platform: 'node', format: 'esm', write: false, target: 'node20' });
+  const file = path.join(await temporary(), 'fixture.mjs');
+  await writeFile(file, outputFiles[0].text);
+  return (await import(pathToFileURL(file))).handlers;
 }
 
 /** Runs build.mjs and returns its answer with its exit code. */

@@ -32,6 +32,9 @@ const METHODS = ['get', 'head', 'post', 'put', 'delete', 'options', 'patch'];
 /** Headers that the host sets. */
 const OF_HOST = ['connection', 'content-length', 'host', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade', 'expect'];
 
+/** Replies whose body is not read to its end. The engine would drop their resources in any order, and the host expects the inner ones first. */
+const unread = new Set<Reply>();
+
 const latin1 = new TextDecoder('latin1');
 
 export async function send({ method, url, headers, body, signal }: Sent): Promise<Reply> {
@@ -96,6 +99,7 @@ function replyOf(response: IncomingResponse): Reply {
   const close = () => {
     if (!isOpen) return;
     isOpen = false;
+    unread.delete(reply);
     for (const each of [stream, body, response]) each[Symbol.dispose]?.();
   };
   const read = async (): Promise<Uint8Array | undefined> => {
@@ -104,8 +108,9 @@ function replyOf(response: IncomingResponse): Reply {
       try {
         chunk = stream.read(u64(READ_BYTES));
       } catch (error) {
-        const { tag, val } = payloadOf(error) as { tag?: string; val?: { toDebugString(): string } };
+        const { tag, val } = payloadOf(error) as { tag?: string; val?: { toDebugString(): string; [Symbol.dispose]?(): void } };
         const why = tag === 'last-operation-failed' ? val?.toDebugString() : undefined;
+        val?.[Symbol.dispose]?.();
         close();
         if (tag !== 'closed') throw networkError(why);
         break;
@@ -115,7 +120,9 @@ function replyOf(response: IncomingResponse): Reply {
     }
     return undefined;
   };
-  return { status, headers, read, close };
+  const reply = { status, headers, read, close };
+  unread.add(reply);
+  return reply;
 }
 
 /** Waits until a pollable is ready. Rejects when the signal is aborted. */

@@ -45,6 +45,8 @@ export abstract class Body {
   abstract readonly headers: { get(name: string): string | null };
   #content: Content | null;
   #isUsed = false;
+  /** Whether what reads the body may be a copy of it. */
+  #isTeed = false;
   #stream: ReadableStream<Uint8Array> | undefined;
 
   constructor(content: Content | null) {
@@ -58,7 +60,9 @@ export abstract class Body {
   get body(): ReadableStream<Uint8Array> | null {
     if (!this.#content) return null;
     const { source } = this.#content;
-    this.#stream ??= streamOf(source as Uint8Array | Read, () => (this.#isUsed = true));
+    this.#stream ??= streamOf(source as Uint8Array | Read, () => {
+      if (!this.#isTeed) this.#isUsed = true;
+    });
     return this.#stream;
   }
 
@@ -120,6 +124,7 @@ export abstract class Body {
     if (!content || (content.source instanceof Uint8Array && !this.#stream)) return content;
     const [mine, other] = this.body!.tee();
     this.#stream = mine;
+    this.#isTeed = true;
     return { ...content, source: other };
   }
 }
