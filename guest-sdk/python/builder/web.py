@@ -7,8 +7,10 @@ from pathlib import Path
 # Modules of the standard library that make connections for HTTP. A library that makes its own imports `ssl`.
 _WEB = frozenset(("http.client", "ssl", "urllib.request", "urllib.robotparser", "xmlrpc.client"))
 
-_IMPORT = re.compile(rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+([^#\n]*))", re.MULTILINE)
-# The names in parentheses are on the lines that follow.
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^#\n]*))",
+    re.MULTILINE,
+)
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
 
 

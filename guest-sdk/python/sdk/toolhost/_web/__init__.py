@@ -43,6 +43,7 @@ def settle_web(asyncio: ModuleType) -> None:
 
 def import_rest() -> None:
     """Imports what the libraries of the tool need when they are used, while files can still be imported."""
+    from .connecting import settle_httpcore
     from .warm_up import warm_up
 
     if "httpx" in sys.modules:
@@ -50,3 +51,4 @@ def import_rest() -> None:
     if asyncio := sys.modules.get("asyncio"):
         settle_web(asyncio)
     warm_up(times=1)
+    settle_httpcore()

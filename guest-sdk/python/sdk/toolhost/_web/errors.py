@@ -18,6 +18,7 @@ _DENIED = ("DestinationIpProhibited", "HttpRequestDenied")
 _NAMES = ("DnsTimeout", "DnsError", "DestinationNotFound")
 _TIMEOUTS = ("ConnectionTimeout", "ConnectionReadTimeout", "ConnectionWriteTimeout", "HttpResponseTimeout")
 _TLS = ("TlsProtocolError", "TlsAlertReceived")
+_OF_CONNECTING = {*_DENIED, *_NAMES, *_TLS, *_AS_ERRNO, "TlsCertificateError", "ConnectionTimeout"}
 
 _TEXTS = {
     "ConnectionLimitReached": "too many requests are open at once",
@@ -44,6 +45,12 @@ class EndedEarly(ConnectionResetError):
 
 def exception_of(code: str, payload: object, place: str) -> OSError:
     """Returns the exception for an error code, by its name; `place` is the host and port."""
+    error = _exception_of(code, payload, place)
+    error.is_of_connecting = code in _OF_CONNECTING
+    return error
+
+
+def _exception_of(code: str, payload: object, place: str) -> OSError:
     import ssl
 
     if code in _NAMES:

@@ -27,6 +27,14 @@ _OF_THE_CONNECTION = frozenset(
     ("connection", "expect", "host", "http2-settings", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
 )
 
+# Parts of texts that an engine gives instead of codes.
+_TEXTS = {
+    "incomplete": "HttpResponseIncomplete",
+    "terminated": "ConnectionTerminated",
+    "timeout": "ConnectionReadTimeout",
+    "response body size": "HttpResponseBodySize",
+}
+
 _READ_MAX = 64 << 10
 
 
@@ -68,14 +76,14 @@ class Exchange:
             self.close()
             raise self._exception(error.value) from None
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: memoryview) -> int:
         """Writes what the host takes at once; returns how many bytes these are."""
         if self._upload is None:
             return len(data)
         try:
             size = min(self._upload.check_write(), len(data))
             if size:
-                self._upload.write(data[:size])
+                self._upload.write(bytes(data[:size]))
         except Err:
             # The server wants no more, or the request has failed. The response says which.
             self._end_upload()
@@ -155,10 +163,10 @@ class Exchange:
         return exception_of(type(code).__name__.removeprefix("ErrorCode_"), getattr(code, "value", None), self._place)
 
     def _exception_of_text(self, text: str) -> OSError:
-        # An engine may give the error of a body only as a text: `HTTP response incomplete`.
+        # An engine may give the error of a body only as a text.
         text = text.partition("\n")[0]
-        name = "".join(word.capitalize() for word in text.partition(" exceeds ")[0].split())
-        return exception_of(name, text, self._place)
+        code = next((code for part, code in _TEXTS.items() if part in text), "InternalError")
+        return exception_of(code, text, self._place)
 
 
 def wait_for(pollables: list[Any], timeout: float | None) -> list[int]:

@@ -77,17 +77,20 @@ class Transport(asyncio.Transport):
 
     def _watch(self) -> None:
         """Waits for what comes next."""
+        self._unwatch()
         selector = self._loop._selector
+        has_input = self.is_reading() and self._wire.has_input()
+        if has_input and not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._on_readable)
+        elif self.is_reading() and not has_input and (pollable := self._wire.waits_for()):
+            selector.add((self, "read"), pollable, self._on_readable)
         if self._wire.unsent and (pollable := self._wire.waits_for(writes=True)):
             selector.add((self, "write"), pollable, self._on_writable)
-        if self._is_closing or not self._is_reading:
-            selector.remove((self, "read"))
-        elif self._wire.has_input():
-            if not self._is_scheduled:
-                self._is_scheduled = True
-                self._loop.call_soon(self._on_readable)
-        elif pollable := self._wire.waits_for():
-            selector.add((self, "read"), pollable, self._on_readable)
+
+    def _unwatch(self) -> None:
+        for what in ("read", "write"):
+            self._loop._selector.remove((self, what))
 
     def _on_writable(self) -> None:
         if self._is_lost:
@@ -116,6 +119,7 @@ class Transport(asyncio.Transport):
             else:
                 self._protocol.data_received(data)
         elif data is not None:
+            self._unwatch()
             if not self._protocol.eof_received():
                 self._lose(None)
             return
@@ -125,8 +129,7 @@ class Transport(asyncio.Transport):
         if self._is_lost:
             return
         self._is_lost = self._is_closing = True
-        for what in ("read", "write"):
-            self._loop._selector.remove((self, what))
+        self._unwatch()
         self._wire.close()
         self._loop.call_soon(self._protocol.connection_lost, error)
 

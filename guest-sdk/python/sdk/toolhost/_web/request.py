@@ -57,6 +57,11 @@ class RequestReader:
         Raises NotHttp for bytes that are no request, and for any after its end.
         """
         head = None
+        if self._head is not None and self._head.length is not None and len(data) <= self._left:
+            # Of a body that has a length, all is read: nothing is pending, and nothing need be copied.
+            self._left -= len(data)
+            self.is_complete = not self._left
+            return None, [data]
         self._pending += data
         if self._head is None:
             if (block := self._take(b"\r\n\r\n", _HEAD_MAX, "the head of a request")) is None:
@@ -76,7 +81,8 @@ class RequestReader:
         pieces: list[bytes] = []
         while self._pending and not self.is_complete:
             if self._left:
-                piece = bytes(self._pending[: self._left])
+                with memoryview(self._pending) as pending:
+                    piece = bytes(pending[: self._left])
                 del self._pending[: len(piece)]
                 self._left -= len(piece)
                 pieces.append(piece)

@@ -22,7 +22,7 @@ class _Constant:
     def __init__(self, *_: Any) -> None:
         self._body = [b'{"a": 1}']
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: memoryview) -> int:
         return len(data)
 
     def finish(self) -> None:
@@ -83,4 +83,14 @@ async def _httpx_async(module: Any, url: str) -> None:
         (await client.get(url)).json()
 
 
-_LIBRARIES = {"urllib.request": _urllib, "requests": _requests, "httpx": _httpx}
+def _aiohttp(module: Any, url: str) -> None:
+    import asyncio
+
+    async def get() -> None:
+        async with module.ClientSession() as session, session.post(url, json={"a": 1}) as response:
+            await response.json()
+
+    asyncio.run(get())
+
+
+_LIBRARIES = {"urllib.request": _urllib, "requests": _requests, "httpx": _httpx, "aiohttp": _aiohttp}

@@ -18,7 +18,7 @@ HIGH_WATER = 64 << 10
 class Exchange(Protocol):
     """What sends a request: see exchange.py."""
 
-    def write(self, data: bytes) -> int: ...
+    def write(self, data: memoryview) -> int: ...
     def finish(self) -> None: ...
     def response(self) -> tuple[int, list[tuple[str, bytes]]] | None: ...
     def read(self, size: int) -> bytes | None: ...
@@ -42,7 +42,7 @@ class Wire:
         self._reader = RequestReader()
         self._exchange: Exchange | None = None
         self._method = ""
-        self._to_send: deque[bytes] = deque()
+        self._to_send: deque[memoryview] = deque()
         self._inbox = bytearray()
         self._in_chunks = False
         self._is_ended = False
@@ -65,7 +65,7 @@ class Wire:
         except OSError as error:
             self._failure = error
             raise
-        self._to_send += pieces
+        self._to_send += map(memoryview, pieces)
         self.flush()
 
     def secure(self, name: str | None) -> None:
