@@ -28,6 +28,7 @@ from toolhost._closed import close
 from toolhost._context import CallContext
 from toolhost._failure import failure_of
 from toolhost._handlers import HandlersError
+from toolhost._hashes import settle_hashlib
 from toolhost._heap import settle_heap
 from toolhost._late import settle_imports
 from toolhost._log import settle_logging
@@ -43,12 +44,18 @@ GC_THRESHOLD = gc.get_threshold()
 GC_THRESHOLD_OF_CALLS = 20_000
 
 
+# What is done with modules once they are imported.
+THEN = {
+    "hashlib": settle_hashlib,
+    # A file of the workdir is no time zone.
+    "zoneinfo": lambda zoneinfo: zoneinfo.reset_tzpath(()),
+}
+
+
 def load() -> Tool:
     """Imports the tool's module, and prepares the interpreter for calls."""
     with open(os.path.join(HERE, "entry.json")) as file:
         entry = json.load(file)
-    # Python sets it everywhere, and componentize-py does not.
-    sys.argv[:] = [f"{entry['module']}.py"]
     close()
     if entry["web"]:
         from toolhost import _web
@@ -67,7 +74,7 @@ def load() -> Tool:
         _web.import_rest()
         settle_loop = _web.settle_web
     settle_logging(host_log.log, host_log.Level)
-    settle_imports(os.path.dirname(module.__file__), {"asyncio": settle_loop})
+    settle_imports(os.path.dirname(module.__file__), {**THEN, "asyncio": settle_loop})
     sys.stdout.flush()
     return tool
 
@@ -123,6 +130,9 @@ if hasattr(exports, "Polling"):
 
 def answer(run: Any, *arguments: Any) -> types.Outcome:
     """Runs a function and converts its result to the contract's types."""
+    # componentize-py empties it when a call begins.
+    if not sys.argv:
+        sys.argv = [TOOL.file_name]
     try:
         result = run(*arguments)
     except BaseException as error:

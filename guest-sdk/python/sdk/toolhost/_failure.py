@@ -108,8 +108,12 @@ def _message(error: BaseException) -> str:
         case KeyError():
             return _unicode(f"no such key: {error}")
     # Some libraries raise errors without a text, from one that has it.
-    inner = error.__cause__ or error.__context__
-    return _unicode(str(error)) or (_message(inner) if inner else type(error).__name__)
+    inner = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    try:
+        text = str(error)
+    except Exception:
+        return type(error).__name__
+    return _unicode(text) or (_message(inner) if inner else type(error).__name__)
 
 
 def _suggestion(error: BaseException | None) -> str | None:

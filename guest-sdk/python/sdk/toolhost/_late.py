@@ -23,6 +23,8 @@ from importlib.util import resolve_name, spec_from_loader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
+from ._resources import Reader, Resources
+
 # Imported by name or from C, without an import statement.
 _HIDDEN = ("_strptime", "encodings")
 
@@ -34,6 +36,11 @@ _LEFT_OUT = frozenset(
 
 # Python code that stands in for modules in C that this interpreter has.
 _STANDS_IN = frozenset("_pydatetime _pydecimal _pyio _pylong _threading_local".split())
+
+
+# The folders of the standard library (not that of `os`, which is part of the interpreter) and of the SDK.
+_LIBRARY = os.path.dirname(dis.__file__) + "/"
+_SDK = os.path.dirname(os.path.dirname(__file__))
 
 
 class Kept(NamedTuple):
@@ -49,13 +56,12 @@ class Kept(NamedTuple):
 class LateImports(MetaPathFinder, Loader):
     """Finds and runs the modules that were kept."""
 
-    def __init__(self, then: dict[str, Callable[[ModuleType], None]]) -> None:
+    def __init__(self, then: dict[str, Callable[[ModuleType], None]], resources: Resources) -> None:
+        self._resources = resources
         self._kept: dict[str, Kept] = {}
         self._then = then
         # By the name of each module, what it may import.
         self._imports_of: dict[str, list[str]] = {}
-        # Not that of `os`, which is part of the interpreter.
-        self._library = os.path.dirname(dis.__file__) + "/"
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         kept = self._kept.get(fullname)
@@ -64,6 +70,8 @@ class LateImports(MetaPathFinder, Loader):
         spec = spec_from_loader(fullname, self, origin=kept.origin, is_package=kept.folders is not None)
         if spec is not None and kept.origin is not None:
             spec.has_location = True
+        if spec is not None and kept.folders is not None:
+            spec.submodule_search_locations = kept.folders
         return spec
 
     def exec_module(self, module: ModuleType) -> None:
@@ -72,17 +80,34 @@ class LateImports(MetaPathFinder, Loader):
         if then := self._then.get(module.__name__):
             then(module)
 
+    def get_resource_reader(self, fullname: str) -> Reader | None:
+        folders = sys.modules[fullname].__spec__.submodule_search_locations
+        return Reader(self._resources, folders[0]) if folders and self._resources.archive else None
+
+    def get_data(self, path: str) -> bytes:
+        return self._resources.read(path)
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        return self._resources.distributions(context.name)
+
     def keep(self, tool_folder: str) -> None:
         """Keeps the modules that the loaded modules may import, and those that these may import."""
         waiting = [name for name, module in sys.modules.items() if _source_loader(module)]
         waiting += [*_HIDDEN, *_modules_beneath("encodings", sys.modules["encodings"].__path__[0])]
-        waiting += _modules_beneath("", tool_folder)
+        waiting += [*_modules_beneath("", tool_folder), *self._resources.packages]
         seen = set(waiting)
         while waiting:
             for name in self._keep_one(waiting.pop()):
                 if name not in seen and name.partition(".")[0] not in _LEFT_OUT:
                     seen.add(name)
                     waiting.append(name)
+
+    def serve_data(self) -> None:
+        """Becomes the loader of the packages that are loaded, whose own would look for files."""
+        for module in [*sys.modules.values()]:
+            spec = getattr(module, "__spec__", None)
+            if _source_loader(module) and spec.submodule_search_locations and self._resources.has(spec.origin):
+                spec.loader = module.__loader__ = self
 
     def import_library(self) -> None:
         """Imports what the tool reaches of the standard library, so that no call has to."""
@@ -102,7 +127,7 @@ class LateImports(MetaPathFinder, Loader):
     def _of_library(self, name: str) -> bool:
         kept, loaded = self._kept.get(name), sys.modules.get(name)
         origin = kept.origin if kept else getattr(loaded, "__file__", None)
-        return origin is None or origin.startswith(self._library)
+        return origin is None or origin.startswith(_LIBRARY)
 
     def _keep_one(self, name: str) -> list[str]:
         """Keeps a module that is not loaded, and returns what it may import."""
@@ -117,12 +142,12 @@ class LateImports(MetaPathFinder, Loader):
                 self._kept[name] = Kept(None, folders, compile("", name, "exec"))
             return []
         try:
-            # A package may give a module another name in `sys.modules`.
+            # A module may have been loaded under another name than its own.
             code = spec.loader.get_code(spec.name)
         except SyntaxError:
             return []
         if loaded is None:
-            of_library = spec.origin.startswith(self._library)
+            of_library = spec.origin.startswith(_LIBRARY)
             kept = zlib.compress(marshal.dumps(code)) if of_library else code
             self._kept[name] = Kept(spec.origin, folders, kept)
         package = name if folders is not None else name.rpartition(".")[0]
@@ -150,8 +175,12 @@ def settle_imports(tool_folder: str, then: dict[str, Callable[[ModuleType], None
     for name, settle in then.items():
         if name in sys.modules:
             settle(sys.modules[name])
-    late = LateImports(then)
+    resources = Resources(it for it in sys.path if it.startswith("/") and not it.startswith((_LIBRARY, _SDK)))
+    resources.collect()
+    late = LateImports(then, resources)
     late.keep(tool_folder)
+    if resources.archive is not None:
+        late.serve_data()
     _remember_sources(tool_folder, tuple(f"{it}/" for it in sys.path if it))
     # A file of the workdir is never a module.
     sys.meta_path[:] = [it for it in sys.meta_path if it is not PathFinder] + [late]

@@ -24,8 +24,8 @@ class Tool:
     def __init__(self, module: ModuleType, polls: bool) -> None:
         self.handlers: dict[str, Handler] = handlers_of(module)
         self._polling = polling_of(module, polls)
-        # Of the entry.
-        self._folder = os.path.dirname(module.__file__ or "") + "/"
+        folder, self.file_name = os.path.split(module.__file__ or "")
+        self._folder = f"{folder}/"
 
     def call(self, name: str, context: Context, input: str) -> str | Pending:
         """Runs a handler; returns its result as JSON text."""
