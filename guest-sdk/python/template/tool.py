@@ -1,16 +1,26 @@
 """The `{{name}}` tool."""
 
-from typing import Any
+from pathlib import Path
+from typing import TypedDict
 
-from toolhost import Context, ToolError
+from toolhost import Context, ToolError, tool
 
 
-def count(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
-    """Counts the lines, words and characters of a text file of the workdir."""
-    path = input["path"]
+class Counts(TypedDict):
+    lines: int
+    words: int
+    chars: int
+
+
+@tool
+def count(ctx: Context, path: Path) -> Counts:
+    """Counts the lines, words and characters of a text file of the workdir.
+
+    Args:
+        path: Path relative to the workdir
+    """
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise ToolError(
             f"no such file: {path}",
@@ -19,7 +29,3 @@ def count(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
         ) from error
     ctx.logger.info("read %s", path)
     return {"lines": len(text.splitlines()), "words": len(text.split()), "chars": len(text)}
-
-
-# A name for each function, as goondan.yaml names it.
-handlers = {"count": count}
