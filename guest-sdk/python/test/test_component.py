@@ -12,7 +12,7 @@ from support import EXPORTS, SDK, Bundle, component, example
 sys.path.insert(0, str(SDK))
 from builder.library import LIBRARY  # noqa: E402
 
-HANDLERS = ["run", "wait", "chance", "modules", "log", "fail", "start"]
+HANDLERS = ["run", "wait", "chance", "modules", "library", "log", "fail", "start"]
 
 
 class Probe(unittest.TestCase):
@@ -108,6 +108,23 @@ class Probe(unittest.TestCase):
                 "base64": "eA==",
             },
         )
+
+    def test_has_what_other_pythons_read_from_files_or_openssl(self) -> None:
+        self.assertEqual(
+            self.output("library"),
+            {
+                "zone": "2024-07-01 12:00:00+02:00",
+                "arguments": [{}, ["tool.py"]],
+                "renamed": "HTMLParser",
+                "key": "1d6f1f7051b420b93e23f010e486cfea6ccfee906a43ffac9f5ea7adc07869dd",
+                "data": ["one two\n", ["words.txt"]],
+                "loaded": 8,
+                "version": "0.5.1",
+                "database": 2,
+            },
+        )
+        error = self.error("run", code="import importlib.resources as r; (r.files('shapes') / 'none').read_text()")
+        self.assertEqual((error["name"], error["message"]), ("FileNotFoundError", "shapes/none"))
 
     def test_logs_and_prints(self) -> None:
         stderr = self.bundle.call("log")["stderr"]

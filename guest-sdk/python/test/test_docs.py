@@ -4,11 +4,13 @@ import re
 import sys
 import unittest
 from pathlib import Path
+from types import ModuleType
 
 KIT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(KIT / "sdk"))
 
-from toolhost import ToolError
+from toolhost import Context, ToolError
+from toolhost._tool import Tool
 
 PAGE = KIT.parent.parent / "docs" / "authors" / "python.md"
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
@@ -18,10 +20,14 @@ class Snippets(unittest.TestCase):
     def test_the_page_has_two(self) -> None:
         self.assertEqual(len(SNIPPETS), 2)
 
-    def test_the_handler_runs(self) -> None:
-        module: dict[str, object] = {}
-        exec(SNIPPETS[0], module)
-        self.assertEqual(module["handlers"]["greet"](None, {"name": "Ada"}), "Hello, Ada!")
+    def test_the_function_runs(self) -> None:
+        module = ModuleType("tool")
+        exec(SNIPPETS[0], vars(module))
+        self.assertEqual(module.search(Context(), "tea", limit=1), ["tea 1"])
+        [export] = Tool(module, polls=False).exports()
+        properties = export["parameters"]["properties"]
+        self.assertEqual(properties["text"]["description"], "Words that a note contains")
+        self.assertEqual((properties["limit"]["maximum"], export["parameters"]["required"]), (100, ["text"]))
 
     def test_the_error_has_a_code_and_a_suggestion(self) -> None:
         names = {"ToolError": ToolError, "path": "a.csv", "name": "x", "columns": ["a", "b"]}

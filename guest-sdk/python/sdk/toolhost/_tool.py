@@ -24,7 +24,7 @@ class Tool:
     def __init__(self, module: ModuleType, polls: bool) -> None:
         self.handlers: dict[str, Handler] = handlers_of(module)
         self._polling = polling_of(module, polls)
-        folder, self.file_name = os.path.split(module.__file__ or "")
+        folder, self.file_name = os.path.split(getattr(module, "__file__", None) or "")
         self._folder = f"{folder}/"
 
     def call(self, name: str, context: Context, input: str) -> str | Pending:
