@@ -60,6 +60,9 @@ class LateImports(MetaPathFinder, Loader):
         self._resources = resources
         self._kept: dict[str, Kept] = {}
         self._then = then
+        # Packages that import by computed names, and so may import any module of theirs, with their folders.
+        self._whole: dict[str, str] = {}
+        self._seen_whole: set[str] = set()
         # By the name of each module, what it may import.
         self._imports_of: dict[str, list[str]] = {}
 
@@ -97,7 +100,10 @@ class LateImports(MetaPathFinder, Loader):
         waiting += [*_modules_beneath("", tool_folder), *self._resources.packages]
         seen = set(waiting)
         while waiting:
-            for name in self._keep_one(waiting.pop()):
+            names = [*self._keep_one(waiting.pop())]
+            while self._whole:
+                names += _modules_beneath(*self._whole.popitem())
+            for name in names:
                 if name not in seen and name.partition(".")[0] not in _LEFT_OUT:
                     seen.add(name)
                     waiting.append(name)
@@ -150,9 +156,20 @@ class LateImports(MetaPathFinder, Loader):
             of_library = spec.origin.startswith(_LIBRARY)
             kept = zlib.compress(marshal.dumps(code)) if of_library else code
             self._kept[name] = Kept(spec.origin, folders, kept)
+        top = name.partition(".")[0]
+        if top not in self._seen_whole and self._resources.has(spec.origin) and _computes_imports(code):
+            self._seen_whole.add(top)
+            if (outer := self._folder_of(top)) is not None:
+                self._whole[top] = outer
         package = name if folders is not None else name.rpartition(".")[0]
         self._imports_of[name] = list(_imports(code, package))
         return self._imports_of[name]
+
+    def _folder_of(self, package: str) -> str | None:
+        """Returns the folder of a top-level package that is loaded or kept."""
+        kept = self._kept.get(package)
+        folders = kept.folders if kept else getattr(sys.modules.get(package), "__path__", None)
+        return folders[0] if folders else None
 
     def _find_file(self, name: str) -> ModuleSpec | None:
         parent = name.rpartition(".")[0]
@@ -207,6 +224,13 @@ def _imports(code: CodeType, package: str) -> Iterator[str]:
             yield from _imports(constant, package)
 
 
+def _computes_imports(code: CodeType) -> bool:
+    """Whether a code calls what imports modules by name."""
+    return not {"import_module", "__import__"}.isdisjoint(code.co_names) or any(
+        _computes_imports(it) for it in code.co_consts if isinstance(it, CodeType)
+    )
+
+
 def _modules_beneath(package: str, folder: str) -> Iterator[str]:
     """Names the modules in a folder, and in those of them that are packages."""
     for entry in os.scandir(folder):
@@ -214,7 +238,7 @@ def _modules_beneath(package: str, folder: str) -> Iterator[str]:
         name = f"{package}.{stem}" if package else stem
         if extension == ".py" and stem != "__init__" and stem.isidentifier():
             yield name
-        elif os.path.exists(os.path.join(entry.path, "__init__.py")):
+        elif stem not in ("test", "tests") and os.path.exists(os.path.join(entry.path, "__init__.py")):
             yield name
             yield from _modules_beneath(name, entry.path)
 
