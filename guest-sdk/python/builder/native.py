@@ -4,7 +4,7 @@ import re
 
 from builder.distribution import normal
 
-# Reviewed: their native part only makes them faster, and they import without it. Their wheels are used for their Python.
+# Reviewed: their native part only makes them faster, and they work without it.
 WORK_WITHOUT = frozenset(
     "charset-normalizer frozenlist markupsafe msgpack multidict propcache pyyaml rapidfuzz simplejson sqlalchemy tomli "
     "websockets wrapt yarl".split()

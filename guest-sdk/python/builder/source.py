@@ -144,8 +144,8 @@ class Source:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and any(it.name == "*" for it in node.names):
                 return node.module != "toolhost"
-            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and id(node) not in at_top:
-                if (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) == "tool":
+            if isinstance(node, ast.Call) and id(node) not in at_top:
+                if getattr(node.func, "id", None) == "tool" or getattr(node.func, "attr", None) == "tool":
                     return True
         return False
 

@@ -137,6 +137,7 @@ class Refusals(unittest.TestCase):
             ("@tool\ndef f(x: dict[float, int]): ...", 4, "a key of a mapping is a text"),
             ("@tool\ndef f(x: int = 'a'): ...", 4, "the default of `x` is 'a', not an integer"),
             ("@tool\ndef f(x: Any = object()): ...", 4, "is not JSON"),
+            ("@tool\ndef f(x: int = Param('n')): ...", 4, "write `x: Annotated[T, Param(...)]`"),
             ("@tool\ndef f(x: Annotated[str, Param(ge=1)]): ...", 4, "`ge=1` is a bound of numbers"),
             ("class F(enum.Flag):\n  A = 1\n@tool\ndef f(x: F): ...", 6, "F is a set of flags"),
             ("@dataclasses.dataclass\nclass A:\n  a: int\n  b: type\n@tool\ndef f(x: A): ...", 6, "type has no JSON Schema"),

@@ -81,7 +81,9 @@ def _field_shape(types: "Types", field: Field, docs: Docs, place: Callable[[str]
     return shape
 
 
-def _reader(readers: "dict[str, tuple[str, Reader]]", required: list[str], make: Callable[[dict[str, Any]], Any]) -> "Reader":
+def _reader(
+    readers: "dict[str, tuple[str, Reader]]", required: list[str], make: Callable[[dict[str, Any]], Any]
+) -> "Reader":
     def read(value: Any) -> Any:
         if type(value) is not dict:
             raise Mismatch(f"is {shown(value)}, not an object")
@@ -137,4 +139,4 @@ def _tuple(types: "Types", record: Record, place: Callable[[str], _place.Place])
         readers.append(shape.read)
     least = len(items) if types.is_result else sum(field.is_required for field in record.fields)
     schema = {"type": "array", "prefixItems": items, "minItems": least, "maxItems": len(items)}
-    return schema, fixed_items(readers, sum(field.is_required for field in record.fields), lambda values: record.kind(*values)), (list,)
+    return schema, fixed_items(readers, least, lambda values: record.kind(*values)), (list,)

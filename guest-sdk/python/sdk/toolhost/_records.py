@@ -16,7 +16,7 @@ from ._scope import Scope
 MISSING: Any = dataclasses.MISSING
 
 _QUALIFIERS = {
-    it: name for name in ("Required", "NotRequired", "ReadOnly", "Final") if (it := getattr(typing, name, None)) is not None
+    getattr(typing, name): name for name in ("Required", "NotRequired", "ReadOnly", "Final") if hasattr(typing, name)
 }
 
 
@@ -166,7 +166,8 @@ def _of_pydantic(kind: Any) -> Record:
         annotation = typing.Optional[it.outer_type_] if it.allow_none else it.outer_type_
         default = MISSING if it.required or it.default_factory else it.default
         metadata = ({"alias": it.alias}, it.field_info)
-        fields.append(Field(it.name, annotation, Scope.of_class(kind), not it.required is False, default, metadata))
+        is_required = it.required is not False
+        fields.append(Field(it.name, annotation, Scope.of_class(kind), is_required, default, metadata))
 
     def parse(value: dict[str, Any]) -> Any:
         try:

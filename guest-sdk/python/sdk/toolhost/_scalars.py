@@ -130,6 +130,7 @@ def _string(**more: Any) -> dict[str, Any]:
 
 
 _ISO_DATE_TIME = of_text("a date and time such as 2026-01-31T12:00:00Z", _iso(datetime.datetime.fromisoformat))
+_ISO_TIME = of_text("a time such as 12:30:00", _iso(datetime.time.fromisoformat))
 _BASE64 = _string(contentEncoding="base64")
 _DECIMAL = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 
@@ -141,7 +142,7 @@ SCALARS: dict[Any, Scalar] = {
     type(None): Scalar({"type": "null"}, null, (type(None),)),
     datetime.datetime: Scalar(_string(format="date-time"), _ISO_DATE_TIME),
     datetime.date: Scalar(_string(format="date"), of_text("a date such as 2026-01-31", _date)),
-    datetime.time: Scalar(_string(format="time"), of_text("a time such as 12:30:00", _iso(datetime.time.fromisoformat))),
+    datetime.time: Scalar(_string(format="time"), _ISO_TIME),
     timedelta: Scalar(_string(format="duration"), of_text("a duration such as P1DT2H30M", duration)),
     bytes: Scalar(_BASE64, of_text("base64", _bytes)),
     bytearray: Scalar(_BASE64, of_text("base64", lambda value: bytearray(_bytes(value)))),
@@ -154,7 +155,9 @@ SCALARS: dict[Any, Scalar] = {
 
 # Of modules that a tool may not import, and then its component does not contain them.
 _OF_MODULES: dict[tuple[str, str], Callable[[type], Scalar]] = {
-    ("decimal", "Decimal"): lambda _: Scalar({"type": ["string", "number"], "pattern": _DECIMAL}, _decimal, (str, int, float)),
+    ("decimal", "Decimal"): lambda _: Scalar(
+        {"type": ["string", "number"], "pattern": _DECIMAL}, _decimal, (str, int, float)
+    ),
     ("uuid", "UUID"): lambda kind: Scalar(_string(format="uuid"), of_text("a UUID", kind)),
     ("ipaddress", "IPv4Address"): lambda kind: Scalar(_string(format="ipv4"), of_text("an IPv4 address", kind)),
     ("ipaddress", "IPv6Address"): lambda kind: Scalar(_string(format="ipv6"), of_text("an IPv6 address", kind)),

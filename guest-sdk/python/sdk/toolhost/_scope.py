@@ -45,7 +45,8 @@ class Scope:
                 annotation = eval(source, {**vars(builtins), **self._names}, {**self._local})
             except NameError as error:
                 name = error.name if getattr(error, "name", None) else str(error)
-                raise CannotSay(f"`{name}` in the annotation `{source}` is not defined at the top of its module") from None
+                message = f"`{name}` in the annotation `{source}` is not defined at the top of its module"
+                raise CannotSay(message) from None
             except Exception as error:
                 raise CannotSay(f"the annotation `{source}` fails: {type(error).__name__}: {error}") from None
         return annotation

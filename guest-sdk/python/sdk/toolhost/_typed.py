@@ -92,6 +92,8 @@ def _parameters(
                 context = name
                 continue
             default = MISSING if it.default is it.empty else it.default
+            if type(default).__name__ in ("Param", "FieldInfo"):
+                raise CannotSay(f"the default of `{name}` is a description: write `{name}: Annotated[T, Param(...)]`")
             fields.append(Field(name, annotation, scope, default is MISSING, default))
     return fields, context, positional
 
@@ -118,5 +120,7 @@ def _output_schema(function: Any, scope: Scope) -> dict[str, Any] | None:
 
 def _wrong_argument(error: Mismatch) -> ToolError:
     if error.path:
-        return ToolError(f"the argument {error}", name="ArgumentError", suggestion="correct the argument and call again")
-    return ToolError(f"the call {error}", name="ArgumentError", suggestion="correct the arguments and call again")
+        message, what = f"the argument {error}", "argument"
+    else:
+        message, what = f"the call {error}", "arguments"
+    return ToolError(message, name="ArgumentError", suggestion=f"correct the {what} and call again")

@@ -12,7 +12,7 @@ _SCALARS = ("string", "integer", "number", "boolean")
 
 
 class Union:
-    """Chooses the member that a value has: by the kind of JSON value, then by a field with a literal, then by trying."""
+    """Chooses the member that fits a value: by the kind of JSON, then by a field with a literal, then by trying."""
 
     def __init__(self, members: "list[Shape]") -> None:
         self._members = members
