@@ -145,6 +145,19 @@ declare module 'toolhost/agents' {
   export function catalog(): Promise<{ name: string; description?: string }[]>;
 }
 
+/** What most tools use of it. `@types/node` has all. */
+declare module 'node:fs/promises' {
+  export function readFile(path: string | URL, options: 'utf8' | 'utf-8' | { encoding: 'utf8' | 'utf-8' }): Promise<string>;
+  export function readFile(path: string | URL): Promise<Uint8Array>;
+  export function writeFile(path: string | URL, data: string | ArrayBufferView, options?: 'utf8' | 'utf-8' | { flag?: string; mode?: number }): Promise<void>;
+  export function appendFile(path: string | URL, data: string | Uint8Array): Promise<void>;
+  export function mkdir(path: string | URL, options?: { recursive?: boolean }): Promise<string | undefined>;
+  export function readdir(path: string | URL, options?: { recursive?: boolean }): Promise<string[]>;
+  export function rm(path: string | URL, options?: { recursive?: boolean; force?: boolean }): Promise<void>;
+  export function rename(from: string | URL, to: string | URL): Promise<void>;
+  export function copyFile(from: string | URL, to: string | URL): Promise<void>;
+}
+
 interface ToolFile {
   readonly name: string;
   readonly type: string;

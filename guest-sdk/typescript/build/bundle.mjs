@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
+import { handlersOf } from './handlers.mjs';
 import { OF_PACKAGES, SERVED, globalFiles, isBuiltin, notServed, plainName, servedBy } from './modules.mjs';
 import { refuseOutsideData } from './outside.mjs';
 
@@ -69,23 +70,31 @@ export async function bundleUser(entry, root, engine) {
   const asModule = await run({ ...options, format: 'esm' });
   refuseOutsideData(asModule.metafile, folder, root);
   const { exports } = Object.values(asModule.metafile.outputs).find(({ entryPoint }) => entryPoint);
-  if (!exports.includes('handlers')) throw noHandlers(entry, exports);
+  const exported = asModule.outputFiles[1].text;
+  const functions = exports.includes('handlers') ? undefined : handlersOf(exported);
+  if (!exports.includes('handlers') && !functions) throw noHandlers(entry, exports);
   const { outputFiles, metafile, warnings } = await run({
     ...options,
     format: 'cjs',
     banner: { js: 'export default function (module, exports, require) {' },
-    footer: { js: '}' },
+    footer: { js: functions ? `${withHandlers(functions)}}` : '}' },
   });
   const [map, code] = outputFiles.map(({ text }) => text);
   return {
     code: code + inline(map),
-    exported: asModule.outputFiles[1].text,
+    exported,
     served,
     exports,
     usesFetch: /\bglobalThis\.fetch\b/.test(code),
     inputs: Object.keys(metafile.inputs).map((input) => path.resolve(folder, input)),
     warnings: warnings.map((warning) => finding(warning)),
   };
+}
+
+/** Makes handlers of the functions that a module exports. */
+function withHandlers(names) {
+  const handlers = names.map((name) => `${JSON.stringify(name)}:module.exports[${JSON.stringify(name)}]`);
+  return `module.exports=Object.assign({},module.exports,{handlers:{${handlers.join(',')}}});`;
 }
 
 /** Returns a source map as a comment, with the author's files marked as such. */
@@ -227,6 +236,6 @@ function noHandlers(entry, exports) {
   return new BuildFailure('source', {
     file: path.basename(entry),
     text: `the module exports no \`handlers\`; ${found}`,
-    suggestion: 'write `export const handlers = { name: async (ctx, input) => { … } }`',
+    suggestion: 'write `export const handlers = { name: async (ctx, input) => { … } }`, or `export async function name(ctx, input) { … }`',
   });
 }

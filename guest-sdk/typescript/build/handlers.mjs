@@ -2,21 +2,37 @@
 import { parse } from 'acorn';
 
 /** Names that a manifest can export, as in runtime/module.ts. */
-const NAME = /^[a-z0-9-](?!.*__)[a-z0-9_-]*$/;
+export const NAME = /^[a-z0-9-](?!.*__)[a-z0-9_-]*$/;
+
+const CALLABLE = ['ArrowFunctionExpression', 'FunctionExpression', 'CallExpression'];
+
+/** Exports that are no handlers. */
+const RESERVED = ['default', 'exports', 'polling'];
 
 /**
- * Returns the names in `handlers` of a bundled module, if it exports an object that is written out. Undefined if only
- * running the module tells them.
+ * Returns the names in `handlers` of a bundled module, if it exports an object that is written out, or the functions that
+ * it exports. Undefined if only running the module tells them.
  */
 export function handlersOf(code) {
   const program = parseModule(code);
   const variable = program && exportedAs(program, 'handlers');
+  if (program && !variable) return functionsOf(program);
   const object = variable && initialValue(program, variable);
   // The declaration, and the export.
   if (object?.type !== 'ObjectExpression' || countOf(program, variable) > 2) return undefined;
   const names = object.properties.map(nameOf);
   if (names.includes(undefined)) return undefined;
   const exportable = names.filter((name) => NAME.test(name));
+  return exportable.length > 0 ? exportable : undefined;
+}
+
+/** Returns the names of exported functions, and of constants that calls make, such as `tool(…)`. */
+function functionsOf(program) {
+  const exported = program.body.flatMap((each) => (each.type === 'ExportNamedDeclaration' ? each.specifiers : []));
+  const declared = program.body.filter(({ type }) => type === 'FunctionDeclaration').map(({ id }) => id.name);
+  const isCallable = (name) => declared.includes(name) || CALLABLE.includes(initialValue(program, name)?.type);
+  const names = exported.filter(({ local }) => isCallable(local.name)).map((each) => each.exported.name);
+  const exportable = names.filter((name) => NAME.test(name) && !RESERVED.includes(name));
   return exportable.length > 0 ? exportable : undefined;
 }
 

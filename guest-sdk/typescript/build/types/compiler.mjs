@@ -30,7 +30,7 @@ export function loadCompiler(work) {
   return { ts: module.exports, keep };
 }
 
-/** Returns `{program, isAmbient}` of an entry. The types of the language come from one file, which is made once. */
+/** Returns `{program, isAmbient, missing}` of an entry; `missing` are imports of its own files that are not there. The types of the language come from one file, which is made once. */
 export function programOf(ts, entry, work) {
   const options = {
     target: ts.ScriptTarget.ESNext,
@@ -53,8 +53,16 @@ export function programOf(ts, entry, work) {
     return ts.createSourceFile(file, text, { languageVersion: options.target, jsDocParsingMode: file === library ? ParseNone : ParseAll }, true);
   };
   host.fileExists = (file) => file === library || ts.sys.fileExists(file);
+  const modules = ts.createModuleResolutionCache(host.getCurrentDirectory(), (name) => name, options);
+  const missing = [];
+  host.resolveModuleNameLiterals = (literals, from, redirected) =>
+    literals.map(({ text }) => {
+      const resolution = ts.resolveModuleName(text, from, options, host, modules, redirected);
+      if (!resolution.resolvedModule && text.startsWith('.')) missing.push(text);
+      return resolution;
+    });
   const isAmbient = (name) => name === library || AMBIENT.includes(name);
-  return { program: ts.createProgram([library, ...AMBIENT, entry], options, host), isAmbient };
+  return { program: ts.createProgram([library, ...AMBIENT, entry], options, host), isAmbient, missing };
 }
 
 /** Returns the declarations of JavaScript without comments, which are three quarters of them. */

@@ -8,22 +8,23 @@ export function handlersOf(ts, program, entry, isAmbient) {
   const checker = program.getTypeChecker();
   const source = program.getSourceFile(entry);
   const module = source && checker.getSymbolAtLocation(source);
-  const exported = module && checker.getExportsOfModule(module).find(({ name }) => name === 'handlers');
-  if (!exported) return [];
+  if (!module) return [];
+  const exports = checker.getExportsOfModule(module);
+  const exported = exports.find(({ name }) => name === 'handlers');
+  const context = { ts, checker, isAmbient, folder: path.dirname(entry) };
+  if (!exported) return exports.map((each) => handlerOf(context, resolved(ts, checker, each), source, each.name)).filter(({ parameters, problem }) => parameters || problem);
   const symbol = resolved(ts, checker, exported);
   const declaration = symbol.valueDeclaration;
   if (!declaration) return [];
   const initializer = declaration.initializer && unwrapped(ts, declaration.initializer);
   const isWritten = initializer && ts.isObjectLiteralExpression(initializer);
   const type = isWritten ? checker.getTypeAtLocation(initializer) : checker.getTypeOfSymbolAtLocation(symbol, declaration);
-  const context = { ts, checker, isAmbient, folder: path.dirname(entry) };
   return checker.getPropertiesOfType(type).map((property) => handlerOf(context, property, declaration));
 }
 
-function handlerOf(context, property, declaration) {
+function handlerOf(context, property, declaration, name = property.name) {
   const { ts, checker } = context;
   const place = property.valueDeclaration ?? declaration;
-  const { name } = property;
   const handler = { name, ...described(context, property) };
   const signature = checker.getTypeOfSymbolAtLocation(property, place).getCallSignatures()[0];
   if (!signature) return handler;

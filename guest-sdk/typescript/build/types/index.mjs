@@ -28,10 +28,21 @@ export async function describeTypes(entry, work, signal) {
 /** The same in this thread. */
 export function compileTypes(entry, work, record) {
   const { ts, keep } = loadCompiler(work);
-  const { program, isAmbient } = programOf(ts, entry, work);
+  const { program, isAmbient, missing } = programOf(ts, entry, work);
   const handlers = handlersOf(ts, program, entry, isAmbient);
-  const files = program.getSourceFiles().map(({ fileName }) => [fileName, digestOfFile(fileName)]);
-  return { handlers, finish: () => (keep(), replaceFileSync(record, JSON.stringify({ files, handlers }))) };
+  const files = [...program.getSourceFiles().map(({ fileName }) => fileName), ...installed(path.dirname(entry))];
+  const finish = () => {
+    keep();
+    // A file may come to be where there is none.
+    if (missing.length === 0) replaceFileSync(record, JSON.stringify({ files: files.map((file) => [file, digestOfFile(file)]), handlers }));
+  };
+  return { handlers, finish };
+}
+
+/** Returns the files in which npm says what is installed, whether they exist or not. */
+function installed(folder) {
+  const file = path.join(folder, 'node_modules/.package-lock.json');
+  return path.dirname(folder) === folder ? [file] : [file, ...installed(path.dirname(folder))];
 }
 
 function read(file) {
@@ -46,7 +57,7 @@ function digestOfFile(file) {
   try {
     return digestOf(readFileSync(file));
   } catch {
-    return undefined;
+    return '';
   }
 }
 
