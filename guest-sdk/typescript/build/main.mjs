@@ -43,7 +43,7 @@ async function build(options) {
   const stop = new AbortController();
   const types = describeTypes(options.entry, options.work, stop.signal).catch(missingPackage);
   const [{ engine, features, code, map, inputs, warnings }, typed] = await both(bundle(options), types, stop);
-  const { loaded, component } = afterLoading(await engineComponent(engine, features, options), code, typed);
+  const { loaded, component } = afterLoading(await engineComponent(engine, features, options), code, typed.handlers);
   if (loaded.failure) {
     const { topLevelFailure } = await import('./top-level.mjs');
     throw topLevelFailure(loaded.failure, map);
@@ -55,7 +55,7 @@ async function build(options) {
     world: features,
     bytes: component.length,
     exports: loaded.exports,
-    inputs,
+    inputs: [...new Set([...inputs, ...typed.inputs])],
     warnings: [...warnings, ...loaded.leftOut.map((name) => leftOutWarning(options.entry, name))],
     milliseconds: Math.round(performance.now() - started),
   };

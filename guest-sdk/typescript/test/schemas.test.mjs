@@ -141,7 +141,8 @@ describe('schemas', () => {
     const folder = await sources("import type { Input } from './input';\nexport const handlers = { a: (ctx: unknown, input: Input) => 1 };", { 'input.ts': 'export type Input = { n: number };' });
     const work = await temporary();
     const properties = async () => {
-      const { exports } = await build(path.join(folder, 'index.ts'), path.join(folder, 'tool.wasm'), '--work', work);
+      const { exports, inputs } = await build(path.join(folder, 'index.ts'), path.join(folder, 'tool.wasm'), '--work', work);
+      assert.deepStrictEqual(inputs.map((file) => path.basename(file)), ['index.ts', 'input.ts']);
       return exports[0].parameters.properties;
     };
     for (const type of ['number', 'number', 'string']) {

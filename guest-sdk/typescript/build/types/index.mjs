@@ -7,17 +7,17 @@ import { replaceFileSync } from '../files.mjs';
 import { loadCompiler, programOf } from './compiler.mjs';
 import { handlersOf } from './handlers.mjs';
 
-/** Returns the handlers in the form of handlers.mjs. The compiler runs beside what else a build does. */
+/** Returns `{handlers, inputs}`: the handlers in the form of handlers.mjs, and the author's files that say their types. The compiler runs beside what else a build does. */
 export async function describeTypes(entry, work, signal) {
   const record = path.join(work, `types-${digestOf(entry)}.json`);
   const kept = read(record);
-  if (kept && kept.files.every(([file, digest]) => digestOfFile(file) === digest)) return kept.handlers;
+  if (kept && kept.files.every(([file, digest]) => digestOfFile(file) === digest)) return kept;
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('worker.mjs', import.meta.url), { workerData: { entry, work, record } });
     let isDone = false;
-    worker.once('message', (handlers) => {
+    worker.once('message', (types) => {
       isDone = true;
-      resolve(handlers);
+      resolve(types);
     });
     worker.once('error', reject);
     // What it keeps for the next build it may still write.
@@ -30,13 +30,15 @@ export function compileTypes(entry, work, record) {
   const { ts, keep } = loadCompiler(work);
   const { program, isAmbient, missing } = programOf(ts, entry, work);
   const handlers = handlersOf(ts, program, entry, isAmbient);
-  const files = [...program.getSourceFiles().map(({ fileName }) => fileName), ...installed(path.dirname(entry))];
+  const sources = program.getSourceFiles().map(({ fileName }) => fileName);
+  const inputs = sources.filter((file) => !isAmbient(file) && !file.includes('/node_modules/'));
+  const files = [...sources, ...installed(path.dirname(entry))];
   const finish = () => {
     keep();
     // A file may come to be where there is none.
-    if (missing.length === 0) replaceFileSync(record, JSON.stringify({ files: files.map((file) => [file, digestOfFile(file)]), handlers }));
+    if (missing.length === 0) replaceFileSync(record, JSON.stringify({ files: files.map((file) => [file, digestOfFile(file)]), handlers, inputs }));
   };
-  return { handlers, finish };
+  return { types: { handlers, inputs }, finish };
 }
 
 /** Returns the files in which npm says what is installed, whether they exist or not. */

@@ -3,6 +3,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { compileTypes } from './index.mjs';
 
 const { entry, work, record } = workerData;
-const { handlers, finish } = compileTypes(entry, work, record);
-parentPort.postMessage(handlers);
+const { types, finish } = compileTypes(entry, work, record);
+parentPort.postMessage(types);
 finish();
