@@ -2,6 +2,8 @@
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
+const VALUES = new Map([...DIGITS].map((digit, value) => [digit, value]));
+
 /** Under this symbol of the global object, runtime/stack.ts finds the table. */
 const NAME = 'toolhost.sources';
 
@@ -54,7 +56,7 @@ function decode(segment) {
   const numbers = [];
   let [value, shift] = [0, 0];
   for (const digit of segment) {
-    const bits = DIGITS.indexOf(digit);
+    const bits = VALUES.get(digit);
     value += (bits & 31) << shift;
     shift += 5;
     if (bits & 32) continue;

@@ -75,11 +75,23 @@ function withMemory(module, bytes) {
   const bodies = {
     [Section.Memory]: memorySection(module, bytes.length / PAGE_BYTES),
     [Section.DataCount]: number(segments.length),
-    [Section.Data]: Buffer.concat([number(segments.length), ...segments.flatMap(([start, end]) => [
-      Buffer.from([0, I32_CONST]), signed(start), Buffer.from([END]), number(end - start), bytes.subarray(start, end),
-    ])]),
+    [Section.Data]: dataSection(segments, bytes),
   };
   return withSections(module, sectionsOf(module).map(({ id, body }) => ({ id, body: bodies[id] ?? body })));
+}
+
+function dataSection(segments, bytes) {
+  const heads = segments.map(([start, end]) => [0, I32_CONST, ...signed(start), END, ...number(end - start)]);
+  const count = number(segments.length);
+  const section = Buffer.alloc(segments.reduce((sum, [start, end], index) => sum + heads[index].length + end - start, count.length));
+  section.set(count);
+  let at = count.length;
+  segments.forEach(([start, end], index) => {
+    section.set(heads[index], at);
+    section.set(bytes.subarray(start, end), at + heads[index].length);
+    at += heads[index].length + end - start;
+  });
+  return section;
 }
 
 function memorySection(module, pages) {
@@ -91,15 +103,16 @@ function memorySection(module, pages) {
 
 /** Returns the places of what is not zero, with short gaps within them. */
 function segmentsOf(bytes) {
-  const words = new BigUint64Array(bytes.buffer);
-  for (let gap = 4; ; gap *= 2) {
+  const words = new Uint32Array(bytes.buffer);
+  for (let gap = 8; ; gap *= 2) {
     const segments = [];
-    let end = -gap - 1;
+    let last;
+    let end = -gap;
     for (let at = 0; at < words.length; at += 1) {
-      if (words[at] === 0n) continue;
-      if (at - end <= gap) segments[segments.length - 1][1] = (at + 1) * 8;
-      else segments.push([at * 8, (at + 1) * 8]);
-      end = at;
+      if (words[at] === 0) continue;
+      if (at - end >= gap) segments.push((last = [at * 4, 0]));
+      end = at + 1;
+      last[1] = end * 4;
     }
     if (segments.length <= MAX_SEGMENTS) return segments;
   }
