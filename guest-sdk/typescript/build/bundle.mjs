@@ -137,7 +137,7 @@ async function bundleWhole(user, engine) {
   const entry = [
     `import ${JSON.stringify(`${RUNTIME}globals.ts`)};`,
     `import ${JSON.stringify(`${RUNTIME}surroundings.ts`)};`,
-    ...globalFiles(user.code + (await textOf(user.inputs))).map((file) => `import ${JSON.stringify(RUNTIME + file)};`),
+    ...globalFiles(await withTypes(user)).map((file) => `import ${JSON.stringify(RUNTIME + file)};`),
     ...imports,
     `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
     `import load from 'toolhost:user';`,
@@ -178,10 +178,11 @@ function withOwnAsync(code) {
   return code.replace(ASYNC_HELPER, (helper, name) => `${name}=${RUN_ASYNC}`.padEnd(helper.length));
 }
 
-/** The author's modules as they are written: arguments may have types that the code does not name. */
-async function textOf(inputs) {
+/** Returns the code, with the name of a class that only a type of an argument names. */
+async function withTypes({ code, inputs }) {
   const own = inputs.filter((file) => /\.[cm]?tsx?$/.test(file) && !file.includes('node_modules'));
-  return (await Promise.all(own.map((file) => readFile(file, 'utf8')))).join('\n');
+  const texts = await Promise.all(own.map((file) => readFile(file, 'utf8')));
+  return texts.some((text) => /\bURL\b/.test(text)) ? `${code} URL` : code;
 }
 
 function virtualModules(userCode, engine) {

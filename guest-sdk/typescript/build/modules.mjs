@@ -81,7 +81,7 @@ const GLOBALS = {
   'web/streams.ts': /\b(Readable|Writable|Transform|TextDecoder|TextEncoder)Stream\b|QueuingStrategy\b/,
   'web/blob.ts': /\b(Blob|File)\b/,
   'web/form-data.ts': /\bFormData\b/,
-  'web/fetch/classes.ts': /(\bnew |\binstanceof |\bextends |globalThis\.)(Headers|Request|Response)\b/,
+  'web/fetch/classes.ts': /(\bnew |\binstanceof |\bextends |globalThis\.|[{,])(Headers|Request|Response)\b(?!["':(])/,
 };
 
 /** Returns the files with the globals that a bundle names. */

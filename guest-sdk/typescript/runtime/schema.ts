@@ -1,5 +1,7 @@
 /** Schemas of packages such as zod, valibot and arktype: https://standardschema.dev, and plain JSON Schema. */
 
+import { jsonSchemaOfZod } from './zod';
+
 type JsonSchema = Record<string, unknown>;
 
 interface Issue {
@@ -24,7 +26,7 @@ function standardOf(schema: Schema): Standard | undefined {
 export function jsonSchemaOf(schema: Schema, side: 'input' | 'output'): JsonSchema | undefined {
   const standard = standardOf(schema);
   if (!standard) return schema as JsonSchema;
-  const { $schema, ...json } = standard.jsonSchema?.[side]({ target: 'draft-2020-12' }) ?? {};
+  const { $schema, ...json } = standard.jsonSchema?.[side]({ target: 'draft-2020-12' }) ?? jsonSchemaOfZod(schema, side) ?? {};
   return Object.keys(json).length > 0 ? json : undefined;
 }
 

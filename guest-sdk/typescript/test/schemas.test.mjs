@@ -32,6 +32,10 @@ const text = {
   },
 };
 const typed = { '~standard': { ...text['~standard'], jsonSchema: undefined } };
+/** As zod 3 makes it. */
+const ofString = { _def: { typeName: 'ZodString', checks: [{ kind: 'min', value: 1 }] } };
+const withDefault = { description: 'Some text.', _def: { typeName: 'ZodDefault', innerType: ofString, defaultValue: () => 'four' } };
+const zod = { ...typed, _def: { typeName: 'ZodObject', shape: () => ({ text: withDefault }) } };
 `;
 
 describe('schemas', () => {
@@ -110,14 +114,16 @@ describe('schemas', () => {
       export const handlers = {
         said: tool({ description: 'Said.', input: text, output: text, run: async (ctx, { length }) => ({ text: 'x'.repeat(length) }) }),
         typed: tool({ input: typed, run: async (ctx, { length }) => length }),
+        zod: tool({ input: zod, run: async (ctx, { length }) => length }),
         plain: tool({ input: { type: 'object', required: ['n'] }, run: async (ctx, input: { n: number }) => input.n }),
         inferred: tool({ run: async (ctx, input: { at: Date }) => input.at.getTime() }),
       };`);
     const { exports } = await build(path.join(folder, 'index.ts'), path.join(folder, 'tool.wasm'));
-    const [said, typed, plain, inferred] = exports;
+    const [said, typed, zod, plain, inferred] = exports;
     const parameters = { type: 'object', properties: { text: { type: 'string', default: 'four' } } };
     assert.deepStrictEqual(said, { name: 'said', description: 'Said.', parameters, outputSchema: { type: 'object' } });
     assert.deepStrictEqual(typed.parameters, record({ text: { type: 'string' } }, []));
+    assert.deepStrictEqual(zod.parameters.properties, { text: { type: 'string', minLength: 1, default: 'four', description: 'Some text.' } });
     assert.deepStrictEqual(plain.parameters, { type: 'object', required: ['n'] });
     assert.deepStrictEqual(inferred.parameters, record({ at: { type: 'string', format: 'date-time' } }));
 
@@ -127,6 +133,7 @@ describe('schemas', () => {
       ['said', {}, { output: { length: 4 } }],
       ['said', { text: 'bad' }, { error: { code: 'INVALID_INPUT', message: 'input.text[0]: is bad' } }],
       ['typed', {}, { output: 4 }],
+      ['zod', { text: 'three' }, { output: 5 }],
       ['plain', { n: 7 }, { output: 7 }],
       ['plain', {}, error('E_TOOL_INVALID_ARGS')],
       ['inferred', { at: '1970-01-01T00:00:01Z' }, { output: 1000 }],
