@@ -58,6 +58,8 @@ export async function bundleUser(entry, root, engine) {
     // Ignore every `tsconfig.json`: it is for editors.
     tsconfigRaw: {},
     platform: 'browser',
+    // What packages have for places without a page and without Node's network.
+    conditions: ['worker', 'edge-light', 'module'],
     // `import()` becomes a `require`, which only the runtime answers.
     supported: { 'dynamic-import': false, ...(engine === 'qjs' && WITHOUT_ASYNC) },
     define: { fetch: 'globalThis.fetch', 'process.env.NODE_ENV': '"production"' },

@@ -60,7 +60,7 @@ ${polling ? POLLING : ''}
  */
 export async function engineComponent(engine, features, { wit, work }) {
   const code = await engineModule(engine, features, wit);
-  const file = path.join(work, `${engine}-${await digestOf(code, engine, wit)}.wasm`);
+  const file = path.join(work, `${engine}-${await digestOf(JSON.stringify([features, code]), engine, wit)}.wasm`);
   const kept = await readFile(file).catch(() => undefined);
   if (kept) return kept;
   const { componentize } = await import(`./componentize-${engine}.mjs`).catch(missingPackage);

@@ -14,6 +14,7 @@ export const SERVED = {
   buffer: { file: 'node/buffer.ts' },
   bun: { file: 'bun.ts' },
   child_process: refused('childProcess'),
+  constants: { file: 'fs/constants.ts', name: 'constants' },
   crypto: {
     file: 'node/crypto.ts',
     larger: { file: 'node/crypto-hashes.ts', words: /\b(createHash|createHmac|getHashes|hash|hkdf(Sync)?|pbkdf2(Sync)?|scrypt(Sync)?|subtle|webcrypto)\b/ },

@@ -39,7 +39,25 @@ function channel(name: string): Channel {
   return there;
 }
 
+/** The channels of what begins, ends and fails, to which nothing is published by itself. */
+function tracingChannel(name: string): object {
+  const parts = Object.fromEntries(['start', 'end', 'asyncStart', 'asyncEnd', 'error'].map((part) => [part, channel(`tracing:${name}:${part}`)]));
+  const trace = (act: (...args: any[]) => unknown, _: unknown, self: unknown, ...args: unknown[]) => act.apply(self, args);
+  return {
+    ...parts,
+    get hasSubscribers() {
+      return Object.values(parts).some((part) => part.hasSubscribers);
+    },
+    subscribe: (listeners: Record<string, Listener>) => Object.entries(listeners).forEach(([part, listener]) => parts[part]?.subscribe(listener)),
+    unsubscribe: (listeners: Record<string, Listener>) => Object.entries(listeners).forEach(([part, listener]) => parts[part]?.unsubscribe(listener)),
+    traceSync: trace,
+    tracePromise: trace,
+    traceCallback: (act: (...args: any[]) => unknown, _: number, __: unknown, self: unknown, ...args: unknown[]) => act.apply(self, args),
+  };
+}
+
 export const diagnosticsChannel = {
+  tracingChannel,
   Channel,
   channel,
   hasSubscribers: (name: string) => channel(name).hasSubscribers,

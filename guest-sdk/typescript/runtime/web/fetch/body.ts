@@ -80,7 +80,7 @@ export abstract class Body {
   }
 
   async blob(): Promise<Blob> {
-    return new Blob([(await this.#consume()) as BlobPart], { type: this.headers.get('content-type') ?? '' });
+    return new Blob([(await this.#consume()) as BlobPart], { type: plainType(this.headers.get('content-type') ?? '') });
   }
 
   async formData(): Promise<FormData> {
@@ -129,9 +129,14 @@ export abstract class Body {
   }
 }
 
+/** Returns a media type as the MIME Sniffing Standard writes it: without spaces. */
+function plainType(type: string): string {
+  return type.split(';').map((part) => part.trim()).join(';');
+}
+
 function streamOf(source: Uint8Array | Read, onRead: () => void): ReadableStream<Uint8Array> {
-  let rest = source instanceof Uint8Array ? source : undefined;
-  const read = source instanceof Uint8Array ? async () => ([rest, rest] = [undefined, rest])[1] : source;
+  const chunks = source instanceof Uint8Array ? [source] : [];
+  const read = source instanceof Uint8Array ? async () => chunks.pop() : source;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
