@@ -37,7 +37,12 @@ class Locale {
   }
 }
 
-const formats = { Collator, DateTimeFormat, DisplayNames, ListFormat, NumberFormat, PluralRules, RelativeTimeFormat, Segmenter };
+/** Lets a class be called as a function, as these three can be. */
+function callable<T extends object>(Class: T): T {
+  return new Proxy(Class, { apply: (target, _, args) => Reflect.construct(target as unknown as Function, args) });
+}
+
+const formats = { Collator: callable(Collator), DateTimeFormat: callable(DateTimeFormat), DisplayNames, ListFormat, NumberFormat: callable(NumberFormat), PluralRules, RelativeTimeFormat, Segmenter };
 
 if (!('Intl' in globalThis)) {
   for (const Format of Object.values(formats)) Object.assign(Format, { supportedLocalesOf: (tags: string | string[]) => [tags].flat().filter((tag) => /^en\b/.test(tag)) });

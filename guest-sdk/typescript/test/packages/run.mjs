@@ -44,7 +44,7 @@ async function versionOf(name) {
 /** Returns what the handler does in Node, as JSON. */
 async function inNode(entry, folder) {
   const outfile = path.join(folder, 'node.mjs');
-  const require = `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);`;
+  const require = `import { createRequire as ofNode } from 'node:module'; const require = ofNode(import.meta.url);`;
   await build({ entryPoints: [entry], bundle: true, platform: 'node', format: 'esm', outfile, banner: { js: require }, logLevel: 'silent' });
   const { handlers } = await import(pathToFileURL(outfile));
   return JSON.parse(JSON.stringify(await handlers.run()));
