@@ -55,7 +55,7 @@ export const childProcess = refusing(
 export const workerThreads = refusing('worker_threads', 'Worker MessageChannel', noProcesses);
 export const cryptography = refusing(
   'crypto',
-  'createHash createHmac createCipheriv createDecipheriv createSign createVerify hash pbkdf2 pbkdf2Sync scrypt scryptSync',
+  'createHash createHmac createCipheriv createDecipheriv createSign createVerify createPrivateKey createPublicKey createSecretKey generateKeyPair generateKeyPairSync sign verify publicEncrypt privateDecrypt createDiffieHellman createECDH hash pbkdf2 pbkdf2Sync scrypt scryptSync',
   notHere,
 );
 export const net = refusing('net', 'connect createConnection createServer Socket Server', noNetwork);

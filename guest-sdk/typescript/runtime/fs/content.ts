@@ -53,14 +53,25 @@ function howOf(flags: number): OpenHow {
   };
 }
 
-/** Opens a file, passes it to `use` and closes it. */
-function withFile<T>(path: PathLike, flag: string | number, use: (file: Descriptor, name: string, append: boolean) => T): T {
+export interface OpenFile {
+  file: Descriptor;
+  name: string;
+  append: boolean;
+}
+
+export function openFile(path: PathLike, flag: string | number): OpenFile {
   const name = pathText(path);
   const how = typeof flag === 'number' ? howOf(flag) : FLAGS[flag];
   if (!how) throw Object.assign(new TypeError(`The argument 'flags' is invalid. Received '${flag}'`), { code: 'ERR_INVALID_ARG_VALUE' });
   const file = attempt('open', name, () => root().openAt({ symlinkFollow: !how.noFollow }, beneath(name), how.open, how.access));
+  return { file, name, append: how.append ?? false };
+}
+
+/** Opens a file, passes it to `use` and closes it. */
+function withFile<T>(path: PathLike, flag: string | number, use: (file: Descriptor, name: string, append: boolean) => T): T {
+  const { file, name, append } = openFile(path, flag);
   try {
-    return use(file, name, how.append ?? false);
+    return use(file, name, append);
   } finally {
     release(file);
   }
@@ -119,17 +130,20 @@ export function bytesOf(data: Data, encoding?: string | null): Uint8Array {
 export function writeFileSync(path: PathLike, data: Data, options?: string | null | FileOptions): void {
   const { encoding, flag = 'w' } = fileOptions(options);
   const bytes = bytesOf(data, encoding);
-  withFile(path, flag, (file, name, append) =>
-    attempt('write', name, () => {
-      let at = append ? Number(file.stat().size) : 0;
-      for (let from = 0; from < bytes.length; ) {
-        const written = Number(file.write(bytes.subarray(from, from + CHUNK_BYTES), u64(at)));
-        if (written === 0) throw new SystemError('io', 'write', name);
-        from += written;
-        at += written;
-      }
-    }),
-  );
+  withFile(path, flag, (file, name, append) => writeAt(file, name, bytes, append ? undefined : 0));
+}
+
+/** Writes all bytes, at the end of the file if no place is given. */
+export function writeAt(file: Descriptor, name: string, bytes: Uint8Array, place: number | undefined): void {
+  attempt('write', name, () => {
+    let at = place ?? Number(file.stat().size);
+    for (let from = 0; from < bytes.length; ) {
+      const written = Number(file.write(bytes.subarray(from, from + CHUNK_BYTES), u64(at)));
+      if (written === 0) throw new SystemError('io', 'write', name);
+      from += written;
+      at += written;
+    }
+  });
 }
 
 export function appendFileSync(path: PathLike, data: Data, options?: string | null | FileOptions): void {

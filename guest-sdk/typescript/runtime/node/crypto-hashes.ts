@@ -80,8 +80,35 @@ function createHash(name: string): Hash {
   return new Hash(known(name).create());
 }
 
-function createHmac(name: string, key: Data | { export(): Uint8Array }): Hash {
-  return new Hash(derive.hmac(known(name), bytesOf(typeof key === 'object' && 'export' in key ? key.export() : key)));
+/** A key of bytes. There are no pairs of keys. */
+class KeyObject {
+  readonly type = 'secret';
+  readonly #bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  get symmetricKeySize(): number {
+    return this.#bytes.length;
+  }
+
+  export(options: { format?: string } = {}): unknown {
+    if (options.format === 'jwk') return { kty: 'oct', k: Buffer.from(this.#bytes).toString('base64url' as 'base64') };
+    return Buffer.from(this.#bytes);
+  }
+
+  equals(other: KeyObject): boolean {
+    return Buffer.from(this.#bytes).equals(Buffer.from(other.export() as Uint8Array));
+  }
+}
+
+function createSecretKey(key: Data, encoding?: string): KeyObject {
+  return new KeyObject(Uint8Array.from(bytesOf(key, encoding)));
+}
+
+function createHmac(name: string, key: Data | KeyObject): Hash {
+  return new Hash(derive.hmac(known(name), bytesOf(key instanceof KeyObject ? (key.export() as Uint8Array) : key)));
 }
 
 function hash(name: string, data: Data, encoding = 'hex'): Uint8Array | string {
@@ -122,8 +149,10 @@ function withCallback(act: (...args: any[]) => unknown): (...args: any[]) => voi
 
 export default {
   ...basics,
+  KeyObject,
   createHash,
   createHmac,
+  createSecretKey,
   getHashes: () => [...NAMES],
   hash,
   hkdf: withCallback(hkdfSync),

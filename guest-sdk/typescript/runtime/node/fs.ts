@@ -1,6 +1,7 @@
 /** `node:fs`: the synchronous calls, `promises`, and the same with callbacks. */
 import { constants } from '../fs/constants';
 import * as content from '../fs/content';
+import * as descriptors from '../fs/descriptors';
 import * as tree from '../fs/tree';
 import { Dirent, Stats } from '../fs/stats';
 import * as promises from './fs-promises';
@@ -24,6 +25,13 @@ const callbacks = Object.fromEntries(
     .map(([name, act]) => [name, withCallback(act as (...args: any[]) => Promise<unknown>)]),
 );
 
+const { FileHandle: _handle, readAt: _read, ...ofDescriptors } = descriptors;
+
+/** `open`, `close` and the other calls with the number of a file, with a callback. */
+const ofNumbers = Object.fromEntries(
+  Object.entries(ofDescriptors).map(([name, act]) => [name.replace('Sync', ''), withCallback(async (...args) => (act as (...args: any[]) => unknown)(...args))]),
+);
+
 const { readFileSync, writeFileSync, appendFileSync, truncateSync } = content;
 const { codeOf: _, ...treeCalls } = tree;
 
@@ -33,6 +41,8 @@ function exists(path: string, callback: (found: boolean) => void): void {
 
 export default {
   ...callbacks,
+  ...ofNumbers,
+  ...ofDescriptors,
   ...treeCalls,
   readFileSync,
   writeFileSync,

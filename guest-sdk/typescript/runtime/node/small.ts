@@ -2,6 +2,15 @@
 
 export const tty = { isatty: () => false, ReadStream: class {}, WriteStream: class {} };
 
+/** A function that finds no module: those of a tool are bundled where they are imported. */
+function createRequire(): (name: string) => never {
+  return (name) => {
+    throw Object.assign(new Error(`Cannot find module '${name}': it is not in the component`), { code: 'MODULE_NOT_FOUND' });
+  };
+}
+
+export const module = { createRequire, builtinModules: [] as string[], isBuiltin: () => false };
+
 type Listener = (message: unknown, name: string) => void;
 
 class Channel {

@@ -89,7 +89,7 @@ const working = results.filter(({ missing }) => !missing).length;
 console.log(`${working} of ${results.length} work`);
 if (values.docs) {
   const page = await readFile(values.docs, 'utf8');
-  const table = ['| package | version | MB | |', '|---|---|---|---|', ...results.map(row)].join('\n');
-  await writeFile(values.docs, page.replace(/(<!-- table -->\n)[^]*?(\n<!-- end -->)/, (_, start, end) => `${start}${table}${end}`));
+  const table = ['| package | version | MB | |', '|---|---|---|---|', ...results.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(row)].join('\n');
+  await writeFile(values.docs, page.replace(/(<!-- table -->\n)[^]*?(<!-- end -->)/, (_, start, end) => `${start}${table}\n${end}`));
 }
 process.exit(0);
