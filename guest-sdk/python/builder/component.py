@@ -75,6 +75,11 @@ def _failure(stage: Stage, stderr: str) -> BuildError:
             "run pip install --require-hashes -r requirements.txt in the folder of the SDK",
             exit_code=MACHINE,
         )
+    if "component-init-get-memory" in stderr:
+        return BuildError(
+            "the modules and packages of the tool take more than 100 MB of memory once they are imported",
+            "name fewer packages in requirements.txt, or import less of them",
+        )
     return BuildError(
         "componentize-py could not build the component",
         "the error is in the SDK, not in the tool; report it with this output",

@@ -50,7 +50,7 @@ class Kept(NamedTuple):
     folders: list[str] | None
     """The folders with the modules of a package; None for a module."""
     code: CodeType | bytes
-    """Compressed if it is of the standard library."""
+    """Compressed if it is of the standard library, or no statement imports it."""
 
 
 class LateImports(MetaPathFinder, Loader):
@@ -63,6 +63,7 @@ class LateImports(MetaPathFinder, Loader):
         # Packages that import by computed names, and so may import any module of theirs, with their folders.
         self._whole: dict[str, str] = {}
         self._seen_whole: set[str] = set()
+        self._is_unnamed = False
         # By the name of each module, what it may import.
         self._imports_of: dict[str, list[str]] = {}
 
@@ -100,13 +101,15 @@ class LateImports(MetaPathFinder, Loader):
         waiting += [*_modules_beneath("", tool_folder), *self._resources.packages]
         seen = set(waiting)
         while waiting:
-            names = [*self._keep_one(waiting.pop())]
-            while self._whole:
-                names += _modules_beneath(*self._whole.popitem())
-            for name in names:
+            for name in self._keep_one(waiting.pop()):
                 if name not in seen and name.partition(".")[0] not in _LEFT_OUT:
                     seen.add(name)
                     waiting.append(name)
+            # What no statement names comes last, and is compressed.
+            while self._whole and not waiting:
+                self._is_unnamed = True
+                waiting += {*_modules_beneath(*self._whole.popitem())} - seen
+                seen.update(waiting)
 
     def serve_data(self) -> None:
         """Becomes the loader of the packages that are loaded, whose own would look for files."""
@@ -153,8 +156,8 @@ class LateImports(MetaPathFinder, Loader):
         except SyntaxError:
             return []
         if loaded is None:
-            of_library = spec.origin.startswith(_LIBRARY)
-            kept = zlib.compress(marshal.dumps(code)) if of_library else code
+            is_rare = self._is_unnamed or spec.origin.startswith(_LIBRARY)
+            kept = zlib.compress(marshal.dumps(code)) if is_rare else code
             self._kept[name] = Kept(spec.origin, folders, kept)
         top = name.partition(".")[0]
         if top not in self._seen_whole and self._resources.has(spec.origin) and _computes_imports(code):
