@@ -33,7 +33,7 @@ fn new_and_call(desk: &Desk, lang: &str) {
     let ran = desk.run(&["check", lang]).exits(0);
     assert!(
         ran.stdout
-            .contains("goondan.yaml: ok: 1 tool, 1 export, 1 agent"),
+            .contains("goondan.yaml: ok: 1 tool, 1 export, 0 agents"),
         "{ran:?}"
     );
     desk.run(&["test", lang]).exits(0);
@@ -120,7 +120,12 @@ fn break_and_mend(desk: &Desk, lang: &str, source: &str, good: &str, bad: &str) 
 /// Misspells an export: a build names it before its slow part, also if the component is up to date.
 fn misspell_export(desk: &Desk, lang: &str) {
     let manifest = format!("{lang}/goondan.yaml");
-    desk.edit(&manifest, "name: count", "name: cuont");
+    let without_exports = desk.read(&manifest);
+    let exports = "\n  exports:\n    - name: cuont\n";
+    desk.write(
+        &manifest,
+        &format!("{}{exports}", without_exports.trim_end()),
+    );
     for words in [&["build", lang][..], &["build", lang, "--force"]] {
         let ran = desk.run(words).exits(1);
         let says = format!("export 'cuont' of tool {lang} has no handler: ");
@@ -133,9 +138,55 @@ fn misspell_export(desk: &Desk, lang: &str) {
             "{ran:?}"
         );
     }
-    desk.edit(&manifest, "name: cuont", "name: count");
+    desk.write(&manifest, &without_exports);
     let answer = desk.run(&["build", lang, "--json"]).exits(0).json();
     assert_eq!(answer["tools"][0]["state"], "current", "{answer}");
+}
+
+/// Writes the exports into the manifest, changes the code, and finds the difference.
+fn write_exports(desk: &Desk, lang: &str, source: &str) {
+    let manifest = format!("{lang}/goondan.yaml");
+    let before = desk.read(&manifest);
+    let ran = desk.run(&["build", lang, "--write-exports"]).exits(0);
+    assert!(ran.stderr.contains("wrote the exports of tool"), "{ran:?}");
+    let written = desk.read(&manifest);
+    assert!(written.starts_with(before.trim_end()), "{written}");
+    for line in [
+        "    - name: count\n",
+        "      parameters: # from the code\n",
+        "      outputSchema: # from the code\n",
+    ] {
+        assert!(written.contains(line), "{written}");
+    }
+    desk.run(&["build", lang, "--locked"]).exits(0);
+    desk.edit(
+        &format!("{lang}/{source}"),
+        "Counts the lines",
+        "Counts all lines",
+    );
+    let ran = desk.run(&["build", lang, "--locked"]).exits(1);
+    for says in [
+        "the exports of tool",
+        "  | -      description: \"Counts the lines",
+        "  | +      description: \"Counts all lines",
+        "hint: Run `toolhost build` without --locked",
+    ] {
+        assert!(ran.stderr.contains(says), "{says}: {ran:?}");
+    }
+    assert_eq!(desk.read(&manifest), written, "nothing is written");
+    desk.run(&["build", lang]).exits(0);
+    assert_eq!(
+        desk.read(&manifest),
+        written.replace("Counts the lines", "Counts all lines")
+    );
+    desk.run(&["check", lang]).exits(0);
+    desk.edit(
+        &format!("{lang}/{source}"),
+        "Counts all lines",
+        "Counts the lines",
+    );
+    desk.write(&manifest, &before);
+    desk.run(&["build", lang]).exits(0);
 }
 
 /// Adds a `requirements.txt` after the build, with a package that runs code in an encoding that pip would follow.
@@ -184,6 +235,7 @@ fn a_rust_tool_is_built_and_called() {
     let desk = Desk::new();
     new_and_call(&desk, "rust");
     misspell_export(&desk, "rust");
+    write_exports(&desk, "rust", "src/lib.rs");
     let (good, bad) = (
         "lines: text.lines().count()",
         "lines: text.lines().count()?",
@@ -251,7 +303,10 @@ fn a_python_tool_is_built_and_called() {
     // Found by parsing, and by running the module.
     for (good, bad) in [
         ("def count(", "def count(("),
-        ("from typing import Any", "from typing import Some, Any"),
+        (
+            "from typing import TypedDict",
+            "from typing import Some, TypedDict",
+        ),
     ] {
         break_and_mend(&desk, "python", "tool.py", good, bad);
     }
@@ -267,6 +322,12 @@ fn handlers_that_are_not_written_out_are_read_from_the_component() {
     let source = desk.read("notes/index.ts");
     let made = "\nconst made = (name: string) => ({ [name]: handlers.count });\nObject.assign(handlers, made('more'));\n";
     desk.write("notes/index.ts", &format!("{source}{made}"));
+    let manifest = desk.read("notes/goondan.yaml");
+    let exports = "\n  exports:\n    - name: count\n";
+    desk.write(
+        "notes/goondan.yaml",
+        &format!("{}{exports}", manifest.trim_end()),
+    );
     let ran = desk.run(&["build", "notes"]).exits(0);
     assert!(
         ran.stderr

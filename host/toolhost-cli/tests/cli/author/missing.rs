@@ -151,7 +151,12 @@ fn a_rust_without_the_target_is_reported_before_anything_of_the_tool_is_compiled
 fn an_export_without_a_handler_is_reported_before_a_rust_tool_is_compiled() {
     let desk = Desk::new();
     desk.run(&["new", "notes", "--lang", "rust"]).exits(0);
-    desk.edit("notes/goondan.yaml", "name: count", "name: cuont");
+    let manifest = desk.read("notes/goondan.yaml");
+    let exports = "\n  exports:\n    - name: cuont\n";
+    desk.write(
+        "notes/goondan.yaml",
+        &format!("{}{exports}", manifest.trim_end()),
+    );
     let cargo = "echo \"$@\" >> ../cargo.log; exit 0";
     let ran = run_with(&desk, &[("cargo", cargo)]).exits(1);
     for says in [
