@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// Folders of the repository, and the embedded files and folders of each.
 const EMBEDDED: [(&str, &[&str]); 4] = [
-    ("guest-sdk/rust", &["Cargo.toml", "src", "template"]),
+    (
+        "guest-sdk/rust",
+        &["Cargo.toml", "src", "macros/Cargo.toml", "macros/src", "template"],
+    ),
     (
         "guest-sdk/typescript",
         &["build.mjs", "build", "runtime", "types.d.ts", "template"],

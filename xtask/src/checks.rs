@@ -106,9 +106,11 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
         "warnings",
     ];
     child::run(child::cargo(root).args(clippy))?;
-    let mut sdk = child::guest_cargo(&workspace.sdk("rust"));
-    sdk.env("CARGO_TARGET_DIR", root.join("target/guests-build/sdk"));
-    child::run(sdk.args(clippy))?;
+    for folder in ["", "macros"] {
+        let mut sdk = child::guest_cargo(&workspace.sdk("rust").join(folder));
+        sdk.env("CARGO_TARGET_DIR", root.join("target/guests-build/sdk"));
+        child::run(sdk.args(clippy))?;
+    }
     child::run(api::cargo(workspace).args(clippy))?;
     api::run(workspace, ApiRun::Check)?;
     package::run(workspace, PackageRun::Contents)?;

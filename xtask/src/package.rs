@@ -62,9 +62,15 @@ fn package(workspace: &Workspace) -> Result<()> {
         .args(package)
         .args(published::host_packages());
     child::run(&mut host)?;
-    let mut sdk = child::guest_cargo(&workspace.sdk("rust"));
-    sdk.env("CARGO_TARGET_DIR", docs::sdk_target(workspace));
-    child::run(sdk.args(package))
+    // The registry does not have the macros yet.
+    let macros = workspace.root().join(published::GUEST_MACROS.folder);
+    let macros = format!("patch.crates-io.toolhost-guest-macros.path={macros:?}");
+    for guest in [&published::GUEST_MACROS, &published::GUEST] {
+        let mut cargo = child::guest_cargo(&workspace.root().join(guest.folder));
+        cargo.env("CARGO_TARGET_DIR", docs::sdk_target(workspace));
+        child::run(cargo.args(package).args(["--config", &macros]))?;
+    }
+    Ok(())
 }
 
 /// Returns the archive of a crate.

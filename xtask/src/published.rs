@@ -37,13 +37,17 @@ pub(crate) const HOST: [Published; 16] = [
     published("toolhost-otel", "host/toolhost-otel"),
 ];
 
+/// The macros of [`GUEST`].
+pub(crate) const GUEST_MACROS: Published =
+    internal("toolhost-guest-macros", "guest-sdk/rust/macros");
+
 /// The crate for authors of tools.
 pub(crate) const GUEST: Published = published("toolhost-guest", "guest-sdk/rust");
 
 impl Published {
-    /// Returns whether it has a workspace and a target directory of its own.
+    /// Returns whether it is not of the host's workspace, and is compiled in the target directory of the SDK.
     pub(crate) fn is_guest(&self) -> bool {
-        self.name == GUEST.name
+        self.folder.starts_with(GUEST.folder)
     }
 
     /// Returns the manifest that holds its version.
@@ -74,7 +78,7 @@ const fn internal(name: &'static str, folder: &'static str) -> Published {
 
 /// Returns all of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Published> {
-    HOST.iter().chain([&GUEST])
+    HOST.iter().chain([&GUEST_MACROS, &GUEST])
 }
 
 /// Returns those whose public API is listed.

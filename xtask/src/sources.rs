@@ -73,21 +73,27 @@ pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
 /// Runs the tests of the kits. Prints which are not run because a language is not installed.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     // Compiled for this machine, as authors test their handlers.
-    let mut cargo = child::guest_cargo(&workspace.sdk("rust"));
     let target_dir = workspace.root().join("target/guests-build/sdk");
-    child::run(
-        cargo
-            .args(["test", "--quiet", "--target-dir"])
-            .arg(&target_dir),
-    )?;
-    // The guest whose parsers and searches are tested without a component.
-    let mut cargo = child::guest_cargo(&workspace.examples());
-    child::run(
-        cargo
-            .args(["test", "--quiet", "--package", "file-system"])
-            .arg("--target-dir")
-            .arg(target_dir),
-    )?;
+    for folder in ["", "macros"] {
+        let mut cargo = child::guest_cargo(&workspace.sdk("rust").join(folder));
+        child::run(
+            cargo
+                .args(["test", "--quiet", "--target-dir"])
+                .arg(&target_dir),
+        )?;
+    }
+    // Guests whose functions are tested without a component.
+    for (folder, package) in [
+        (workspace.examples(), "file-system"),
+        (workspace.root().join("tests/guests"), "typed_tools"),
+    ] {
+        let mut cargo = child::guest_cargo(&folder);
+        child::run(
+            cargo
+                .args(["test", "--quiet", "--package", package, "--target-dir"])
+                .arg(&target_dir),
+        )?;
+    }
     for needs in &NEEDS {
         if let Some(missing) = (needs.missing)() {
             let language = needs.language;

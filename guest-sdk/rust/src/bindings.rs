@@ -1,11 +1,13 @@
 //! The contract's types and traits, made from wit/ by `tests/bindings.rs`.
 //!
-//! Of two worlds, with the same types, a component exports what its crate expands the `export!` of; of `modes` it
+//! Of three worlds, with the same types, a component exports what its crate expands the `export!` of; of `modes` it
 //! imports what it calls. The files are in the repository because the macro that would make them in every build
 //! takes half a minute to compile.
 
 #[rustfmt::skip]
 pub mod modes;
+#[rustfmt::skip]
+pub mod outputs;
 #[rustfmt::skip]
 pub mod polling;
 #[rustfmt::skip]

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::bindings::outputs::exports::goondan::tool::outputs::OutputSpec;
 use crate::bindings::tool::goondan::tool::types::ExportSpec;
 
 /// The description and parameters of a handler, for what goondan.yaml leaves out. [`handlers!`](crate::handlers)
@@ -11,6 +12,7 @@ pub struct Handler {
     name: &'static str,
     description: Option<String>,
     parameters: Option<Value>,
+    output_schema: Option<Value>,
 }
 
 impl Handler {
@@ -21,6 +23,7 @@ impl Handler {
             name,
             description: None,
             parameters: None,
+            output_schema: None,
         }
     }
 
@@ -37,6 +40,11 @@ impl Handler {
         self.parameters = Some(parameters);
         self
     }
+
+    pub(crate) fn output_schema(mut self, schema: Option<Value>) -> Self {
+        self.output_schema = schema;
+        self
+    }
 }
 
 impl From<Handler> for ExportSpec {
@@ -47,4 +55,14 @@ impl From<Handler> for ExportSpec {
             parameters: handler.parameters.map(|it| it.to_string()),
         }
     }
+}
+
+/// Returns what a handler returns, if that has a schema.
+#[doc(hidden)]
+#[must_use]
+pub fn output(handler: Handler) -> Option<OutputSpec> {
+    Some(OutputSpec {
+        name: handler.name.into(),
+        schema: handler.output_schema?.to_string(),
+    })
 }

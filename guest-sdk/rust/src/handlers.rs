@@ -8,7 +8,25 @@ use crate::bindings::tool::goondan::tool::types::{
 use crate::integers::with_plain_integers;
 use crate::{Context, IntoOutcome, ToolError};
 
-/// Exports functions as handlers, under the names that goondan.yaml uses.
+/// Exports functions as handlers: those with [`#[tool]`](crate::tool) by their names, and others under the names that
+/// goondan.yaml uses.
+///
+/// ```
+/// # use toolhost_guest::{handlers, tool};
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// handlers! { add }
+/// # fn main() {}
+/// ```
+///
+/// Of a function in a module, write the path: `handlers! { add, files::read }`. A function that is not listed is not
+/// exported. rustc reports it as never used, unless it is `pub`.
+///
+/// A function without the attribute takes `&Context` and its input, and stands behind its name:
 ///
 /// ```
 /// # use toolhost_guest::{Context, Outcome, ToolError, Value, json};
@@ -62,7 +80,10 @@ use crate::{Context, IntoOutcome, ToolError};
 #[macro_export]
 macro_rules! handlers {
     (
-        $($name:literal => $function:path $({ $($field:ident: $value:expr),* $(,)? })?),+ $(,)?
+        $(
+            $($($tool:ident)::+)?
+            $($name:literal => $function:path $({ $($field:ident: $value:expr),* $(,)? })?)?
+        ),+
         $(; poll: $poll:path, cancel: $cancel:path $(,)?)?
     ) => {
         const _: () = {
@@ -73,9 +94,18 @@ macro_rules! handlers {
             struct Served;
             $crate::expanded::tool::export_tool!(Served with_types_in $crate::expanded::tool);
 
+            impl Served {
+                fn handlers() -> Vec<$crate::Handler> {
+                    vec![$(
+                        $(<$($tool)::+ as $crate::expanded::Tool>::handler(),)?
+                        $($crate::Handler::new($name)$($(.$field($value))*)?,)?
+                    )+]
+                }
+            }
+
             impl $crate::expanded::tool::exports::goondan::tool::handlers::Guest for Served {
                 fn describe() -> Vec<ExportSpec> {
-                    vec![$($crate::Handler::new($name)$($(.$field($value))*)?.into()),+]
+                    Self::handlers().into_iter().map(Into::into).collect()
                 }
 
                 fn call(
@@ -84,11 +114,21 @@ macro_rules! handlers {
                     input: String,
                 ) -> Result<Outcome, ToolError> {
                     match name.as_str() {
-                        $($name => $crate::expanded::run($function, TOOL, context, &input),)+
-                        _ => Err($crate::expanded::unknown(TOOL, &name, &[$($name),+])),
+                        $(
+                            $(<$($tool)::+ as $crate::expanded::Tool>::NAME => {
+                                $crate::expanded::call::<$($tool)::+>(TOOL, context, &input)
+                            })?
+                            $($name => $crate::expanded::run($function, TOOL, context, &input),)?
+                        )+
+                        _ => Err($crate::expanded::unknown(TOOL, &name, &[$(
+                            $(<$($tool)::+ as $crate::expanded::Tool>::NAME,)?
+                            $($name,)?
+                        )+])),
                     }
                 }
             }
+
+            $crate::__export_outputs!(Served $($(($($tool)::+))?)+);
 
             $(
                 $crate::expanded::polling::export_polling!(Served with_types_in $crate::expanded::polling);
@@ -104,6 +144,23 @@ macro_rules! handlers {
                 }
             )?
         };
+    };
+}
+
+/// Exports what the handlers return, where one is a typed function.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_outputs {
+    ($served:ident) => {};
+    ($served:ident $($tool:tt)+) => {
+        $crate::expanded::outputs::export_outputs!($served with_types_in $crate::expanded::outputs);
+
+        impl $crate::expanded::outputs::exports::goondan::tool::outputs::Guest for $served {
+            fn describe_outputs()
+            -> Vec<$crate::expanded::outputs::exports::goondan::tool::outputs::OutputSpec> {
+                Self::handlers().into_iter().filter_map($crate::expanded::output).collect()
+            }
+        }
     };
 }
 
@@ -125,7 +182,8 @@ where
 
 /// Parses the input. `10.0` and `1e3` are integers for the host's JSON Schema, and therefore for the handler's
 /// type; only an input that does not fit without that is looked through for them.
-fn parse<T: DeserializeOwned>(input: &str) -> Result<T, ToolError> {
+#[doc(hidden)]
+pub fn parse<T: DeserializeOwned>(input: &str) -> Result<T, ToolError> {
     serde_json::from_str(input).or_else(|reason| {
         with_plain_integers(input)
             .and_then(|plain| serde_json::from_str(&plain).ok())
@@ -165,7 +223,7 @@ pub fn unknown(tool: &str, name: &str, known: &[&str]) -> ContractError {
         .into()
 }
 
-fn answer<U, E>(result: Result<U, E>) -> Result<ContractOutcome, ContractError>
+pub(crate) fn answer<U, E>(result: Result<U, E>) -> Result<ContractOutcome, ContractError>
 where
     U: IntoOutcome,
     E: Into<ToolError>,

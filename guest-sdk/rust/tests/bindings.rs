@@ -13,6 +13,10 @@ const WORLDS: &str = "
         import goondan:tool/modes@2.0.0;
     }
 
+    world outputs {
+        export goondan:tool/outputs@2.0.0;
+    }
+
     world polling {
         export goondan:tool/polling@2.0.0;
     }
@@ -29,9 +33,15 @@ fn the_bindings_are_those_that_wit_bindgen_makes_of_the_contract() {
         "goondan:tool/types@2.0.0".to_owned(),
         WithOption::Path("crate::bindings::tool::goondan::tool::types".to_owned()),
     );
+    let outputs = generate("toolhost:guest/outputs", "outputs", vec![types.clone()]);
     let polling = generate("toolhost:guest/polling", "polling", vec![types]);
     let modes = generate("toolhost:guest/modes", "modes", Vec::new());
-    for (name, generated) in [("tool", tool), ("polling", polling), ("modes", modes)] {
+    for (name, generated) in [
+        ("tool", tool),
+        ("outputs", outputs),
+        ("polling", polling),
+        ("modes", modes),
+    ] {
         let path = package().join(format!("src/bindings/{name}.rs"));
         if std::env::var_os("UPDATE_BINDINGS").is_some() {
             std::fs::write(&path, &generated).unwrap();
