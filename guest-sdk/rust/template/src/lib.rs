@@ -2,31 +2,29 @@
 
 use std::fs;
 
-use serde::{Deserialize, Serialize};
-use toolhost_guest::{Context, ToolError, handlers};
+use serde::Serialize;
+use toolhost_guest::{Context, ToolError, handlers, schemars, tool};
 
-// A name for each function, as goondan.yaml names it.
-handlers! {
-    "count" => count { description: "Counts the lines, words and characters of a text file of the workdir" },
+// What the component exports. The model sees {{name}}__count.
+handlers! { count }
+
+/// Counts the lines, words and characters of a text file of the workdir.
+#[tool]
+fn count(
+    ctx: &Context,
+    /// Path relative to the workdir.
+    path: &str,
+) -> Result<Counts, ToolError> {
+    let text = fs::read_to_string(path).map_err(|error| ToolError::from(error).at(path))?;
+    ctx.logger().info(format_args!("read {path}"));
+    Ok(counts(&text))
 }
 
-#[derive(Deserialize)]
-struct Input {
-    path: String,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize, schemars::JsonSchema)]
 struct Counts {
     lines: usize,
     words: usize,
     chars: usize,
-}
-
-fn count(ctx: &Context, input: Input) -> Result<Counts, ToolError> {
-    let path = &input.path;
-    let text = fs::read_to_string(path).map_err(|error| ToolError::from(error).at(path))?;
-    ctx.logger().info(format_args!("read {path}"));
-    Ok(counts(&text))
 }
 
 fn counts(text: &str) -> Counts {
@@ -39,7 +37,7 @@ fn counts(text: &str) -> Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, counts};
+    use super::{Context, Counts, count, counts};
 
     #[test]
     fn counts_lines_words_and_characters() {
@@ -49,5 +47,11 @@ mod tests {
             chars: 14,
         };
         assert_eq!(counts("one two\nthree\n"), expected);
+    }
+
+    #[test]
+    fn a_missing_file_is_an_error() {
+        let error = count(&Context::default(), "nowhere.txt").unwrap_err();
+        assert_eq!(error.code.as_deref(), Some("NOT_FOUND"));
     }
 }
