@@ -17,39 +17,27 @@ const POLLING = `export const polling = {
   cancel: (context, handle) => tool.polling.cancel(context, handle),
 };`;
 
-/** Sizes of pieces of the heap, in bytes, the largest first: each is taken from the smallest gap that holds it. */
-const PIECES = [262_144, 65_536, 16_384, 4_096, 1_024, 256];
-
-/** Returns the module of the engine: its first call loads the bundle of a tool, and the second one makes it ready. */
+/** Returns the module of the engine: its first call loads the bundle of a tool. */
 export async function engineModule(engine, { polling, agents, fetch }, wit) {
   const versions = await versionsOf(wit);
   const names = [...IMPORTS, ...(fetch && engine === 'qjs' ? HTTP : []), 'wasi:logging/logging', ...(agents ? ['goondan:tool/agents'] : [])];
   const imports = names.map((name, index) => `import * as i${index} from ${JSON.stringify(`${name}@${versions[name.split('/')[0]]}`)};`);
   return `${imports.join('\n')}
 const host = { ${names.map((name, index) => `${JSON.stringify(name)}: i${index}`).join(', ')} };
-let loaded, tool;
+let tool;
 function load(types, code) {
   try {
     const module = { exports: {} };
     (0, eval)(code)(module, module.exports, (name) => host[name], JSON.parse(types));
-    loaded = module.exports;
-    return { tag: 'output', val: JSON.stringify({ exports: loaded.exports, leftOut: loaded.leftOut }) };
+    tool = module.exports;
+    return { tag: 'output', val: JSON.stringify({ exports: tool.exports, leftOut: tool.leftOut }) };
   } catch (error) {
     return { tag: 'output', val: JSON.stringify({ failure: { message: String(error), stack: String(error && error.stack) } }) };
   }
 }
-/** Fills with zeros what the bundle's text leaves in the heap: zeros take no room in a component. */
-function tidy() {
-  for (const size of [${PIECES}]) Array.from({ length: 8 }, () => new ArrayBuffer(size));
-  tool = loaded;
-  return { tag: 'output', val: '' };
-}
-function prepare(types, code) {
-  return loaded === undefined ? load(types, code) : tidy();
-}
 export const handlers = {
   describe: () => tool.handlers.describe(),
-  call: (name, context, input) => tool === undefined ? prepare(name, input) : tool.handlers.call(name, context, input),
+  call: (name, context, input) => tool === undefined ? load(name, input) : tool.handlers.call(name, context, input),
 };
 ${polling ? POLLING : ''}
 `;

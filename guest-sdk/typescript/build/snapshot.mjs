@@ -12,6 +12,9 @@ const PAGE_BYTES = 65_536;
 /** As many as the componentizers write: each costs something when a host compiles the component. */
 const MAX_SEGMENTS = 10_000;
 
+/** More than an allocator keeps at the ends of a free piece. */
+const LINKS_BYTES = 32;
+
 const I32_CONST = 0x41;
 const END = 0x0b;
 
@@ -36,13 +39,31 @@ function afterCallOfModules(component, name, input) {
   const before = globals.map(({ value }) => value);
   const [, lift] = Object.entries(lifts).find(([name]) => CALL.test(name));
   const answer = call(lift, memory, name, input);
-  call(lift, memory, '', '');
   if (globals.some(({ value }, index) => value !== before[index])) throw new Error('a global of the engine is not what it was');
+  const bytes = withoutRemains(lift, memory);
   const sections = sectionsOf(component).map(({ id, body }) => {
     const isMain = id === ComponentSection.Module && definesMemory(body);
-    return { id, body: isMain ? withMemory(body, new Uint8Array(memory.buffer)) : body };
+    return { id, body: isMain ? withMemory(body, bytes) : body };
   });
   return { answer, component: withSections(component, sections) };
+}
+
+/**
+ * Returns the memory with zeros where it is free: the text of the bundle was there, and zeros take no room in a component.
+ * What is free is found by taking it from the allocator, of which the returned memory knows nothing.
+ */
+function withoutRemains({ realloc }, memory) {
+  const bytes = new Uint8Array(memory.buffer.slice(0));
+  for (const size of [262_144, 65_536, 16_384, 4_096, 1_024, 256]) {
+    const before = memory.buffer.byteLength;
+    for (;;) {
+      const at = realloc(0, 0, 8, size);
+      if (memory.buffer.byteLength > before) break;
+      // A free piece of the heap begins and ends with what the allocator knows of it.
+      bytes.fill(0, at + LINKS_BYTES, at + size - LINKS_BYTES);
+    }
+  }
+  return bytes;
 }
 
 /** Calls a handler as the canonical ABI says, with an empty context. Returns its output. */
