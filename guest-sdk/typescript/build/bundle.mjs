@@ -1,12 +1,13 @@
 // Bundles the author's module and the runtime into one JavaScript module.
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
 import { handlersOf } from './handlers.mjs';
-import { OF_PACKAGES, SERVED, globalFiles, isBuiltin, notServed, plainName, servedBy } from './modules.mjs';
+import { OF_PACKAGES, SERVED, WITHOUT_PAGE, globalFiles, isBuiltin, notServed, plainName, servedBy } from './modules.mjs';
 import { refuseOutsideData } from './outside.mjs';
 
 const BUILD = fileURLToPath(new URL('.', import.meta.url));
@@ -118,6 +119,7 @@ function servedModules(served) {
           served.add(name);
           return { path: name, external: true };
         }
+        if (WITHOUT_PAGE.test(specifier)) return { path: createRequire(path.join(resolveDir, 'index.js')).resolve(specifier) };
         if (!isBuiltin(specifier) || pluginData === 'resolving') return undefined;
         const found = await build.resolve(specifier, { kind, resolveDir, pluginData: 'resolving' });
         if (found.errors.length === 0) return found;

@@ -86,6 +86,9 @@ const GLOBALS = {
   'web/fetch/classes.ts': /(\bnew |\binstanceof |\bextends |globalThis\.|[{,])(Headers|Request|Response)\b(?!["':(])/,
 };
 
+/** Packages whose entry for browsers needs a page, and whose other one needs no more than there is. */
+export const WITHOUT_PAGE = /^(turndown|@mixmark-io\/domino)$/;
+
 /** Returns the files with the globals that a bundle names. */
 export function globalFiles(code) {
   return Object.keys(GLOBALS).filter((file) => GLOBALS[file].test(code));

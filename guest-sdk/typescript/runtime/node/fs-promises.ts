@@ -1,6 +1,7 @@
 /** `node:fs/promises`. The host's file calls do not wait, so each is the synchronous one. */
 export { constants } from '../fs/constants';
 import * as content from '../fs/content';
+import { opendirSync } from '../fs/dir';
 import { FileHandle, openSync } from '../fs/descriptors';
 import * as tree from '../fs/tree';
 
@@ -9,6 +10,7 @@ function later<A extends unknown[], R>(act: (...args: A) => R): (...args: A) => 
 }
 
 export const open = later((path: Parameters<typeof openSync>[0], flag?: string | number) => new FileHandle(openSync(path, flag)));
+export const opendir = later(opendirSync);
 export const readFile = later(content.readFileSync);
 export const writeFile = later(content.writeFileSync);
 export const appendFile = later(content.appendFileSync);

@@ -2,6 +2,7 @@
 import { constants } from '../fs/constants';
 import * as content from '../fs/content';
 import * as descriptors from '../fs/descriptors';
+import { opendirSync } from '../fs/dir';
 import * as tree from '../fs/tree';
 import { Dirent, Stats } from '../fs/stats';
 import * as promises from './fs-promises';
@@ -44,6 +45,7 @@ export default {
   ...ofNumbers,
   ...ofDescriptors,
   ...treeCalls,
+  opendirSync,
   readFileSync,
   writeFileSync,
   appendFileSync,

@@ -42,7 +42,7 @@ export const CASES = [
   ['node-html-parser', `import { parse } from 'node-html-parser'`, `return parse('<div id=a><p>x</p></div>').querySelector('#a p').text`],
   ['parse5', `import { parse, serialize } from 'parse5'`, `return serialize(parse('<p>a<p>b'))`],
   ['linkedom', `import { parseHTML } from 'linkedom'`, `const { document } = parseHTML('<p>a</p>'); return document.querySelector('p').textContent`],
-  ['turndown', `import TurndownService from 'turndown/lib/turndown.cjs.js'`, `return new TurndownService().turndown('<h1>a</h1><p>b <b>c</b></p>')`],
+  ['turndown', `import TurndownService from 'turndown'`, `return new TurndownService().turndown('<h1>a</h1><p>b <b>c</b></p>')`],
   ['@mozilla/readability', `import { Readability } from '@mozilla/readability'; import { parseHTML } from 'linkedom'`, `const { document } = parseHTML('<html><body><article><h1>T</h1>' + '<p>long text, with commas, and more.</p>'.repeat(20) + '</article></body></html>'); return new Readability(document).parse().textContent.length`, 'linkedom'],
   ['marked', `import { marked } from 'marked'`, `return marked.parse('# a\\n\\n- b\\n- **c**\\n\\n| x | y |\\n|---|---|\\n| 1 | 2 |')`],
   ['markdown-it', `import MarkdownIt from 'markdown-it'`, `return new MarkdownIt({ linkify: true }).render('# a\\nhttps://b.c')`],
