@@ -119,7 +119,7 @@ function servedModules(served) {
           served.add(name);
           return { path: name, external: true };
         }
-        if (WITHOUT_PAGE.test(specifier)) return { path: createRequire(path.join(resolveDir, 'index.js')).resolve(specifier) };
+        if (WITHOUT_PAGE.test(specifier)) return entryOfNode(specifier, resolveDir);
         if (!isBuiltin(specifier) || pluginData === 'resolving') return undefined;
         const found = await build.resolve(specifier, { kind, resolveDir, pluginData: 'resolving' });
         if (found.errors.length === 0) return found;
@@ -128,6 +128,15 @@ function servedModules(served) {
       });
     },
   };
+}
+
+/** Undefined if the package is not installed. */
+function entryOfNode(specifier, folder) {
+  try {
+    return { path: createRequire(path.join(folder, 'index.js')).resolve(specifier) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Bundles the runtime around the author's bundle. */

@@ -12,7 +12,7 @@ export const USAGE = `usage: node build.mjs --entry index.ts --out tool.wasm --w
   --wit     the contract: a folder with tool.wit and deps/
   --root    the folder of the bundle; default: that of the entry. Of files outside, only code and packages are imported
   --work    a folder that is kept from one build to the next; default: build/node_modules/.cache/toolhost
-  --engine  default: starlingmonkey where the tool uses \`fetch\`, else qjs
+  --engine  default: qjs
   --check   finds errors without building; --out is not written
   --json    one line of JSON on stdout instead of text on stderr`;
 

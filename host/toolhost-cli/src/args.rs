@@ -271,7 +271,7 @@ pub(crate) struct BuildArgs {
     /// Fail if the manifest's exports differ from the code, instead of updating them
     #[arg(long)]
     pub(crate) locked: bool,
-    /// JavaScript engine [default: starlingmonkey for tools that use fetch, else qjs]
+    /// JavaScript engine [default: qjs]
     #[arg(long, value_enum)]
     pub(crate) engine: Option<Engine>,
     /// Print the results as JSON

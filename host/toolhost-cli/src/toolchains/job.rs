@@ -33,7 +33,7 @@ pub(crate) struct BuildOptions<'a> {
 pub(crate) enum Engine {
     /// QuickJS: small, and quick to start
     Qjs,
-    /// StarlingMonkey: large, with fetch
+    /// StarlingMonkey: large
     #[value(name = "starlingmonkey")]
     StarlingMonkey,
 }

@@ -21,13 +21,13 @@ pub(super) const NODE: u32 = 20;
 
 pub(super) const GET_NODE: &str = "Install Node 20 or newer, with npm: https://nodejs.org";
 
-/// The folder of the kit with the packages for tools that use `fetch`.
+/// The folder of the kit with the packages of StarlingMonkey.
 pub(super) const STARLINGMONKEY: &str = "build/starlingmonkey";
 
 /// Size of the kit with its packages, in bytes.
 const KIT_BYTES: u64 = 53_000_000;
 
-/// Size of the packages for tools that use `fetch`, in bytes.
+/// Size of the packages of StarlingMonkey, in bytes.
 const STARLINGMONKEY_BYTES: u64 = 187_000_000;
 
 pub(super) async fn build(
