@@ -10,7 +10,7 @@ type Exports = Record<string, unknown>;
 /** Functions whose last argument is the body. */
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as FunctionConstructor;
 
-/** `fetch` is among them because its name in a tool chooses the engine that has it. */
+/** `package.json` asks for the engine whose own async functions run: those of a program are not compiled away. */
 const PARAMETERS = ['fetch', '$import', '$export', '$float', '$meta', 'require', 'module', 'exports', '__filename', '__dirname'];
 
 const EXTENSIONS = ['', '.js', '.mjs', '.cjs', '.json', '/index.js', '/index.mjs', '/index.cjs'];

@@ -10,6 +10,8 @@ import { handlersOf } from './handlers.mjs';
 import { OF_PACKAGES, SERVED, WITHOUT_PAGE, globalFiles, isBuiltin, notServed, plainName, servedBy } from './modules.mjs';
 import { refuseOutsideData } from './outside.mjs';
 
+const ENGINES = ['qjs', 'starlingmonkey'];
+
 const BUILD = fileURLToPath(new URL('.', import.meta.url));
 const RUNTIME = fileURLToPath(new URL('../runtime/', import.meta.url));
 
@@ -33,7 +35,8 @@ const COMMON = {
 };
 
 /** Returns `{engine, features, code, map, inputs, warnings}`. `code` is a function that takes `module`, `exports`, `require` and what types say of handlers. */
-export async function bundle({ entry, root = path.dirname(entry), engine = 'qjs' }) {
+export async function bundle({ entry, root = path.dirname(entry), engine: wanted }) {
+  const engine = wanted ?? (await engineOf(entry)) ?? 'qjs';
   const user = await bundleUser(entry, root, engine);
   const whole = await bundleWhole(user, engine);
   return {
@@ -44,6 +47,14 @@ export async function bundle({ entry, root = path.dirname(entry), engine = 'qjs'
     inputs: user.inputs,
     warnings: user.warnings,
   };
+}
+
+/** Returns the engine that `package.json` beside the entry asks for: `{"toolhost": {"engine": "starlingmonkey"}}`. */
+async function engineOf(entry) {
+  const text = await readFile(path.join(path.dirname(entry), 'package.json'), 'utf8').catch(() => '{}');
+  const engine = /"toolhost"/.test(text) ? JSON.parse(text).toolhost?.engine : undefined;
+  if (engine === undefined || ENGINES.includes(engine)) return engine;
+  throw new BuildFailure('source', { file: 'package.json', text: `the engine \`${engine}\` does not exist`, suggestion: `write one of ${ENGINES.join(', ')}` });
 }
 
 /**

@@ -83,7 +83,7 @@ const GLOBALS = {
   'web/streams.ts': /\b(Readable|Writable|Transform|TextDecoder|TextEncoder)Stream\b|QueuingStrategy\b/,
   'web/blob.ts': /\b(Blob|File)\b/,
   'web/form-data.ts': /\bFormData\b/,
-  'web/fetch/classes.ts': /(\bnew |\binstanceof |\bextends |globalThis\.|[{,])(Headers|Request|Response)\b(?!["':(])/,
+  'web/fetch/classes.ts': /(\bnew |\binstanceof |\bextends |globalThis\.)(Headers|Request|Response)\b|\bResponse\.(json|error|redirect)\b|[{,](Headers|Request|Response)\b(?!["':(])/,
 };
 
 /** Packages whose entry for browsers needs a page, and whose other one needs no more than there is. */

@@ -32,7 +32,7 @@ function notHere(what: string): NotSupportedError {
   return new NotSupportedError(
     `${what} does not exist in the sandbox of a tool`,
     'NOT_HERE',
-    'the author must correct the tool: packages in JavaScript, such as @noble/hashes, do the same',
+    'the author must correct the tool: packages in JavaScript, such as @noble/ciphers and @noble/curves, do the same',
   );
 }
 

@@ -96,7 +96,11 @@ test('a tool that uses fetch says so', async () => {
   const entry = path.join(await sources(`export const handlers = { a: () => fetch('https://example.com') };`), 'index.ts');
   const { engine, features } = await bundle({ entry, wit: WIT });
   assert.deepStrictEqual([engine, features.fetch], ['qjs', true]);
-  assert.strictEqual((await bundle({ entry, wit: WIT, engine: 'starlingmonkey' })).engine, 'starlingmonkey');
+  assert.strictEqual((await bundle({ entry, engine: 'starlingmonkey' })).engine, 'starlingmonkey');
+  await lay({ 'package.json': '{"toolhost":{"engine":"starlingmonkey"}}' }, path.dirname(entry));
+  assert.strictEqual((await bundle({ entry })).engine, 'starlingmonkey');
+  await lay({ 'package.json': '{"toolhost":{"engine":"v8"}}' }, path.dirname(entry));
+  await assert.rejects(bundle({ entry }), /the engine `v8` does not exist/);
 });
 
 test('an import whose name is computed brings no file into a component', async () => {

@@ -273,7 +273,7 @@ for (const [engine, needs] of ENGINES) {
       const { code, message } = await tool.error('refused', { what: 'net' });
       assert.strictEqual(code, 'NO_NETWORK');
       assert.match(message, /net\.connect: the network is closed/);
-      assert.match((await tool.error('refused', { what: 'hash' })).suggestion, /@noble\/hashes/);
+      assert.match((await tool.error('refused', { what: 'cipher' })).suggestion, /@noble\/ciphers/);
     });
   });
 
