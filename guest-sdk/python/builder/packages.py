@@ -170,7 +170,9 @@ class _Pip:
             return self._no_version(match[1], detail)
         if match := re.search(r"Cannot install (.+) because these package versions have conflicting", stderr):
             message = f"the packages {match[1]} cannot be installed together"
-            return BuildError(message, "change their versions", file=str(self.file), detail=detail)
+            lines = [it.line for it in self.requirements if it.text.partition(" --hash")[0] in match[1]]
+            line = max(lines, default=None)
+            return BuildError(message, "change their versions", file=str(self.file), line=line, detail=detail)
         if "HASHES" in stderr:
             message = "a package has another hash than requirements.txt says, or none is given for it"
             return BuildError(message, "correct the hashes", file=str(self.file), detail=detail or stderr[-2000:])

@@ -111,7 +111,7 @@ SHAPES: dict[str, tuple[Any, list[tuple[Any, str]], list[Any]]] = {
         ],
         ["P", "1h", "P1Y", "PT", 3],
     ),
-    "uuid": (
+    "identifier": (
         {"type": "string", "format": "uuid"},
         [("00000000-0000-0000-0000-000000000001", "UUID('00000000-0000-0000-0000-000000000001')")],
         ["x", 1],

@@ -123,4 +123,5 @@ def _wrong_argument(error: Mismatch) -> ToolError:
         message, what = f"the argument {error}", "argument"
     else:
         message, what = f"the call {error}", "arguments"
-    return ToolError(message, name="ArgumentError", suggestion=f"correct the {what} and call again")
+    suggestion = f"correct the {what} and call again"
+    return ToolError(message, name="ArgumentError", code="INVALID_ARGUMENT", suggestion=suggestion)
