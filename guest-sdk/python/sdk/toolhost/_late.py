@@ -3,7 +3,8 @@
 A component is the interpreter's memory after the tool's modules were imported; the files they came
 from are not there when it runs. So what an `import` inside a function may reach, in the tool's own
 modules, in packages and in the standard library, is compiled now. What the tool's functions import of the standard
-library, and what the functions of those modules import, is imported now; the rest of the library is kept compressed.
+library, and what the functions of those modules import, is imported now; packages and the rest of the library are
+kept compressed.
 Modules of the tool and of packages run when they are imported, as their authors wrote.
 """
 
@@ -50,7 +51,7 @@ class Kept(NamedTuple):
     folders: list[str] | None
     """The folders with the modules of a package; None for a module."""
     code: CodeType | bytes
-    """Compressed if it is of the standard library, or no statement imports it."""
+    """Compressed if it is of a package or of the standard library."""
 
 
 class LateImports(MetaPathFinder, Loader):
@@ -63,7 +64,8 @@ class LateImports(MetaPathFinder, Loader):
         # Packages that import by computed names, and so may import any module of theirs, with their folders.
         self._whole: dict[str, str] = {}
         self._seen_whole: set[str] = set()
-        self._is_unnamed = False
+        # The folders of the tool and of the SDK.
+        self._own: tuple[str, ...] = ()
         # By the name of each module, what it may import.
         self._imports_of: dict[str, list[str]] = {}
 
@@ -96,6 +98,7 @@ class LateImports(MetaPathFinder, Loader):
 
     def keep(self, tool_folder: str) -> None:
         """Keeps the modules that the loaded modules may import, and those that these may import."""
+        self._own = (f"{tool_folder}/", f"{_SDK}/")
         waiting = [name for name, module in sys.modules.items() if _source_loader(module)]
         waiting += [*_HIDDEN, *_modules_beneath("encodings", sys.modules["encodings"].__path__[0])]
         waiting += [*_modules_beneath("", tool_folder), *self._resources.packages]
@@ -105,11 +108,10 @@ class LateImports(MetaPathFinder, Loader):
                 if name not in seen and name.partition(".")[0] not in _LEFT_OUT:
                     seen.add(name)
                     waiting.append(name)
-            # What no statement names comes last, and is compressed.
-            while self._whole and not waiting:
-                self._is_unnamed = True
-                waiting += {*_modules_beneath(*self._whole.popitem())} - seen
-                seen.update(waiting)
+            while self._whole:
+                names = {*_modules_beneath(*self._whole.popitem())} - seen
+                seen |= names
+                waiting += names
 
     def serve_data(self) -> None:
         """Becomes the loader of the packages that are loaded, whose own would look for files."""
@@ -156,8 +158,7 @@ class LateImports(MetaPathFinder, Loader):
         except SyntaxError:
             return []
         if loaded is None:
-            is_rare = self._is_unnamed or spec.origin.startswith(_LIBRARY)
-            kept = zlib.compress(marshal.dumps(code)) if is_rare else code
+            kept = code if spec.origin.startswith(self._own) else zlib.compress(marshal.dumps(code))
             self._kept[name] = Kept(spec.origin, folders, kept)
         top = name.partition(".")[0]
         if top not in self._seen_whole and self._resources.has(spec.origin) and _computes_imports(code):
