@@ -99,7 +99,7 @@ class Tool:
     def _explain(self, name: str, packages: Path | None) -> tuple[str, str]:
         if name in ABSENT:
             message = f"the component's Python has no module `{name}`"
-            return message, "remove the import: a component has no processes, TLS or C libraries"
+            return message, "remove the import: a component has no processes, terminals or C libraries"
         if (self.folder / name).is_dir():
             message = f"`{name}` is a folder without an `__init__.py`, which is left out of the component"
             return message, f"create an empty file {name}/__init__.py"

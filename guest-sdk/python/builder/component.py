@@ -96,7 +96,7 @@ def _failure_of_tool(stage: Stage, report: dict[str, Any]) -> BuildError:
         return BuildError(report["message"], "correct the module and build again", **place)
     if missing and missing.partition(".")[0] in sys.stdlib_module_names:
         message = f"the component's Python has no module `{missing}`"
-        return BuildError(message, "remove the import: a component has no processes, TLS or C libraries", **place)
+        return BuildError(message, "remove the import: a component has no processes, terminals or C libraries", **place)
     if missing:
         message = f"module `{missing}` was not found"
         return BuildError(message, "put the module beside the entry, or add its package to requirements.txt", **place)
