@@ -152,7 +152,7 @@ class Answers(unittest.TestCase):
     GET = b"GET / HTTP/1.1\r\n\r\n"
 
     def test_has_the_length_that_the_server_gave(self) -> None:
-        found = answer(self.GET, 200, [("content-length", b"3"), ("a", b"b")], [b"a", b"bc"])
+        found = answer(self.GET, 200, [("content-length", b"3"), ("a", b"b"), ("Keep-Alive", b"1")], [b"a", b"bc"])
         self.assertEqual(found, b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\na: b\r\nConnection: close\r\n\r\nabc")
 
     def test_comes_in_chunks_where_the_server_gave_no_length(self) -> None:

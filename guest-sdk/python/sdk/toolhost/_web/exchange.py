@@ -37,7 +37,6 @@ _TEXTS = {
 
 _READ_MAX = 64 << 10
 
-
 # A handle that Python drops as garbage may be dropped before those that were made of it, which traps.
 _open: set["Exchange"] = set()
 
@@ -68,7 +67,7 @@ class Exchange:
         options = None
         if connect_timeout is not None:
             options = http.RequestOptions()
-            options.set_connect_timeout(int(connect_timeout * 1e9))
+            options.set_connect_timeout(_nanoseconds(connect_timeout))
         try:
             self._response = outgoing_handler.handle(request, options)
             _open.add(self)
@@ -173,9 +172,14 @@ def wait_for(pollables: list[Any], timeout: float | None) -> list[int]:
     """Waits until one of the pollables is ready; returns the indices of those that are, none if the time is over."""
     if timeout is None:
         return poll.poll(pollables)
-    with monotonic_clock.subscribe_duration(max(0, int(timeout * 1e9))) as clock:
+    with monotonic_clock.subscribe_duration(_nanoseconds(timeout)) as clock:
         ready = poll.poll([*pollables, clock])
     return [index for index in ready if index < len(pollables)]
+
+
+def _nanoseconds(seconds: float) -> int:
+    """No call takes a day."""
+    return int(min(max(0.0, seconds), 86_400.0) * 1e9)
 
 
 def _fields(head: Head) -> Any:

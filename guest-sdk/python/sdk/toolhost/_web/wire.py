@@ -11,6 +11,9 @@ from .request import HANDSHAKE, Head, NotHttp, RequestReader, read_handshake
 _PORTS = {"http": 80, "https": 443}
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
+# Headers of the connection from the host to the server.
+_OF_THE_CONNECTION = ("connection", "keep-alive", "transfer-encoding")
+
 # Bytes of the body of a request that wait until the host takes them, above which a writer should wait.
 HIGH_WATER = 64 << 10
 
@@ -202,8 +205,9 @@ class Wire:
             self._end()
         self._in_chunks = has_body and not (len(lengths) == 1 and min(lengths).isdigit())
         lines = [b"HTTP/1.1 %d %b" % (status, _PHRASES.get(status, "").encode())]
+        left_out = {*_OF_THE_CONNECTION, *(("content-length",) if self._in_chunks else ())}
         for name, value in headers:
-            if not (self._in_chunks and name.lower() == "content-length"):
+            if name.lower() not in left_out:
                 lines.append(b"%b: %b" % (name.encode(), value))
         if self._in_chunks:
             lines.append(b"Transfer-Encoding: chunked")
