@@ -70,7 +70,7 @@ def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Any], l
             return handlers, [], [*notes, *tool.notes]
         web = uses_web(arguments.entry.parent, arguments.entry, packages)
         stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work, web))
-        exports = componentize(stage, packages, arguments.out)
+        exports = componentize(stage, packages, arguments.out, arguments.bases, arguments.resume)
         return [it["name"] for it in exports], exports, [*notes, *tool.notes, *stage.notes]
 
 
@@ -80,6 +80,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=_absolute, required=True, help="the component to write")
     parser.add_argument("--wit", type=_absolute, required=True, help="folder of the contract")
     parser.add_argument("--work", type=_absolute, help="folder that keeps installed packages from build to build")
+    parser.add_argument("--bases", type=_absolute, help="folder that keeps what all tools share")
+    parser.add_argument("--resume", type=_absolute, help="toolhost, which continues a base")
     parser.add_argument("--check", action="store_true", help="find errors without building; nothing of the tool runs")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object on stdout")
     return parser.parse_args()

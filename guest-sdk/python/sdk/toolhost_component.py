@@ -56,11 +56,15 @@ def load() -> Tool:
     """Imports the tool's module, and prepares the interpreter for calls."""
     with open(os.path.join(HERE, "entry.json")) as file:
         entry = json.load(file)
+    # componentize-py keeps the list of the base, and adds the arguments of a call to it.
+    sys.argv = [f"{entry['module']}.py"]
     close()
     if entry["web"]:
         from toolhost import _web
 
         _web.open_web()
+    # The base has looked into the folder before the tool's modules were there.
+    importlib.invalidate_caches()
     try:
         module = importlib.import_module(entry["module"])
         tool = Tool(module, polls=hasattr(exports, "Polling"))
@@ -100,7 +104,9 @@ def report(error: BaseException, entry: dict[str, str]) -> None:
         json.dump(found, file)
 
 
-TOOL = load()
+# None in the base, until a build imports a tool.
+TOOL: Tool | None = None
+FILLING: list[Any] = []
 
 
 class Handlers(exports.Handlers):
@@ -109,7 +115,7 @@ class Handlers(exports.Handlers):
     def describe(self) -> list[types.ExportSpec]:
         return [
             types.ExportSpec(it.name, it.description, None if it.parameters is None else json.dumps(it.parameters))
-            for it in TOOL.handlers.values()
+            for it in (TOOL.handlers.values() if TOOL else ())
         ]
 
     def call(self, name: str, context: types.ToolContext, input: str) -> types.Outcome:
@@ -182,4 +188,22 @@ def call_with(function: Any, argument: Any) -> types.Outcome:
     return answer(TOOL.run, function, read(context), argument)
 
 
-FILLING = settle()
+def start() -> None:
+    """Imports the tool, and prepares the interpreter and its memory for calls."""
+    global TOOL, FILLING
+    if os.path.exists("/compile/folders.json"):
+        compile_files("/compile/folders.json")
+        return
+    TOOL = load()
+    FILLING = settle()
+
+
+if os.path.exists(os.path.join(HERE, "entry.json")):
+    start()
+else:
+    from toolhost_base import compile_files, keep_files, reserve_memory
+
+    keep_files(os.path.join(HERE, "library"))
+    gc.collect()
+    settle_heap()
+    STATE = reserve_memory(b"import toolhost_component as component; component.start()")

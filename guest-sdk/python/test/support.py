@@ -20,6 +20,9 @@ EXPORTS: dict[Path, list[dict[str, Any]]] = {}
 _top = tempfile.TemporaryDirectory(prefix="toolhost-test-")
 TOP = Path(_top.name)
 
+# A home of its own: neither the developer's cache nor settings.
+HOME = {"HOME": str(TOP), "XDG_CACHE_HOME": str(TOP / "cache"), "XDG_STATE_HOME": str(TOP / "state")}
+
 
 def build(entry: Path, out: Path, *options: str, cwd: Path | None = None) -> dict[str, Any]:
     """Runs build.py as the CLI does; returns what it says, with its exit code as `exit`."""
@@ -27,7 +30,10 @@ def build(entry: Path, out: Path, *options: str, cwd: Path | None = None) -> dic
         *(sys.executable, "-I", "-B", SDK / "build.py", "--json", "--entry", entry, "--out", out),
         *("--wit", REPOSITORY / "wit", "--work", TOP / "work", *options),
     ]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    if binary := os.environ.get("TOOLHOST"):
+        (TOP / "bases").mkdir(exist_ok=True)
+        command += ["--bases", TOP / "bases", "--resume", binary]
+    done = subprocess.run(command, cwd=cwd, env={**os.environ, **HOME}, capture_output=True, text=True)
     if not done.stdout:
         raise AssertionError(f"build.py printed nothing on stdout: {done.stderr}")
     return {**json.loads(done.stdout), "exit": done.returncode}
@@ -80,9 +86,7 @@ class Bundle:
         binary = os.environ.get("TOOLHOST")
         if not binary:
             raise AssertionError("set TOOLHOST to the toolhost binary")
-        # A home of its own: neither the developer's cache nor settings.
-        home = {"HOME": str(TOP), "XDG_CACHE_HOME": str(TOP / "cache"), "XDG_STATE_HOME": str(TOP / "state")}
-        done = subprocess.run([binary, *arguments], env={**os.environ, **home}, capture_output=True, text=True)
+        done = subprocess.run([binary, *arguments], env={**os.environ, **HOME}, capture_output=True, text=True)
         if not done.stdout:
             raise AssertionError(f"toolhost {' '.join(arguments)} printed nothing: {done.stderr}")
         return json.loads(done.stdout), done.stderr

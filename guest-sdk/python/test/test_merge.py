@@ -7,7 +7,8 @@ from functools import cache
 from support import REPOSITORY, SDK, TOP
 
 sys.path.insert(0, str(SDK))
-from builder.component import merge_modules, run_componentize_py  # noqa: E402
+from builder.component import merge_modules  # noqa: E402
+from builder.linked import run_componentize_py  # noqa: E402
 from builder.failure import Note  # noqa: E402
 from builder.merge import NotMergeable, merged  # noqa: E402
 from builder.merge.binary import Reader, number, signed  # noqa: E402

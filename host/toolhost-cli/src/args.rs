@@ -18,6 +18,7 @@ mod test;
 mod tool_arguments;
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -215,6 +216,9 @@ pub(crate) enum Command {
     /// Write a man page for each command
     #[command(after_long_help = help::MAN)]
     Man(ManArgs),
+    /// Continue the base of a kit with a tool: called by the kit
+    #[command(hide = true)]
+    Resume(ResumeArgs),
 }
 
 impl Command {
@@ -292,6 +296,21 @@ impl BuildArgs {
             json: true,
         }
     }
+}
+
+/// What a kit passes.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The component to continue
+    pub(crate) base: PathBuf,
+    /// The component to write
+    pub(crate) out: PathBuf,
+    /// A folder, and where the program sees it
+    #[arg(long, num_args = 2, value_names = ["DIR", "SEEN_AS"])]
+    pub(crate) folder: Vec<OsString>,
+    /// A folder that the program may change
+    #[arg(long, num_args = 2, value_names = ["DIR", "SEEN_AS"])]
+    pub(crate) writable: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -171,6 +171,7 @@ async fn execute(
         Command::Doctor(args) => commands::doctor(&args, settings).await,
         Command::Completions(args) => commands::completions(&args),
         Command::Man(args) => commands::man(&args),
+        Command::Resume(args) => commands::resume(&args, settings).await,
     }
 }
 

@@ -39,7 +39,7 @@ pub use host::agents::port::{
 };
 pub use kernel_features::KernelFeatures;
 pub use operation::{Operation, Outcome};
-pub use prepare::{CheckedTool, PrepareStage, UncompiledTool};
+pub use prepare::{BuildFolder, CheckedTool, PrepareStage, ResumeError, UncompiledTool};
 pub use recording::options::{
     RecordOptions, ReplayEnd, ReplayError, ReplayObserver, ReplayOptions, ReplayReport, ReplayStep,
 };

@@ -2,6 +2,7 @@
 
 mod compiled_code;
 mod describe;
+mod resume;
 
 use std::error::Error as StdError;
 use std::future::pending;
@@ -27,6 +28,7 @@ use crate::sandbox::{Sandbox, SandboxInner};
 use crate::tool::PreparedTool;
 use compiled_code::{CompiledCode, compile};
 use describe::{describe, reason};
+pub use resume::{BuildFolder, ResumeError};
 
 /// How long a component waits while others are compiled.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);

@@ -137,6 +137,10 @@ impl PreparedTool {
         &self.0.handlers
     }
 
+    pub(crate) fn code(&self) -> &Arc<ComponentCode> {
+        &self.0.code
+    }
+
     /// What it is.
     #[must_use]
     pub fn facts(&self) -> &ComponentFacts {

@@ -58,9 +58,9 @@ pub mod sandbox {
     pub use crate::call::failure::{prepare_error_code, prepare_error_help};
     pub use crate::load::inspect::{DescribeFault, Inspection, inspect};
     pub use toolhost_sandbox::{
-        CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler, ComponentFacts,
-        FileIo, Grants, HandlerSpec, KernelFeatures, Limits, LogLevel, PrepareError, PrepareStage,
-        PreparedCount, SandboxStartError,
+        BuildFolder, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,
+        ComponentFacts, FileIo, Grants, HandlerSpec, KernelFeatures, Limits, LogLevel,
+        PrepareError, PrepareStage, PreparedCount, ResumeError, SandboxStartError,
     };
 }
 

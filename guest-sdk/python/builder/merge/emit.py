@@ -7,6 +7,7 @@ from typing import Any
 from builder.merge.binary import NotMergeable, listed, name, number, signed, with_header
 from builder.merge.code import Names, Piece
 from builder.merge.module import END, FUNCREF, FUNCTION_NAMES, Kind, SectionId
+from builder.merge.resume import Resume
 from builder.merge.program import Function, Global, HostFunction, Memory, Program, Thing
 
 _I32_CONST = 0x41
@@ -23,6 +24,7 @@ class Emitted:
         # In the order of the modules, as the functions of one module call each other.
         self.imports = [it for it in _functions_of(program) if it in live and isinstance(it, HostFunction)]
         self._functions = [it for it in _functions_of(program) if it in live and isinstance(it, Function)]
+        self._functions += [it for it in live if isinstance(it, Resume)]
         numbered: list[Function | HostFunction] = [*self.imports, *self._functions]
         self._number_of = {function: at for at, function in enumerate(numbered)}
         for thing in exported:

@@ -14,27 +14,31 @@ from builder.merge.component import (
 )
 from builder.merge.emit import Emitted
 from builder.merge.module import Import, Kind, Module
-from builder.merge.program import HostFunction, Instance, Program, Thing
+from builder.merge.program import Function, HostFunction, Instance, Program, Thing
+from builder.merge.resume import EXPORT, resume
 
 # As the linker of shared libraries names it.
 _TABLE = "__indirect_function_table"
 
 
-def merged(component: bytes) -> bytes:
+def merged(component: bytes, *, is_base: bool = False) -> bytes:
     """Returns the component with one module in place of those that share a memory.
+
+    In a base, the function that initializes the interpreter continues it with a tool.
 
     Raises `NotMergeable` if the component is linked in another way.
     """
     try:
         read = Component.read(memoryview(component))
-        return read.written(_Rewrite(read).ordered())
+        return read.written(_Rewrite(read, is_base).ordered())
     except (IndexError, UnicodeDecodeError) as error:
         raise NotMergeable(f"it is not a valid component ({error})") from error
 
 
 class _Rewrite:
-    def __init__(self, component: Component) -> None:
+    def __init__(self, component: Component, is_base: bool) -> None:
         self._component = component
+        self._is_base = is_base
         self._modules: dict[Definition, Module] = {}
         self._program = Program()
         self._instances: dict[Definition, Instance] = {}
@@ -52,7 +56,7 @@ class _Rewrite:
         roots = [it for it in roots if it not in self._instances]
         used = self._used(roots)
         names = {alias: f"{alias.content.name}#{at}" for at, alias in enumerate(used)}  # type: ignore[union-attr]
-        emitted = Emitted(self._program, {name: self._thing(alias) for alias, name in names.items()})
+        emitted = Emitted(self._program, {name: self._exported(alias) for alias, name in names.items()})
         sources = {str(at): function.source for at, function in enumerate(emitted.imports)}
         module = module_of(memoryview(emitted.module(self._main_module.content)))  # type: ignore[arg-type]
         instance = instance_of(Instantiation(module, {"": exports_of(Exports(sources))}))
@@ -122,6 +126,12 @@ class _Rewrite:
     def _thing(self, alias: Definition) -> Thing:
         assert isinstance(alias.content, Export)
         return self._instances[alias.content.instance].export(alias.content.name)
+
+    def _exported(self, alias: Definition) -> Thing:
+        thing = self._thing(alias)
+        if self._is_base and alias.content.name == EXPORT and isinstance(thing, Function):  # type: ignore[union-attr]
+            return resume(self._program, thing.type, list(self._host.values()))
+        return thing
 
     def _host_function(self, source: Definition, wanted: Import) -> HostFunction:
         if wanted.kind is not Kind.FUNC:

@@ -35,6 +35,9 @@ _LEFT_OUT = frozenset(
     "pydoc_data setuptools ssl test tkinter turtle unittest venv webbrowser".split()
 )
 
+# The end of the name of a file with the code of a module and what it may import.
+_PREPARED = ".kept"
+
 # Python code that stands in for modules in C that this interpreter has.
 _STANDS_IN = frozenset("_pydatetime _pydecimal _pyio _pylong _threading_local".split())
 
@@ -154,20 +157,20 @@ class LateImports(MetaPathFinder, Loader):
             return []
         try:
             # A module may have been loaded under another name than its own.
-            code = spec.loader.get_code(spec.name)
+            compressed, imports = _prepared(spec.name, spec.loader)
         except SyntaxError:
             return []
+        own, of_package = spec.origin.startswith(self._own), self._resources.has(spec.origin)
+        code = marshal.loads(zlib.decompress(compressed)) if own or of_package else None
         if loaded is None:
-            kept = code if spec.origin.startswith(self._own) else zlib.compress(marshal.dumps(code))
-            self._kept[name] = Kept(spec.origin, folders, kept)
+            self._kept[name] = Kept(spec.origin, folders, code if own and code else compressed)
         top = name.partition(".")[0]
-        if top not in self._seen_whole and self._resources.has(spec.origin) and _computes_imports(code):
+        if top not in self._seen_whole and of_package and code and _computes_imports(code):
             self._seen_whole.add(top)
             if (outer := self._folder_of(top)) is not None:
                 self._whole[top] = outer
-        package = name if folders is not None else name.rpartition(".")[0]
-        self._imports_of[name] = list(_imports(code, package))
-        return self._imports_of[name]
+        self._imports_of[name] = imports
+        return imports
 
     def _folder_of(self, package: str) -> str | None:
         """Returns the folder of a top-level package that is loaded or kept."""
@@ -196,7 +199,7 @@ def settle_imports(tool_folder: str, then: dict[str, Callable[[ModuleType], None
     for name, settle in then.items():
         if name in sys.modules:
             settle(sys.modules[name])
-    resources = Resources(it for it in sys.path if it.startswith("/") and not it.startswith((_LIBRARY, _SDK)))
+    resources = Resources(it for it in sys.path if it.startswith("/") and not f"{it}/".startswith((_LIBRARY, _SDK)))
     resources.collect()
     late = LateImports(then, resources)
     late.keep(tool_folder)
@@ -210,6 +213,22 @@ def settle_imports(tool_folder: str, then: dict[str, Callable[[ModuleType], None
     # What is imported next takes the place of what compiling has left.
     gc.collect()
     late.import_library()
+
+
+def _prepared(name: str, loader: SourceFileLoader) -> tuple[bytes, list[str]]:
+    """Returns the compressed code of a module, and what it may import."""
+    with contextlib.suppress(OSError), open(loader.path + _PREPARED, "rb") as file:
+        return marshal.load(file)
+    code = loader.get_code(name)
+    package = name if loader.is_package(name) else name.rpartition(".")[0]
+    return zlib.compress(marshal.dumps(code)), list(_imports(code, package))
+
+
+def prepare_file(name: str, path: str) -> None:
+    """Writes beside a module what builds need of it."""
+    prepared = _prepared(name, SourceFileLoader(name, path))
+    with open(path + _PREPARED, "wb") as file:
+        marshal.dump(prepared, file)
 
 
 def _imports(code: CodeType, package: str) -> Iterator[str]:

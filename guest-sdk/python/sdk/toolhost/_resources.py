@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
-# Sources and what only compilers and type checkers read.
-_NO_DATA = (".py", ".pyc", ".pyi", ".pyx", ".pxd", ".c", ".h", ".cpp", "py.typed")
+# Sources, and what only builds, compilers and type checkers read.
+_NO_DATA = (".py", ".pyc", ".kept", ".pyi", ".pyx", ".pxd", ".c", ".h", ".cpp", "py.typed")
 
 
 class Resources:

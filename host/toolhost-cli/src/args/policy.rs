@@ -37,7 +37,8 @@ impl Command {
             | Self::Cache(_)
             | Self::Doctor(_)
             | Self::Completions(_)
-            | Self::Man(_) => None,
+            | Self::Man(_)
+            | Self::Resume(_) => None,
         }
     }
 }

@@ -178,6 +178,7 @@ async fn build_all(
         kit_cache: &kit_cache,
         engine: args.engine,
         target_dir: settings.target_dir,
+        state_root: settings.dirs.state_root.as_deref(),
         progress: &progress,
     };
     let session = BuildSession::start(&open, args, options, settings).await?;
@@ -195,6 +196,7 @@ async fn build_all(
         }
         outcomes.push(outcome);
     }
+    session.finish().await;
     Ok(outcomes)
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
 
 /// Writes the page of a command, and those of its commands.
 fn write_pages(command: &Command, dir: &Path) -> io::Result<()> {
-    for command in command.get_subcommands() {
+    for command in command.get_subcommands().filter(|it| !it.is_hide_set()) {
         write_pages(command, dir)?;
     }
     let man = Man::new(command.clone())

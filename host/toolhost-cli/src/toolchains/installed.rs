@@ -78,10 +78,13 @@ pub(crate) fn outdated_kits(cache: &KitCache) -> Vec<PathBuf> {
     let venv = python::venv(cache);
     let is_kit = |name: &str| name.starts_with("typescript-") || name.starts_with("python-");
     let mut outdated = folders(cache.dir().to_owned(), |name| {
-        is_kit(name) && name != python::VENVS && name != python::PACKAGES
+        is_kit(name) && ![python::VENVS, python::PACKAGES, python::BASES].contains(&name)
     });
     outdated.retain(|folder| !current.iter().any(|id| folder.ends_with(id)));
     outdated.extend(folders(cache.dir().join(python::VENVS), |_| true));
+    outdated.extend(folders(cache.dir().join(python::BASES), |id| {
+        !current.iter().any(|current| current == id)
+    }));
     outdated.retain(|folder| *folder != venv);
     outdated.sort();
     outdated

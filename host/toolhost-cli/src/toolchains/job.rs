@@ -24,6 +24,8 @@ pub(crate) struct BuildOptions<'a> {
     pub(crate) engine: Option<Engine>,
     /// Where cargo builds.
     pub(crate) target_dir: TargetDir,
+    /// The state root, which has the key of the cache.
+    pub(crate) state_root: Option<&'a Path>,
     /// Displays slow work.
     pub(crate) progress: &'a Progress,
 }

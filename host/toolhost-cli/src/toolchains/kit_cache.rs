@@ -53,7 +53,7 @@ impl KitCache {
     }
 
     /// Returns a folder for build programs to use.
-    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
+    pub(crate) fn folder(&self, name: impl AsRef<Path>) -> Result<PathBuf> {
         let folder = self.dir.join(name);
         self.make(&folder)?;
         Ok(folder)

@@ -1,7 +1,7 @@
 //! Builds Python with componentize-py, through `guest-sdk/python`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
@@ -29,6 +29,9 @@ const ISOLATED: [&str; 1] = ["-I"];
 
 /// Folder of the virtual environments in the cache of kits.
 pub(super) const VENVS: &str = "python-venvs";
+
+/// Folder of the components that builds continue, by the kit, in the cache of kits.
+pub(super) const BASES: &str = "python-bases";
 
 /// Folder of the packages of tools in the cache of kits.
 pub(super) const PACKAGES: &str = "python-packages";
@@ -101,6 +104,22 @@ async fn build_py(
         .arg("--work")
         .arg(options.kit_cache.folder(PACKAGES)?)
         .arg("--json");
+    // Without it, or if it was replaced, each build makes the whole component.
+    if let Ok(program) = std::env::current_exe()
+        && program.is_file()
+    {
+        let bases = Path::new(BASES).join(KIT.id());
+        build
+            .arg("--bases")
+            .arg(options.kit_cache.folder(bases)?)
+            .arg("--resume")
+            .arg(program);
+    }
+    if let Some(state_root) = options.state_root {
+        let state_root =
+            path::absolute(state_root).context("the working directory is not known")?;
+        build.env("TOOLHOST_STATE_ROOT", state_root);
+    }
     Ok(build)
 }
 

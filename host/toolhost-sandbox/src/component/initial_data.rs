@@ -12,11 +12,14 @@ use crate::engine::memory::image::{InitialData, PAGE};
 /// The id of a custom section.
 const CUSTOM: u8 = 0;
 
-/// The id of a data section.
-const DATA: u8 = 11;
-
 /// The header of a module or a component, in bytes.
 const HEADER: usize = 8;
+
+/// A memory that grew begins with a multiple of this, in bytes.
+const STEP: usize = 4 << 20;
+
+/// Zeros between data that end a segment, in bytes.
+const BLOCK: usize = 32;
 
 /// Zeros between data that are kept with it, in bytes, beside as many as there is data.
 const MOST_ZEROS: usize = 1 << 20;
@@ -63,11 +66,76 @@ fn without_custom_sections(component: &[u8]) -> Option<Vec<u8>> {
     Some(result)
 }
 
+/// Returns the component with other data in the memory that has most: all of `memory`, which may be larger than the
+/// memory was. It then begins with a multiple of [`STEP`], so that components of one kind have few different sizes.
+/// `None` where the component has no such memory, or instructions that name its segments.
+pub(crate) fn put_in(component: &[u8], memory: &[u8]) -> Option<Vec<u8>> {
+    let target = memory_with_most_data(modules(component)?)?;
+    if target.counts_segments {
+        return None;
+    }
+    let with_data = replace_section(component, &target.section, &segments(memory)?)?;
+    if memory.len() <= minimum(&target.ty)? {
+        return Some(with_data);
+    }
+    let target = memory_with_most_data(modules(&with_data)?)?;
+    let pages = memory.len().next_multiple_of(STEP) / PAGE;
+    let mut section = vec![1, u8::from(target.ty.maximum.is_some())];
+    write_leb(&mut section, u32::try_from(pages).ok()?);
+    if let Some(most) = target.ty.maximum {
+        write_leb(&mut section, u32::try_from(most).ok()?);
+    }
+    replace_section(&with_data, &target.memory_section, &section)
+}
+
+/// Returns a data section with what is not zero.
+fn segments(memory: &[u8]) -> Option<Vec<u8>> {
+    let is_zero = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (block, at) in memory.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+        if is_zero(block) {
+            continue;
+        }
+        match runs.last_mut() {
+            Some(last) if last.end == at => last.end = at + block.len(),
+            Some(_) | None => runs.push(at..at + block.len()),
+        }
+    }
+    // Without the zeros of the first and the last block.
+    let is_data = |byte: &u8| *byte != 0;
+    let segments: Vec<(usize, &[u8])> = runs
+        .into_iter()
+        .filter_map(|run| {
+            let bytes = memory.get(run.clone())?;
+            let (first, last) = (
+                bytes.iter().position(is_data)?,
+                bytes.iter().rposition(is_data)?,
+            );
+            Some((run.start + first, bytes.get(first..=last)?))
+        })
+        .collect();
+    let mut section = Vec::with_capacity(memory.len());
+    write_leb(&mut section, u32::try_from(segments.len()).ok()?);
+    for (start, bytes) in segments {
+        section.extend([0, 0x41]);
+        write_signed_leb(
+            &mut section,
+            i64::from(u32::try_from(start).ok()?.cast_signed()),
+        );
+        section.push(0x0b);
+        write_leb(&mut section, u32::try_from(bytes.len()).ok()?);
+        section.extend(bytes);
+    }
+    Some(section)
+}
+
 /// What a module declares.
 #[derive(Default)]
 struct Module<'a> {
     imports_memory: bool,
     memories: Vec<MemoryType>,
+    /// The contents of the memory section.
+    memory_section: Range<usize>,
     segments: Vec<Data<'a>>,
     /// Whether it has the section without which no instruction may name a segment.
     counts_segments: bool,
@@ -78,6 +146,8 @@ struct Module<'a> {
 /// A memory and the data section of its module.
 struct Memory<'a> {
     ty: MemoryType,
+    /// The contents of the memory section.
+    memory_section: Range<usize>,
     segments: Vec<Data<'a>>,
     counts_segments: bool,
     /// The contents of the section.
@@ -98,8 +168,10 @@ fn modules(component: &[u8]) -> Option<Vec<Module<'_>>> {
                 }
             }
             Payload::MemorySection(memories) => {
+                let module = modules.last_mut()?;
+                module.memory_section = memories.range();
                 let memories = memories.into_iter().collect::<Result<_, _>>();
-                modules.last_mut()?.memories = memories.ok()?;
+                module.memories = memories.ok()?;
             }
             Payload::DataCountSection { .. } => modules.last_mut()?.counts_segments = true,
             Payload::DataSection(data) => {
@@ -124,6 +196,7 @@ fn memory_with_most_data(mut modules: Vec<Module<'_>>) -> Option<Memory<'_>> {
     let begins_alike = |other: &&MemoryType| minimum(other) == minimum(&ty);
     (all.iter().filter(begins_alike).count() == 1).then_some(Memory {
         ty,
+        memory_section: most.memory_section,
         segments: most.segments,
         counts_segments: most.counts_segments,
         section: most.section,
@@ -203,7 +276,7 @@ fn replace_section(outer: &[u8], target: &Range<usize>, contents: &[u8]) -> Opti
         let end = start.checked_add(len)?;
         let section = outer.get(start..end)?;
         if start <= target.start && target.end <= end && !target.is_empty() {
-            let is_target = id == DATA && *target == (start..end);
+            let is_target = *target == (start..end);
             let replaced = if is_target {
                 contents.to_vec()
             } else {
@@ -233,6 +306,14 @@ fn read_leb(bytes: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
+fn write_signed_leb(to: &mut Vec<u8>, mut value: i64) {
+    while !(-0x40..0x40).contains(&value) {
+        to.push(u8::try_from(value & 0x7f).unwrap_or_default() | 0x80);
+        value >>= 7;
+    }
+    to.push(u8::try_from(value & 0x7f).unwrap_or_default());
+}
+
 fn write_leb(to: &mut Vec<u8>, mut value: u32) {
     loop {
         let low = u8::try_from(value & 0x7f).unwrap_or_default();
@@ -248,6 +329,9 @@ fn write_leb(to: &mut Vec<u8>, mut value: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The id of a data section.
+    const DATA: u8 = 11;
 
     /// A section with these contents.
     fn section(id: u8, contents: &[u8]) -> Vec<u8> {
@@ -319,6 +403,28 @@ mod tests {
         let (without, same) = take_out(&nested(&module(&data))).unwrap();
         assert_eq!(without, outer(&module(&[0])));
         assert_eq!(same, taken);
+    }
+
+    #[test]
+    fn other_data_is_put_in_and_a_memory_that_grew_begins_larger() {
+        let before = nested(&module(&[&[1], active(1, b"abc").as_slice()].concat()));
+        for (bytes, minimum) in [(2 * PAGE, 2 * PAGE), (3 * PAGE, STEP), (STEP + 1, 2 * STEP)] {
+            let mut memory = vec![0; bytes];
+            for at in [0, 31, 32, 70, 200, PAGE + 63] {
+                memory[at] = 7;
+            }
+            let changed = put_in(&before, &memory).unwrap();
+            let (without, taken) = take_out(&changed).unwrap();
+            assert_eq!(taken.minimum, minimum);
+            assert_eq!(memory.get(..2 * PAGE).unwrap(), taken.bytes);
+            assert!(changed.len() < before.len() + 100);
+            let same = bytes == 2 * PAGE;
+            assert_eq!(without == take_out(&before).unwrap().0, same);
+        }
+        let counting = nested(&counting_module(
+            &[&[1], active(1, b"abc").as_slice()].concat(),
+        ));
+        assert_eq!(put_in(&counting, &vec![0; 2 * PAGE]), None);
     }
 
     #[test]

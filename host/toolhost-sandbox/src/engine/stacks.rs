@@ -143,9 +143,16 @@ mod tests {
         let stacks = HostStacks::default();
         for (depth, kept) in [(64 << 10, 1), (DEEP - PAGE / 2, 0)] {
             let stack = stacks.new_stack(8 << 20, false).expect("a stack");
-            #[expect(unsafe_code, reason = "the address lies within the stack, on which nothing runs")]
+            #[expect(
+                unsafe_code,
+                reason = "the address lies within the stack, on which nothing runs"
+            )]
             unsafe {
-                stack.top().wrapping_sub(depth).cast::<[u64; 8]>().write([1; 8]);
+                stack
+                    .top()
+                    .wrapping_sub(depth)
+                    .cast::<[u64; 8]>()
+                    .write([1; 8]);
             };
             drop(stack);
             assert_eq!(stacks.0.count.load(Relaxed), kept);

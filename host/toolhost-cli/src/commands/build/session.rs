@@ -4,9 +4,11 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
+use tokio::task::JoinSet;
 use toolhost_contract::suggest::did_you_mean;
 use toolhost_manifest::bundle::built::{
     FOLDER, Language, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp,
@@ -32,6 +34,8 @@ pub(super) struct BuildSession<'a> {
     is_forced: bool,
     writes_exports: bool,
     settings: &'a Settings,
+    /// Compiles components for the cache.
+    compiling: Mutex<JoinSet<()>>,
     /// Keeps other processes from building this bundle.
     _lock: files::FileLock,
 }
@@ -55,8 +59,28 @@ impl<'a> BuildSession<'a> {
             is_forced: args.force,
             writes_exports: args.write_exports,
             settings,
+            compiling: Mutex::default(),
             _lock: lock,
         })
+    }
+
+    /// Ends the session. Waits until what was built is compiled.
+    pub(super) async fn finish(self) {
+        let mut compiling = self.compiling.into_inner().unwrap_or_default();
+        if !compiling.is_empty() {
+            let _phase = self.options.progress.working("compiling");
+            while compiling.join_next().await.is_some() {}
+        }
+    }
+
+    /// Compiles a component for the cache while others are built, so that its first call need not. Loading it says
+    /// what is wrong with it.
+    fn compile(&self, component: Vec<u8>) {
+        let sandbox = host_context::sandbox(self.settings).ok();
+        let sandbox = sandbox.filter(|sandbox| sandbox.cache().is_some());
+        if let (Some(sandbox), Ok(mut compiling)) = (sandbox, self.compiling.lock()) {
+            compiling.spawn(async move { drop(sandbox.prepare(component).await) });
+        }
     }
 
     /// Returns the size of the component, if it is up to date; an error if the manifest exports what it does not
@@ -157,7 +181,9 @@ impl<'a> BuildSession<'a> {
         let path = self.options.bundle.join(&source.component);
         replace(&path, &built.component)
             .with_context(|| format!("{} cannot be written", path.display()))?;
-        Ok((built.component.len() as u64, built.notes))
+        let bytes = built.component.len() as u64;
+        self.compile(built.component);
+        Ok((bytes, built.notes))
     }
 
     /// Compares the names of handlers with the manifest. Returns them with notes.

@@ -433,10 +433,7 @@ fn what_a_component_describes_is_read_as_strictly_as_a_manifest() {
         ("[]", "'exports' is empty"),
         (r#"[{"name": "A"}]"#, "'A' contains 'A'"),
         (r#"[{"name": "a"}, {"name": "a"}]"#, "duplicate export 'a'"),
-        (
-            r#"[{"name": "a", "parameter": {}}]"#,
-            "parameter",
-        ),
+        (r#"[{"name": "a", "parameter": {}}]"#, "parameter"),
         (
             r#"[{"name": "a", "parameters": {"type": "string"}}]"#,
             "'type'",

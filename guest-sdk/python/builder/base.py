@@ -1,0 +1,119 @@
+"""The component that builds continue: the interpreter with the SDK, made once for each world.
+
+A build runs it with the tool's modules, and keeps the memory as it then is. So it links, merges and compiles nothing.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.failure import MACHINE, BuildError
+from builder.linked import failure_of, run_componentize_py
+from builder.merge import NotMergeable, merged
+from builder.stage import Stage
+from builder.world import lay_out_world
+
+# What the base has copied for the modules that a tool imports: see sdk/toolhost_base.py.
+_LIBRARY = ("python", "world", "bundled")
+
+
+@dataclass(frozen=True)
+class Base:
+    """The folder of a base."""
+
+    folder: Path
+    # The program that continues it: toolhost.
+    program: Path
+
+    @staticmethod
+    def of(stage: Stage, bases: Path, program: Path) -> "Base | None":
+        """Returns the base of a world, which is made if there is none. None if it cannot be made."""
+        world = Path(stage.wit, "world.wit").read_bytes()
+        folder = bases / hashlib.sha256(world).hexdigest()[:16]
+        if not folder.is_dir():
+            with tempfile.TemporaryDirectory(prefix="base-", dir=bases) as unfinished:
+                try:
+                    _make(stage, Path(unfinished), program)
+                except NotMergeable:
+                    return None
+                _keep(Path(unfinished, "complete"), folder)
+        return Base(folder, program)
+
+    def with_tool(self, stage: Stage, packages: Path | None, out: Path) -> None:
+        """Writes the component of a tool."""
+        # With compiled code. The interpreter writes a report into the folder.
+        shutil.copytree(self.folder / "sdk", stage.sdk, dirs_exist_ok=True)
+        readable = {stage.tool: "/0", **_library(self.folder)}
+        if packages is not None:
+            self._compile_packages(packages)
+            readable[packages] = "/2"
+        done = _resume(self.folder, self.program, readable, {stage.sdk: "/1"}, out)
+        if done.returncode != 0:
+            raise failure_of(stage, done.stderr)
+
+    def _compile_packages(self, packages: Path) -> None:
+        """Compiles packages once: those of a folder do not change."""
+        compiled = packages / ".compiled"
+        if not compiled.exists():
+            _compile(self.folder, self.program, {packages: "/2"})
+            compiled.touch()
+
+
+def _library(base: Path) -> dict[Path, str]:
+    return {base / "library" / name: f"/{name}" for name in _LIBRARY}
+
+
+def _resume(
+    base: Path, program: Path, readable: dict[Path, str], writable: dict[Path, str], out: Path
+) -> subprocess.CompletedProcess[str]:
+    """Continues a base with folders, each with the path at which the interpreter sees it."""
+    command = [program, "resume", base / "base.wasm", out, "--quiet"]
+    for option, folders in (("--folder", readable), ("--writable", writable)):
+        command += [argument for path, seen_as in folders.items() for argument in (option, path, seen_as)]
+    return subprocess.run(command, cwd=base, capture_output=True, text=True)
+
+
+def _make(stage: Stage, folder: Path, program: Path) -> None:
+    """Writes a base to `folder/complete`."""
+    build = Stage(folder / "tool", folder / "sdk", folder / "wit")
+    shutil.copytree(stage.sdk, build.sdk, ignore=shutil.ignore_patterns("entry.json"))
+    shutil.copytree(stage.wit, build.wit)
+    packages = folder / "packages"
+    build.tool.mkdir()
+    packages.mkdir()
+    complete = folder / "complete"
+    complete.mkdir()
+    component = complete / "base.wasm"
+    run_componentize_py(build, packages, component)
+    component.write_bytes(merged(component.read_bytes(), is_base=True))
+    os.rename(build.sdk / "library", complete / "library")
+    os.rename(build.sdk, complete / "sdk")
+    _compile(complete, program, {complete / "sdk": "/1", **_library(complete)})
+
+
+def _compile(base: Path, program: Path, folders: dict[Path, str]) -> None:
+    """Has the interpreter compile the modules in folders."""
+    with tempfile.TemporaryDirectory(prefix="compile-", dir=base.parent) as temporary:
+        settings = Path(temporary, "settings")
+        settings.mkdir()
+        Path(settings, "folders.json").write_text(json.dumps([*folders.values()]))
+        readable = {path: seen_as for path, seen_as in _library(base).items() if path not in folders}
+        readable[settings] = "/compile"
+        done = _resume(base, program, readable, folders, Path(temporary, "unused.wasm"))
+    if done.returncode != 0:
+        message = "the base of the kit cannot be used"
+        raise BuildError(message, "report this output", detail=done.stderr[-4000:].strip(), exit_code=MACHINE)
+
+
+def _keep(complete: Path, folder: Path) -> None:
+    try:
+        os.rename(complete, folder)
+    except OSError as error:
+        if not folder.is_dir():  # Otherwise another build was faster.
+            message = f"{folder} cannot be written: {error}"
+            raise BuildError(message, "see that the cache is writable", exit_code=MACHINE) from error
