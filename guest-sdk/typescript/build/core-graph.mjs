@@ -19,6 +19,7 @@ const Option = { Memory: 3, Realloc: 4, PostReturn: 5 };
  * exports, by their names in the module: `{call, realloc, postReturn}`. What they import from the host throws.
  */
 export function instantiate(component) {
+  compileOnce();
   allowSums();
   const graph = { modules: [], instances: [], functions: [], tables: [], memories: [], globals: [], host: [], lifts: {} };
   for (const { id, body } of sectionsOf(component)) {
@@ -82,6 +83,11 @@ function hostFunction(name) {
   return () => {
     throw new Error(`the host's \`${name}\` is used while the tool is built`);
   };
+}
+
+/** Leaves functions as the fast compiler makes them: they run for a tenth of a second, and the other one takes longer. */
+function compileOnce() {
+  for (const flag of ['--liftoff-only', '--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
 }
 
 /** A module with a global that is a sum. */
