@@ -34,7 +34,7 @@ export function describe(severity, { text, file, line, column, lineText, suggest
 
 /** Says how to install the packages of the build. */
 export function missingPackage(error) {
-  if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  if (!/MODULE_NOT_FOUND$/.test(error?.code)) throw error;
   throw new BuildFailure('environment', {
     text: `a package of the build is not installed: ${error.message.split('\n')[0]}`,
     suggestion: 'run `npm ci --omit=dev --ignore-scripts` in the folder `build`',

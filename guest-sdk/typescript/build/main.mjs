@@ -56,7 +56,7 @@ async function build(options) {
     bytes: component.length,
     exports: loaded.exports,
     inputs: [...new Set([...inputs, ...typed.inputs])],
-    warnings: [...warnings, ...loaded.leftOut.map((name) => leftOutWarning(options.entry, name))],
+    warnings: [...warnings, ...(typed.warnings ?? []), ...loaded.leftOut.map((name) => leftOutWarning(options.entry, name))],
     milliseconds: Math.round(performance.now() - started),
   };
 }

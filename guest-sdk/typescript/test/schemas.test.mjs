@@ -144,6 +144,20 @@ describe('schemas', () => {
     assert.strictEqual(code, 0, stdout + stderr);
   });
 
+  test('types of packages are read where a handler names them', async () => {
+    const files = {
+      'node_modules/dep/package.json': '{"name":"dep","version":"1.0.0","main":"index.js","types":"index.d.ts"}',
+      'node_modules/dep/index.js': 'exports.make = () => ({ n: 1 });',
+      'node_modules/dep/index.d.ts': 'export interface Options { /** How deep. */ depth: number }\nexport function make(): { n: number };',
+    };
+    const beside = "import { make, type Options } from 'dep';\nexport const handlers = { b: (ctx: unknown, input: { s: string }) => make(),";
+    const { b: alone } = await exportsOf(`${beside} };`, files);
+    assert.deepStrictEqual([alone.parameters, alone.outputSchema], [record({ s: { type: 'string' } }), undefined]);
+    const { a, b } = await exportsOf(`${beside} a: (ctx: unknown, input: Options) => 1 };`, files);
+    assert.deepStrictEqual(a.parameters, record({ depth: { type: 'number', description: 'How deep.' } }));
+    assert.deepStrictEqual(b.outputSchema, { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] });
+  });
+
   test('what is known of types is kept until a file that says it changes', async () => {
     const folder = await sources("import type { Input } from './input';\nexport const handlers = { a: (ctx: unknown, input: Input) => 1 };", { 'input.ts': 'export type Input = { n: number };' });
     const work = await temporary();

@@ -31,8 +31,11 @@ export function loadCompiler(work) {
   return { ts: module.exports, keep };
 }
 
-/** Returns `{program, isAmbient, missing}` of an entry; `missing` are imports of its own files that are not there. The types of the language come from one file, which is made once. */
-export function programOf(ts, entry, work) {
+/**
+ * Returns `{program, isAmbient, missing}` of an entry; `missing` are imports of its own files that are not there. The types of
+ * packages, which may be large, are read only `withPackages`. `files` keeps what was parsed for the next program.
+ */
+export function programOf(ts, entry, work, { files, withPackages }) {
   const options = {
     target: ts.ScriptTarget.ESNext,
     module: ts.ModuleKind.ESNext,
@@ -51,13 +54,15 @@ export function programOf(ts, entry, work) {
   host.getSourceFile = (file) => {
     const text = file === library ? libraryText(ts, library) : read(file, 'utf8');
     if (text === undefined) return undefined;
-    return ts.createSourceFile(file, text, { languageVersion: options.target, jsDocParsingMode: file === library ? ParseNone : ParseAll }, true);
+    if (!files.has(file)) files.set(file, ts.createSourceFile(file, text, { languageVersion: options.target, jsDocParsingMode: file === library ? ParseNone : ParseAll }, true));
+    return files.get(file);
   };
   host.fileExists = (file) => file === library || ts.sys.fileExists(file);
   const modules = ts.createModuleResolutionCache(host.getCurrentDirectory(), (name) => name, options);
   const missing = [];
   host.resolveModuleNameLiterals = (literals, from, redirected) =>
     literals.map(({ text }) => {
+      if (!withPackages && !/^[./]/.test(text)) return { resolvedModule: undefined };
       const resolution = ts.resolveModuleName(text, from, options, host, modules, redirected);
       if (!resolution.resolvedModule && text.startsWith('.')) missing.push(text);
       return resolution;

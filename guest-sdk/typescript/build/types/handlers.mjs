@@ -1,25 +1,29 @@
 // Finds the handlers of a module with their types, and says what they take and return.
 import path from 'node:path';
 import { descriptionOf } from './docs.mjs';
-import { SchemaWriter, Unsayable } from './schema.mjs';
+import { SchemaWriter, Unsayable, isUnresolved } from './schema.mjs';
 
-/** Returns `[{name, description?, parameters?, outputSchema?, plan?, problem?}]`: `plan` converts input and output. */
+/**
+ * Returns `{handlers, isWhole}`. Handlers are `{name, description?, parameters?, outputSchema?, plan?, problem?}`: `plan` converts
+ * input and output. They are not whole where a type is of a package that was not read.
+ */
 export function handlersOf(ts, program, entry, isAmbient) {
   const checker = program.getTypeChecker();
   const source = program.getSourceFile(entry);
   const module = source && checker.getSymbolAtLocation(source);
-  if (!module) return [];
+  if (!module) return { handlers: [], isWhole: true };
   const exports = checker.getExportsOfModule(module);
   const exported = exports.find(({ name }) => name === 'handlers');
-  const context = { ts, checker, isAmbient, folder: path.dirname(entry) };
-  if (!exported) return exports.map((each) => handlerOf(context, resolved(ts, checker, each), source, each.name)).filter(({ parameters, problem }) => parameters || problem);
+  const context = { ts, checker, isAmbient, folder: path.dirname(entry), unresolved: new Set() };
+  const result = (handlers) => ({ handlers, isWhole: context.unresolved.size === 0 });
+  if (!exported) return result(exports.map((each) => handlerOf(context, resolved(ts, checker, each), source, each.name)).filter(({ parameters, problem }) => parameters || problem));
   const symbol = resolved(ts, checker, exported);
   const declaration = symbol.valueDeclaration;
-  if (!declaration) return [];
+  if (!declaration) return result([]);
   const initializer = declaration.initializer && unwrapped(ts, declaration.initializer);
   const isWritten = initializer && ts.isObjectLiteralExpression(initializer);
   const type = isWritten ? checker.getTypeAtLocation(initializer) : checker.getTypeOfSymbolAtLocation(symbol, declaration);
-  return checker.getPropertiesOfType(type).map((property) => handlerOf(context, property, declaration));
+  return result(checker.getPropertiesOfType(type).map((property) => handlerOf(context, property, declaration)));
 }
 
 function handlerOf(context, property, declaration, name = property.name) {
@@ -46,13 +50,17 @@ function handlerOf(context, property, declaration, name = property.name) {
   return handler;
 }
 
-function inputOf({ ts, checker, isAmbient }, input, within) {
+function inputOf({ ts, checker, isAmbient, unresolved }, input, within) {
   if (!input) return { parameters: { type: 'object', properties: {}, additionalProperties: false } };
   const declaration = input.valueDeclaration ?? within;
   const place = isAmbient(declaration.getSourceFile().fileName) ? within : declaration;
   const type = checker.getTypeOfSymbolAtLocation(input, place);
-  if (type.flags & (ts.TypeFlags.Any | ts.TypeFlags.Unknown)) return {};
-  const writer = new SchemaWriter(ts, checker, 'input', isAmbient);
+  if (type.flags & (ts.TypeFlags.Any | ts.TypeFlags.Unknown)) {
+    // What `tool` makes has the type that a schema of a package has.
+    if (isUnresolved(type) || place !== declaration) unresolved.add(type);
+    return {};
+  }
+  const writer = new SchemaWriter(ts, checker, 'input', isAmbient, unresolved);
   const { schema, plan } = writer.write(writer.withoutUndefined(type), place);
   const rootless = schema.anyOf?.every((each) => each.type === 'object') ? { type: 'object', ...schema } : schema;
   if (rootless.type !== 'object') throw new Unsayable('the arguments of a tool are an object', place, 'take `input: { name: … }`');
@@ -91,13 +99,14 @@ function literalOf(ts, node) {
 }
 
 /** A schema only of an object: other outputs have none. */
-function outputOf({ ts, checker, isAmbient }, signature, within) {
+function outputOf({ ts, checker, isAmbient, unresolved }, signature, within) {
   const type = checker.getAwaitedType(signature.getReturnType());
   const isPending = (each) => each.symbol?.name === 'Pending' && each.symbol.declarations?.some((of) => isAmbient(of.getSourceFile().fileName));
   if (!type || isPending(type) || (type.isUnion() && type.types.some(isPending))) return {};
   const { Any, Unknown, Void, Undefined, Never } = ts.TypeFlags;
   if (type.flags & (Any | Unknown | Void | Undefined | Never)) return {};
-  const { schema, plan } = new SchemaWriter(ts, checker, 'output', isAmbient).write(type, within);
+  // What a handler happens to return is any JSON where a package makes it.
+  const { schema, plan } = new SchemaWriter(ts, checker, 'output', isAmbient, signature.declaration?.type ? unresolved : new Set()).write(type, within);
   return { schema: schema.type === 'object' ? schema : undefined, plan };
 }
 
@@ -112,7 +121,7 @@ function described({ ts, checker }, property) {
 
 function functionsOf(ts, checker, property) {
   const declaration = property.valueDeclaration;
-  if (!declaration) return [];
+  if (!declaration) return result([]);
   const symbol = ts.isShorthandPropertyAssignment(declaration)
     ? checker.getShorthandAssignmentValueSymbol(declaration)
     : declaration.initializer && checker.getSymbolAtLocation(declaration.initializer);

@@ -19,17 +19,31 @@ export async function describeTypes(entry, work, signal) {
       isDone = true;
       resolve(types);
     });
-    worker.once('error', reject);
+    worker.once('error', (error) => (/MODULE_NOT_FOUND$/.test(error.code) ? reject(error) : resolve(unreadable(error))));
     // What it keeps for the next build it may still write.
     signal.addEventListener('abort', () => isDone || worker.terminate());
   });
 }
 
+/** A manifest may say all that a tool needs. */
+function unreadable({ message }) {
+  const warning = {
+    text: `the types of the handlers cannot be read: ${message}`,
+    suggestion: 'describe the parameters in the manifest, and report the types with which this happens',
+  };
+  return { handlers: [], inputs: [], warnings: [warning] };
+}
+
 /** The same in this thread. */
 export function compileTypes(entry, work, record) {
   const { ts, keep } = loadCompiler(work);
-  const { program, isAmbient, missing } = programOf(ts, entry, work);
-  const handlers = handlersOf(ts, program, entry, isAmbient);
+  const read = new Map();
+  const describe = (withPackages) => {
+    const made = programOf(ts, entry, work, { files: read, withPackages });
+    return { ...made, ...handlersOf(ts, made.program, entry, made.isAmbient) };
+  };
+  const alone = describe(false);
+  const { program, isAmbient, missing, handlers } = alone.isWhole ? alone : describe(true);
   const sources = program.getSourceFiles().map(({ fileName }) => fileName);
   const inputs = sources.filter((file) => !isAmbient(file) && !file.includes('/node_modules/'));
   const files = [...sources, ...installed(path.dirname(entry))];

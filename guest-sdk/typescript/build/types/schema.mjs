@@ -25,10 +25,18 @@ const NAMED = {
 
 const NO_JSON = ['Promise', 'PromiseLike', 'RegExp', 'WeakMap', 'WeakSet', 'WeakRef', 'ArrayBuffer', 'DataView', 'Function', 'Iterator', 'Generator', 'AsyncGenerator', 'Error'];
 
+/** Whether a type is imported from a module that was not read. */
+export function isUnresolved({ intrinsicName }) {
+  return intrinsicName === 'error' || intrinsicName === 'unresolved';
+}
+
 export class SchemaWriter {
-  /** `direction`: `input` or `output`. `isAmbient(file)` tells the files of the language and of the kit. */
-  constructor(ts, checker, direction, isAmbient) {
-    Object.assign(this, { ts, checker, direction, isAmbient });
+  /**
+   * `direction`: `input` or `output`. `isAmbient(file)` tells the files of the language and of the kit. Types that are
+   * imported from where nothing was read are added to `unresolved`.
+   */
+  constructor(ts, checker, direction, isAmbient, unresolved) {
+    Object.assign(this, { ts, checker, direction, isAmbient, unresolved });
     /** Types that contain themselves: their names, and what was made of them. */
     this.names = new Map();
     this.definitions = {};
@@ -75,6 +83,7 @@ export class SchemaWriter {
   ofType(type, node, typeNode) {
     const { TypeFlags } = this.ts;
     const has = (flags) => (type.flags & flags) !== 0;
+    if (isUnresolved(type)) this.unresolved.add(type);
     if (has(TypeFlags.Any | TypeFlags.Unknown) || type.aliasSymbol?.name === 'JsonValue') return { schema: {} };
     if (has(TypeFlags.StringLiteral)) return { schema: { type: 'string', const: type.value } };
     if (has(TypeFlags.NumberLiteral)) return { schema: { type: Number.isInteger(type.value) ? 'integer' : 'number', const: type.value } };
