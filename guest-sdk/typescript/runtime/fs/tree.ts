@@ -275,3 +275,13 @@ function timestamp(time: Time): { tag: 'timestamp'; val: { seconds: number | big
   const seconds = Math.floor(ms / 1000);
   return { tag: 'timestamp', val: { seconds: u64(seconds), nanoseconds: Math.round((ms - seconds * 1000) * 1e6) } };
 }
+
+/** Does nothing to a file that exists: WASI has no permissions. */
+export function chmodSync(path: PathLike, _mode: number | string): void {
+  statSync(path);
+}
+
+/** Does nothing to a file that exists: WASI has no owners. */
+export function chownSync(path: PathLike, _user: number, _group: number): void {
+  statSync(path);
+}

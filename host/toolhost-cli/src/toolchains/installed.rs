@@ -58,7 +58,7 @@ pub(crate) fn installed_kits(cache: &KitCache) -> Vec<InstalledKit> {
         },
         InstalledKit {
             name: "starlingmonkey",
-            needed_for: "tools in TypeScript and JavaScript that use fetch",
+            needed_for: "tools in JavaScript that ask for this engine",
             state: state(&fetch, None),
             folder: fetch,
         },

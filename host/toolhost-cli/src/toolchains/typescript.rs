@@ -74,7 +74,7 @@ enum Action<'a> {
     Build(&'a Path),
 }
 
-/// Whether the tool uses `fetch`, and its packages are not installed yet.
+/// Whether the tool asks for StarlingMonkey, and its packages are not installed yet.
 fn needs_starlingmonkey(kind: &str, errors: &[Fault]) -> bool {
     let mut suggestions = errors.iter().filter_map(|fault| fault.next.as_deref());
     kind == "environment" && suggestions.any(|next| next.contains(STARLINGMONKEY))
@@ -118,10 +118,10 @@ async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
     options.kit_cache.builder(KIT, install).await
 }
 
-/// Installs the packages for tools that use `fetch`.
+/// Installs the packages of StarlingMonkey.
 async fn starlingmonkey(kit: &Path, options: BuildOptions<'_>) -> Result<(), BuildError> {
     let install = async |folder: &Path| {
-        let what = "the kit for `fetch`";
+        let what = "the kit for StarlingMonkey";
         let about = Some(STARLINGMONKEY_BYTES);
         let _phase = options.progress.downloading(what, folder, about);
         let files = KIT.builder().filter_map(|file| {
