@@ -42,7 +42,7 @@ LIBRARIES = [with_urllib, with_requests, with_httpx, with_async(async_httpx), wi
 class Web(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.bundle = Bundle(component("web"), ["run"])
+        cls.bundle = Bundle(component("web"), ["run", "get"])
         cls.server, cls.other = Server(), Server()
         cls.server.other = f"{cls.other.origin}/echo"
 
@@ -196,6 +196,9 @@ for path in ({refused.origin!r}, url + "/short", url + "/close"):
     def test_says_which_rule_would_allow_it(self) -> None:
         error = self.call("requests.get('https://example.com/a?b')")["error"]
         self.assertIn('http: {allow: ["GET https://example.com/a"]}', error["suggestion"])
+
+    def test_is_denied_though_the_traceback_shows_lines_that_are_no_statements(self) -> None:
+        self.assertEqual(self.bundle.call("get", url="http://example.com")["error"]["code"], "E_TOOL_DENIED")
 
     def test_has_the_host_verify_certificates(self) -> None:
         code = """

@@ -81,7 +81,22 @@ def print_traceback(error: BaseException, sdk: str, folder: str) -> None:
         trace = trace.tb_next
     printed = traceback.TracebackException(type(error), error, trace)
     _name_files(printed, folder)
-    sys.stderr.write("".join(printed.format()))
+    sys.stderr.write(_format(printed))
+
+
+def _format(printed: traceback.TracebackException) -> str:
+    """Formats a traceback without an access to files.
+
+    It parses the lines that it shows. Where one alone is invalid, as the head of a `with`, CPython looks for its file,
+    but not in the mode `single`. An access after a denial would tell the host that the denial was not the end.
+    """
+    import ast
+
+    parse, ast.parse = ast.parse, lambda source: compile(source, "<unknown>", "single", ast.PyCF_ONLY_AST)
+    try:
+        return "".join(printed.format())
+    finally:
+        ast.parse = parse
 
 
 def _name_files(printed: traceback.TracebackException, folder: str) -> None:
