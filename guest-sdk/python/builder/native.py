@@ -10,6 +10,9 @@ WORK_WITHOUT = frozenset(
     "websockets wrapt yarl".split()
 )
 
+# Reviewed: their wheels for Pyodide run in a component.
+RUN = frozenset(["pydantic-core"])
+
 _JSON = "use `json` of the standard library"
 _ARRAYS = "use `statistics`, `math`, `array` or lists; for large arrays, write the tool in Rust"
 _TABLES = "use `csv`, `sqlite3` or `statistics` of the standard library; for large tables, write the tool in Rust"
@@ -59,8 +62,8 @@ _ALWAYS_NATIVE = {
 
 # Of packages that need native code in their newer versions, or that others need.
 _OLDER = {
-    "pydantic": "use dataclasses or TypedDict, which @tool converts and checks; or write pydantic<2",
-    "pydantic-core": "use dataclasses or TypedDict, which @tool converts and checks; or write pydantic<2",
+    "pydantic": "use the newest version of pydantic; or dataclasses or TypedDict, which @tool converts and checks",
+    "pydantic-core": "use the newest version of pydantic; or dataclasses or TypedDict, which @tool converts and checks",
     "jsonschema": "use fastjsonschema; or write jsonschema<4.18, which is pure Python",
     "rpds-py": "use fastjsonschema; or write jsonschema<4.18, which is pure Python",
     "jiter": "call the API over HTTP with requests or httpx",

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from builder.distribution import Distribution, distributions
+from builder.emscripten import ADAPTED, adapt
 from builder.failure import MACHINE, BuildError, Note
-from builder.native import ANOTHER, WORK_WITHOUT, instead_of, name_of, refused_at_once
+from builder.merge.binary import NotMergeable
+from builder.native import ANOTHER, RUN, WORK_WITHOUT, instead_of, name_of, refused_at_once
 from builder.newer import refuse_older_majors
 from builder.requirements import Requirement, as_text, read_requirements
 from builder.stage import refuse_native_code
@@ -33,6 +35,7 @@ _LINUX = (
     *("--platform=any", "--platform=manylinux2014_x86_64", *(f"--platform=manylinux_2_{it}_x86_64" for it in _GLIBC)),
 )
 _PURE = ("--implementation=py", "--abi=none", "--platform=any")
+_PYODIDE = ("--implementation=cp", "--abi=cp314", "--platform=pyemscripten_2026_0_wasm32")
 
 
 def install_packages(file: Path, work: Path) -> tuple[Path | None, list[Note]]:
@@ -63,7 +66,7 @@ def _install(file: Path, requirements: list[Requirement], work: Path, folder: Pa
         for it in found.values():
             if not it.is_pure and it.native_files():
                 _make_pure(it, found, pip, target)
-        refuse_native_code(target, "a package of requirements.txt")
+        refuse_native_code(target, "a package of requirements.txt", (ADAPTED,))
         shutil.rmtree(target / "bin", ignore_errors=True)
         try:
             os.rename(target, folder)
@@ -78,8 +81,8 @@ def _make_pure(it: Distribution, found: dict[str, Distribution], pip: "_Pip", ta
         for file in it.native_files():
             file.unlink()
         return
-    pure = pip.pure_wheel(it)
-    if pure is None:
+    other = pip.wheel(it, "pure", _PURE) or (pip.wheel(it, "pyodide", _PYODIDE) if it.name in RUN else None)
+    if other is None:
         chain = _chain(it.name, pip.requirements, found)
         line = next((of.line for of in pip.requirements if name_of(of.text) == chain[0]), None)
         *above, last = [f"{name} {found[name].version}" for name in chain]
@@ -95,7 +98,13 @@ def _make_pure(it: Distribution, found: dict[str, Distribution], pip: "_Pip", ta
         )
     for file in it.files:
         file.unlink(missing_ok=True)
-    shutil.copytree(pure, target, dirs_exist_ok=True)
+    for library in other.rglob("*-emscripten.so"):
+        try:
+            adapt(library)
+        except NotMergeable as reason:
+            message = f"the native code of {it.name} {it.version} cannot run in a component: {reason}"
+            raise BuildError(message, instead_of(it.name), file=str(pip.file)) from None
+    shutil.copytree(other, target, dirs_exist_ok=True)
 
 
 def _chain(name: str, requirements: list[Requirement], found: dict[str, Distribution]) -> list[str]:
@@ -137,11 +146,11 @@ class _Pip:
             raise self._failure(done.stderr)
         return target
 
-    def pure_wheel(self, it: Distribution) -> Path | None:
-        """Installs the wheel of a package for any machine; None if there is none."""
+    def wheel(self, it: Distribution, kind: str, tags: Iterable[str]) -> Path | None:
+        """Installs the wheel of a package that has one of the tags; None if there is none."""
         hashes = [of for line in self.requirements if name_of(line.text) == it.name for of in line.text.split()[1:]]
         hashes = [of for of in hashes if of.startswith("--hash=")]
-        target, done = self._run(it.name, " ".join([f"{it.name}=={it.version}", *hashes]), _PURE, "--no-deps")
+        target, done = self._run(f"{kind}-{it.name}", f"{it.name}=={it.version} {' '.join(hashes)}", tags, "--no-deps")
         return target if done.returncode == 0 else None
 
     def _run(self, name: str, lines: str, tags: Iterable[str], *options: str) -> tuple[Path, Any]:

@@ -68,10 +68,10 @@ class Stage:
                 shutil.copy(found, self.tool)
 
 
-def refuse_native_code(folder: Path, what: str) -> None:
-    """Refuses a folder with native code, which does not run in a component."""
+def refuse_native_code(folder: Path, what: str, allowed: tuple[str, ...] = ()) -> None:
+    """Refuses a folder with native code, which does not run in a component, apart from files with these ends."""
     for found in folder.rglob("*"):
-        if found.suffix in NATIVE:
+        if found.suffix in NATIVE and not found.name.endswith(allowed):
             raise BuildError(
                 f"{what} has native code ({found.name}), which does not run in a component",
                 "use a package that is pure Python, or one of the standard library",

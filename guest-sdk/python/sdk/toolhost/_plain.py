@@ -110,6 +110,8 @@ def _writer_of(kind: type) -> Callable[[Any], Any]:
         raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
     if record.parse is not None:
         # pydantic, whose models may have encoders of their own.
+        if hasattr(kind, "model_dump"):
+            return lambda value: value.model_dump(mode="json", by_alias=True)
         return lambda value: json.loads(value.json(by_alias=True))
     names = [(field.attribute or field.name, field.key()) for field in record.fields if field.is_stored]
     return lambda value: {key: getattr(value, name) for name, key in names}

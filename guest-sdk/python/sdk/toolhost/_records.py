@@ -1,4 +1,4 @@
-"""Classes with fields: dataclasses, typed dicts, named tuples, attrs, and models of pydantic 1."""
+"""Classes with fields: dataclasses, typed dicts, named tuples, attrs, and models of pydantic."""
 
 import dataclasses
 import inspect
@@ -76,8 +76,10 @@ def record_of(kind: type, arguments: tuple[Any, ...] = ()) -> Record | None:
         fields, make = _of_named_tuple(kind, arguments), lambda values: kind(**values)
     elif "__attrs_attrs__" in dir(kind):
         fields, make = _of_attrs(kind, arguments), lambda values: kind(**values)
-    elif hasattr(kind, "__fields__") and hasattr(kind, "parse_obj") and not hasattr(kind, "model_fields"):
-        return _of_pydantic(kind)
+    elif hasattr(kind, "model_fields") and hasattr(kind, "model_validate"):
+        return _of_pydantic_2(kind)
+    elif hasattr(kind, "__fields__") and hasattr(kind, "parse_obj"):
+        return _of_pydantic_1(kind)
     else:
         return None
     name = "_".join([kind.__name__, *(getattr(it, "__name__", "") for it in arguments)]).rstrip("_")
@@ -158,7 +160,20 @@ def _of_attrs(kind: Any, arguments: tuple[Any, ...]) -> list[Field]:
     return fields
 
 
-def _of_pydantic(kind: Any) -> Record:
+def _of_pydantic_2(kind: Any) -> Record:
+    if "root" in kind.model_fields and kind.__pydantic_root_model__:
+        raise CannotSay(f"the model {kind.__name__} has a root: use its type instead")
+    fields = []
+    for name, it in kind.model_fields.items():
+        # Its own objects for "no default" are not JSON.
+        default = MISSING if it.is_required() or it.default_factory else it.default
+        metadata = ({"alias": it.validation_alias or it.alias}, *it.metadata, it)
+        fields.append(Field(name, it.annotation, Scope.of_class(kind), it.is_required(), default, metadata))
+    is_open = kind.model_config.get("extra") == "allow"
+    return Record(kind, (), kind.__name__, fields, docs_of(kind), kind, _refusing(kind.model_validate), is_open)
+
+
+def _of_pydantic_1(kind: Any) -> Record:
     if "__root__" in kind.__fields__:
         raise CannotSay(f"the model {kind.__name__} has a __root__: use its type instead")
     fields = []
@@ -168,18 +183,23 @@ def _of_pydantic(kind: Any) -> Record:
         metadata = ({"alias": it.alias}, it.field_info)
         is_required = it.required is not False
         fields.append(Field(it.name, annotation, Scope.of_class(kind), is_required, default, metadata))
+    is_open = getattr(kind.__config__.extra, "value", kind.__config__.extra) == "allow"
+    return Record(kind, (), kind.__name__, fields, docs_of(kind), kind, _refusing(kind.parse_obj), is_open)
 
-    def parse(value: dict[str, Any]) -> Any:
+
+def _refusing(parse: Callable[[Any], Any]) -> Callable[[dict[str, Any]], Any]:
+    """Converts the errors of pydantic."""
+
+    def read(value: dict[str, Any]) -> Any:
         try:
-            return kind.parse_obj(value)
+            return parse(value)
         except ValueError as error:
             [first, *_] = error.errors()  # type: ignore[attr-defined]
             mismatch = Mismatch(f"is refused: {first['msg']}")
             mismatch.path = [*first["loc"]]
             raise mismatch from None
 
-    is_open = getattr(kind.__config__.extra, "value", kind.__config__.extra) == "allow"
-    return Record(kind, (), kind.__name__, fields, docs_of(kind), parse, parse, is_open)
+    return read
 
 
 def _without_qualifiers(annotation: Any) -> tuple[Any, list[str]]:

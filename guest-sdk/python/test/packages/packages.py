@@ -5,7 +5,7 @@ PACKAGES = [
     ("httpx", "httpx", "str(httpx.URL('https://a.example/b', params={'q': 'x'}))", "https://a.example/b?q=x"),
     ("jinja2", "jinja2", "jinja2.Template('{% for x in xs %}{{ x|e }};{% endfor %}').render(xs=['<', 2])", "&lt;;2;"),
     ("pyyaml", "yaml", "yaml.safe_load(yaml.safe_dump({'a': [1, 2.5, None]}))", {"a": [1, 2.5, None]}),
-    ("pydantic<2", "pydantic", "pydantic.create_model('M', a=(int, ...))(a='1').json()", '{"a": 1}'),
+    ("pydantic", "pydantic", "pydantic.create_model('M', a=(int, ...))(a='1').model_dump_json()", '{"a":1}'),
     ("markdown", "markdown", "markdown.markdown('# a\\n\\n| b |\\n|---|\\n| c |', extensions=['tables'])[:10]", "<h1>a</h1>"),
     ("beautifulsoup4", "bs4", "bs4.BeautifulSoup('<p>a<b>c', 'html.parser').b.text", "c"),
     ("html5lib", "html5lib", "html5lib.parse('<p>a')[1][0].text", "a"),

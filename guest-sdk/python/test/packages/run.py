@@ -1,6 +1,6 @@
 """Builds components with the packages, calls each once, and prints the table of docs/authors/pypi-packages.md.
 
-TOOLHOST=<binary> python run.py, with a Python that has the kit's requirements.txt installed. It needs the network.
+TOOLHOST=<binary> python run.py [NAME ...], with a Python that has the kit's requirements.txt installed. It needs the network.
 """
 
 import json
@@ -36,13 +36,14 @@ def p{number}() -> object:
 
 
 def main() -> None:
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else 12
+    names = sys.argv[1:]
+    packages = [it for it in PACKAGES if not names or it[0] in names]
     rows = []
     # Large packages are apart from each other.
-    parts = -(-len(PACKAGES) // size)
+    parts = -(-len(packages) // 5)
     for start in range(parts):
-        rows += called(PACKAGES[start::parts], start)
-    print("| package | version | |\n|---|---|---|")
+        rows += called(packages[start::parts], start)
+    print("| package | |\n|---|---|")
     for row in sorted(rows, key=str.lower):
         print(row)
 
