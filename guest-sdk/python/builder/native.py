@@ -6,7 +6,7 @@ from builder.distribution import normal
 
 # Reviewed: their native part only makes them faster, and they work without it.
 WORK_WITHOUT = frozenset(
-    "charset-normalizer frozenlist markupsafe msgpack multidict propcache pyyaml rapidfuzz simplejson sqlalchemy tomli "
+    "aiohttp charset-normalizer frozenlist markupsafe msgpack multidict propcache pyyaml rapidfuzz simplejson sqlalchemy tomli "
     "websockets wrapt yarl".split()
 )
 
@@ -55,7 +55,6 @@ _ALWAYS_NATIVE = {
     "brotli": _ZIP,
     "lz4": _ZIP,
     "zstandard": _ZIP,
-    "aiohttp": _WEB,
     "pycurl": _WEB,
     "grpcio": _WEB,
 }
