@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.base import Base
+from builder.emscripten import ADAPTED
 from builder.failure import Note
 from builder.linked import run_componentize_py
 from builder.merge import NotMergeable, merged
@@ -23,7 +24,9 @@ def componentize(
     out.parent.mkdir(parents=True, exist_ok=True)
     unfinished = out.with_name(f"{out.name}.{os.getpid()}.tmp")
     try:
-        base = Base.of(stage, bases, program) if bases and program else None
+        # A base has no libraries of packages.
+        is_native = packages is not None and next(packages.rglob(f"*{ADAPTED}"), None) is not None
+        base = Base.of(stage, bases, program) if bases and program and not is_native else None
         if base:
             base.with_tool(stage, packages, unfinished)
         else:

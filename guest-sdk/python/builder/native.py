@@ -6,8 +6,8 @@ from builder.distribution import normal
 
 # Reviewed: their native part only makes them faster, and they work without it.
 WORK_WITHOUT = frozenset(
-    "aiohttp charset-normalizer frozenlist markupsafe msgpack multidict propcache pyyaml rapidfuzz simplejson sqlalchemy tomli "
-    "websockets wrapt yarl".split()
+    "aiohttp charset-normalizer frozenlist markupsafe msgpack multidict propcache pyyaml rapidfuzz simplejson "
+    "sqlalchemy tomli websockets wrapt yarl".split()
 )
 
 # Reviewed: their wheels for Pyodide run in a component.
