@@ -3,6 +3,7 @@
 import contextlib
 import io
 import sys
+import traceback
 import unittest
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sdk"))
 
 from toolhost import ToolError
 from toolhost._answer import to_json
-from toolhost._failure import failure_of, print_traceback
+from toolhost._failure import _format, failure_of, print_traceback
 
 
 class Answers(unittest.TestCase):
@@ -83,6 +84,23 @@ class Failures(unittest.TestCase):
         self.assertIn('File "pkg/tool.py", line 2, in f', stderr.getvalue())
         self.assertIn("ValueError: no", stderr.getvalue())
         self.assertNotIn("/0/", stderr.getvalue())
+
+
+class Tracebacks(unittest.TestCase):
+    def test_are_formatted_without_an_access_to_files(self) -> None:
+        opened: list[str] = []
+        try:
+            with open("/nowhere/secret.txt"):
+                pass
+        except OSError as error:
+            printed = traceback.TracebackException.from_exception(error)
+            expected = "".join(printed.format())
+            # A hook stays: this one looks only while the list is watched.
+            watched = [opened]
+            sys.addaudithook(lambda event, args: watched and event == "open" and watched[0].append(args[0]))
+            self.assertEqual(_format(printed), expected)
+            watched.clear()
+        self.assertEqual(opened, [])
 
 
 if __name__ == "__main__":
