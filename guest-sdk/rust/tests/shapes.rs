@@ -373,6 +373,7 @@ fn arguments_have_descriptions_defaults_and_names_of_their_own() {
     /// # Errors
     /// There are none.
     #[tool(name = "find-notes")]
+    #[expect(clippy::too_many_arguments, reason = "one of each kind")]
     fn find(
         #[serde(rename = "query", alias = "q")]
         /// Words that a note
