@@ -24,7 +24,7 @@ use crate::{Context, IntoOutcome, ToolError};
 /// ```
 ///
 /// Of a function in a module, write the path: `handlers! { add, files::read }`. A function that is not listed is not
-/// exported. rustc reports it as never used, unless it is `pub`.
+/// exported.
 ///
 /// A function without the attribute takes `&Context` and its input, and stands behind its name:
 ///

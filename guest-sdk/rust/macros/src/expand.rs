@@ -1,7 +1,7 @@
 //! Writes the function as it was, a type of the same name, and what `handlers!` asks of that type.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Ident, LitStr, ReturnType};
 
 use crate::argument::Argument;
@@ -35,9 +35,11 @@ pub(crate) fn expand(options: &FunctionOptions, function: &Function) -> syn::Res
         } = argument;
         quote!(#(#kept)* #pattern: #ty)
     });
+    // What rustc says of the function, it says at its name, and not at the attribute.
+    let keyword = quote_spanned!(name.span()=> fn);
     Ok(quote! {
         #(#attributes)*
-        #visibility fn #name(#(#listed),*) #output #body
+        #visibility #keyword #name(#(#listed),*) #output #body
 
         // A name for types: it is where the function is, and is imported and renamed along with it.
         #[doc(hidden)]
