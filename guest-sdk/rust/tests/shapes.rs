@@ -373,7 +373,6 @@ fn arguments_have_descriptions_defaults_and_names_of_their_own() {
     /// # Errors
     /// There are none.
     #[tool(name = "find-notes")]
-    #[expect(clippy::too_many_arguments, reason = "one of each kind")]
     fn find(
         #[serde(rename = "query", alias = "q")]
         /// Words that a note
@@ -384,10 +383,9 @@ fn arguments_have_descriptions_defaults_and_names_of_their_own() {
         #[tool(default = "name")] order: String,
         #[tool(default = vec!["a".into(), "b".into()])] tags: Vec<String>,
         #[tool(default)] deep: bool,
-        #[serde(default)] depth: u8,
         r#type: Option<String>,
     ) -> Value {
-        json!([words, limit, ctx.workdir, order, tags, deep, depth, r#type])
+        json!([words, limit, ctx.workdir, order, tags, deep, r#type])
     }
 
     let spec = ExportSpec::from(find::handler());
@@ -406,7 +404,6 @@ fn arguments_have_descriptions_defaults_and_names_of_their_own() {
                 "order": {"type": "string", "default": "name"},
                 "tags": {"type": "array", "items": {"type": "string"}, "default": ["a", "b"]},
                 "deep": {"type": "boolean", "default": false},
-                "depth": {"type": "integer", "minimum": 0, "maximum": 255, "default": 0},
                 "type": {"type": ["string", "null"]},
             },
             "required": ["query"],
@@ -416,12 +413,12 @@ fn arguments_have_descriptions_defaults_and_names_of_their_own() {
     let answer = call::<find>(&json!({"q": "x"}));
     assert_eq!(
         answer,
-        Ok(json!(["x", 10, "/", "name", ["a", "b"], false, 0, null]))
+        Ok(json!(["x", 10, "/", "name", ["a", "b"], false, null]))
     );
     let answer = call::<find>(&json!({
-        "query": "x", "limit": 1, "order": "", "tags": [], "deep": true, "depth": 2, "type": "t"
+        "query": "x", "limit": 1, "order": "", "tags": [], "deep": true, "type": "t"
     }));
-    assert_eq!(answer, Ok(json!(["x", 1, "/", "", [], true, 2, "t"])));
+    assert_eq!(answer, Ok(json!(["x", 1, "/", "", [], true, "t"])));
     assert!(call::<find>(&json!({"query": "x", "other": 1})).is_err());
     // The function is what its author wrote.
     let own = find(
@@ -431,10 +428,9 @@ fn arguments_have_descriptions_defaults_and_names_of_their_own() {
         String::new(),
         Vec::new(),
         true,
-        2,
         None,
     );
-    assert_eq!(own, json!(["x", 1, "/", "", [], true, 2, null]));
+    assert_eq!(own, json!(["x", 1, "/", "", [], true, null]));
 }
 
 #[test]
