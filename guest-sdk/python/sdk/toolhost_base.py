@@ -44,11 +44,9 @@ def compile_files(listed: str) -> None:
     """Compiles the modules in the folders that a file lists, so that later builds need not."""
     import contextlib
     import json
-    import py_compile
 
     from toolhost._late import prepare_file
 
-    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     with open(listed) as file:
         folders = json.load(file)
     for folder in folders:
@@ -60,5 +58,23 @@ def compile_files(listed: str) -> None:
                 parts = [it for it in (*path[len(folder) :].split("/"), stem) if it and it != "__init__"]
                 # Some are examples of invalid code.
                 with contextlib.suppress(Exception):
-                    py_compile.compile(os.path.join(path, file), doraise=True, invalidation_mode=mode)
+                    _compile_file(os.path.join(path, file))
                     prepare_file(".".join(parts), os.path.join(path, file))
+
+
+def _compile_file(path: str) -> None:
+    """Writes the compiled code of a module where an import finds it. It is not compared with the source again.
+
+    `py_compile` writes with one call of `os.write`, which writes 64 KiB at most.
+    """
+    import contextlib
+    from importlib import _bootstrap_external, util
+
+    with open(path, "rb") as file:
+        source = file.read()
+    code = compile(source, path, "exec", dont_inherit=True)
+    compiled = util.cache_from_source(path)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(os.path.dirname(compiled))
+    with open(compiled, "wb") as file:
+        file.write(_bootstrap_external._code_to_hash_pyc(code, util.source_hash(source), False))

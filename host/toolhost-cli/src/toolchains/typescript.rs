@@ -25,7 +25,7 @@ pub(super) const GET_NODE: &str = "Install Node 20 or newer, with npm: https://n
 pub(super) const STARLINGMONKEY: &str = "build/starlingmonkey";
 
 /// Size of the kit with its packages, in bytes.
-const KIT_BYTES: u64 = 53_000_000;
+const KIT_BYTES: u64 = 80_000_000;
 
 /// Size of the packages of StarlingMonkey, in bytes.
 const STARLINGMONKEY_BYTES: u64 = 187_000_000;
