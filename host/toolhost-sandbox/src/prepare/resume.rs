@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use wasmtime::component::types::{ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, Func, Linker, ResourceTable, ResourceType, Type, Val};
 use wasmtime::{Engine, Store};
-use wasmtime_wasi::p2::add_to_linker_async;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, add_to_linker_async};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 
 use super::describe::reason;
@@ -216,7 +216,15 @@ fn trap(
                 })?;
             }
             ComponentItem::Resource(_) => {
-                defined.resource(name, ResourceType::host::<()>(), |_, _| Ok(()))?;
+                // Those of wasi:io are the same in each interface that uses them.
+                let ty = match name {
+                    "input-stream" => ResourceType::host::<DynInputStream>(),
+                    "output-stream" => ResourceType::host::<DynOutputStream>(),
+                    "pollable" => ResourceType::host::<DynPollable>(),
+                    "error" | "io-error" => ResourceType::host::<wasmtime::Error>(),
+                    _ => ResourceType::host::<()>(),
+                };
+                defined.resource(name, ty, |_, _| Ok(()))?;
             }
             _ => {}
         }
