@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.failure import MACHINE, BuildError
+from builder.failure import MACHINE, BuildError, Note
 from builder.linked import failure_of, run_componentize_py
 from builder.merge import NotMergeable, merged
 from builder.stage import Stage
@@ -37,11 +37,17 @@ class Base:
         folder = bases / hashlib.sha256(world).hexdigest()[:16]
         if not folder.is_dir():
             with tempfile.TemporaryDirectory(prefix="base-", dir=bases) as unfinished:
+                complete = Path(unfinished, "complete")
                 try:
                     _make(stage, Path(unfinished), program)
-                except NotMergeable:
-                    return None
-                _keep(Path(unfinished, "complete"), folder)
+                except (BuildError, NotMergeable) as reason:
+                    # Remembered, so that later builds do not try again.
+                    stage.notes.append(Note(f"builds of this kit take longer: the base cannot be used, because {reason}"))
+                    complete = Path(unfinished, "none")
+                    complete.mkdir()
+                _keep(complete, folder)
+        if not Path(folder, "base.wasm").is_file():
+            return None
         return Base(folder, program)
 
     def with_tool(self, stage: Stage, packages: Path | None, out: Path) -> None:
