@@ -14,7 +14,13 @@ use std::path::{Path, PathBuf};
 const EMBEDDED: [(&str, &[&str]); 4] = [
     (
         "guest-sdk/rust",
-        &["Cargo.toml", "src", "macros/Cargo.toml", "macros/src", "template"],
+        &[
+            "Cargo.toml",
+            "src",
+            "macros/Cargo.toml",
+            "macros/src",
+            "template",
+        ],
     ),
     (
         "guest-sdk/typescript",

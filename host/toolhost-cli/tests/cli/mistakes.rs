@@ -111,14 +111,14 @@ fn the_answers_to_mistakes_in_python_with_the_kit() {
         Broken {
             name: "missing dependency",
             file: "tool.py",
-            before: "from typing import Any",
-            after: "from typing import Any\nimport left_pad",
+            before: "from typing import TypedDict",
+            after: "from typing import TypedDict\nimport left_pad",
         },
         Broken {
             name: "syntax error",
             file: "tool.py",
-            before: "from typing import Any",
-            after: "from typing import Any\ndef (",
+            before: "from typing import TypedDict",
+            after: "from typing import TypedDict\ndef (",
         },
     ];
     check("python_kit", true, &AT_RUN_TIME, &broken);

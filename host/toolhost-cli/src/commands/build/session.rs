@@ -127,9 +127,12 @@ impl<'a> BuildSession<'a> {
             let names = toolchains::check(source.language, &entry, self.options).await?;
             names.map(compare).transpose()
         };
-        // What a check finds ends the build, which takes longer.
         let build = toolchains::build(source.language, &entry, self.options);
-        let (comparison, mut built) = tokio::try_join!(check, build)?;
+        // What a check finds ends the build, which takes longer. Cargo runs once at a time.
+        let (comparison, mut built) = match source.language {
+            Language::Rust => (check.await?, build.await?),
+            Language::TypeScript | Language::Python => tokio::try_join!(check, build)?,
+        };
         if !built.component.starts_with(COMPONENT) {
             let fault = Fault::new("the result of the build is not a component");
             return Err(BuildError::source(fault.next("Build for wasm32-wasip2.")));
