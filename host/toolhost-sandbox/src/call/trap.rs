@@ -173,6 +173,10 @@ fn reason(trap: Trap, meters: &CallMeters) -> String {
     if trap == Trap::StackOverflow {
         return "the call stack is exhausted (endless recursion?)".to_owned();
     }
+    // Compilers put a stack of their own at the beginning of the memory.
+    if trap == Trap::MemoryOutOfBounds {
+        return "it read or wrote outside its memory (endless recursion?)".to_owned();
+    }
     if trap != Trap::UnreachableCodeReached {
         return trap.to_string();
     }
