@@ -41,7 +41,14 @@ async fn components_of_every_wasi_0_2_release_get_the_same_results() {
 
 #[tokio::test]
 async fn a_component_of_another_wasi_version_is_refused_with_the_name_of_its_import() {
-    for version in ["0.3.0", "0.1.0", "1.0.0"] {
+    let component = importing("0.3.0", &guest("busy_files"));
+    let refused = sandbox().prepare(component).await.unwrap_err();
+    let PrepareError::LaterWasi { version, imports } = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(version, "0.3");
+    assert!(imports.contains("wasi:filesystem/types@0.3.0"), "{imports}");
+    for version in ["0.1.0", "1.0.0"] {
         let component = importing(version, &guest("busy_files"));
         let refused = sandbox().prepare(component).await.unwrap_err();
         let PrepareError::UnservedImport { import } = refused else {
