@@ -46,6 +46,12 @@ def failure_of(stage: Stage, stderr: str) -> BuildError:
             "run pip install --require-hashes -r requirements.txt in the folder of the SDK",
             exit_code=MACHINE,
         )
+    if (needs := re.search(r"(wasi:http/\S+|wasi:\S+|goondan:\S+) is not there while a tool is built", stderr)) is not None:
+        what = "sends a request" if needs[1].startswith("wasi:http") else f"calls {needs[1]}"
+        return BuildError(
+            f"the tool {what} while it is imported",
+            "move the call into the function: the build imports the module, without a host",
+        )
     if "component-init-get-memory" in stderr:
         return BuildError(
             "the modules and packages of the tool take more than 100 MB of memory once they are imported",

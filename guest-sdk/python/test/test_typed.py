@@ -123,6 +123,20 @@ class Refusals(unittest.TestCase):
             file.write_text("from toolhost import *\n" + textwrap.dedent(source))
             return Tool(loaded(file), polls=False)
 
+    def test_bounds_within_other_metadata_count(self) -> None:
+        # As pydantic's `Field` holds them.
+        source = """
+            from typing import Annotated
+            class Field:
+                description = "Days"
+                metadata = [Param(ge=1), Param(le=7)]
+            @tool
+            def f(days: Annotated[int, Field()]): ...
+            """
+        parameters = self.tool(source).handlers["f"].parameters
+        expected = {"type": "integer", "minimum": 1, "maximum": 7, "description": "Days"}
+        self.assertEqual(parameters["properties"]["days"], expected)
+
     def test_what_cannot_be_said_is_an_error_with_its_line(self) -> None:
         imports = "import enum, dataclasses\nfrom typing import *\n"
         for source, line, message in [

@@ -252,9 +252,14 @@ function finding({ text, location, detail }) {
 function nextMove(text) {
   const [, missing] = /^Could not resolve "([^"]+)"/.exec(text) ?? [];
   if (missing?.startsWith('.')) return 'correct the path, or create the file';
-  if (missing) return `run \`npm install ${missing}\` in the folder of the tool`;
+  if (missing) return `run \`npm install ${packageOf(missing)}\` in the folder of the tool`;
   if (text.startsWith('Top-level await')) return 'a module may not wait at its top level: move the `await` into the handler';
   return undefined;
+}
+
+/** Returns the package of a module: `@scope/name` of `@scope/name/module.js`. */
+function packageOf(module) {
+  return module.split('/').slice(0, module.startsWith('@') ? 2 : 1).join('/');
 }
 
 function noHandlers(entry, exports) {

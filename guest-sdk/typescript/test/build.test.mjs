@@ -103,6 +103,19 @@ test('a tool that uses fetch says so', async () => {
   await assert.rejects(bundle({ entry }), /the engine `v8` does not exist/);
 });
 
+test('arguments where the context belongs are a problem of the handler', async () => {
+  const text = `export const handlers = {
+    a: async ({ name }: { name: string }) => name,
+    b: async (ctx: { logger: Console }, input: { name: string }) => input.name,
+    c: async (ctx: unknown) => 1,
+  };`;
+  const { exports } = await buildText(text);
+  const [first, ...others] = exports;
+  assert.match(first.problem.text, /the first parameter of a handler is its context/);
+  assert.strictEqual(first.problem.line, 2);
+  assert.deepStrictEqual(others.map(({ problem }) => problem), [undefined, undefined]);
+});
+
 test('an import whose name is computed brings no file into a component', async () => {
   const folder = await sources('', { 'key.json': '"from outside"' });
   const file = JSON.stringify(path.join(folder, 'key.json'));

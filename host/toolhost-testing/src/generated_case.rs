@@ -1,6 +1,6 @@
 //! A case generated from a tool's schema, and how its result is judged.
 
-use toolhost_contract::{ErrorCode, JsonObject, ToolErrorCode, ToolName, ToolResult, ToolStatus};
+use toolhost_contract::{Denial, ErrorCode, JsonObject, ToolErrorCode, ToolName, ToolResult, ToolStatus};
 
 use crate::mismatch::Mismatch;
 
@@ -73,7 +73,7 @@ impl GeneratedCase {
             ),
             GeneratedKind::Valid => (
                 "a result of the tool's own: ok, pending, or an error that it raises",
-                code.is_none_or(|code| !FAULTS.contains(&code)),
+                code.is_none_or(|code| !FAULTS.contains(&code)) || lacks_grant(result, code),
             ),
             // Hostile paths lead out of the workdir.
             GeneratedKind::Hostile => (
@@ -91,6 +91,18 @@ impl GeneratedCase {
         };
         Some(Mismatch::new("result", expected, &got))
     }
+}
+
+/// Returns whether a tool was denied only what a policy grants, which the run may not have.
+fn lacks_grant(result: &ToolResult, code: Option<ToolErrorCode>) -> bool {
+    let denials = &result.usage().denials;
+    let of_policy = |denial: &Denial| {
+        !matches!(
+            denial,
+            Denial::OutsideWorkdir | Denial::WriteProtected | Denial::ReadOnly
+        )
+    };
+    code == Some(ToolErrorCode::Denied) && !denials.is_empty() && denials.iter().all(of_policy)
 }
 
 #[cfg(test)]

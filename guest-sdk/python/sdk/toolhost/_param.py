@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,14 @@ def keywords(metadata: Any, takes: tuple[type, ...]) -> dict[str, Any]:
         except (TypeError, ValueError):
             raise CannotSay(f"`examples={examples!r}` is not JSON") from None
     return added
+
+
+def with_parts(metadata: Iterable[Any]) -> Iterator[Any]:
+    """Yields each metadata after those that it is made of: pydantic's `Field` holds its bounds in a list."""
+    for it in metadata:
+        parts = _get(it, "metadata")
+        yield from parts if isinstance(parts, (list, tuple)) else ()
+        yield it
 
 
 def _get(metadata: Any, name: str) -> Any:

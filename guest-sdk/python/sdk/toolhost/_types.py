@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from . import _containers
 from ._mismatch import CannotSay, Mismatch, shown
 from ._objects import record_shape
-from ._param import described, keywords
+from ._param import described, keywords, with_parts
 from ._plain import plain
 from ._records import record_of
 from ._scalars import SCALARS, Scalar, as_is, as_result, scalar_of, subclass_of_scalar
@@ -128,7 +128,7 @@ class Types:
     def with_metadata(self, shape: Shape, metadata: Iterable[Any]) -> Shape:
         """Adds descriptions and bounds to a schema."""
         schema = dict(shape.schema)
-        for it in metadata:
+        for it in with_parts(metadata):
             schema |= keywords(it, shape.takes)
             if text := described(it):
                 schema["description"] = text

@@ -35,6 +35,7 @@ function handlerOf(context, property, declaration, name = property.name) {
   const input = signature.parameters[1];
   const within = signature.declaration ?? place;
   try {
+    checkContext(context, signature.parameters[0]);
     Object.assign(handler, inputOf(context, input, within));
   } catch (error) {
     if (!(error instanceof Unsayable)) throw error;
@@ -48,6 +49,19 @@ function handlerOf(context, property, declaration, name = property.name) {
     if (!(error instanceof Unsayable)) throw error;
   }
   return handler;
+}
+
+/** What a handler may take of its context. */
+const CONTEXT = ['agentName', 'instanceKey', 'turnId', 'toolCallId', 'traceId', 'message', 'workdir', 'logger'];
+
+/** Refuses the arguments as the first parameter, where other SDKs have them. */
+function checkContext({ checker, isAmbient }, first) {
+  const declaration = first?.valueDeclaration;
+  if (!declaration || isAmbient(declaration.getSourceFile().fileName)) return;
+  const names = checker.getPropertiesOfType(checker.getTypeOfSymbolAtLocation(first, declaration)).map(({ name }) => name);
+  if (names.length > 0 && !names.some((name) => CONTEXT.includes(name))) {
+    throw new Unsayable('the first parameter of a handler is its context', declaration, 'take the arguments second: `(ctx, input: { … })`');
+  }
 }
 
 function inputOf({ ts, checker, isAmbient, unresolved }, input, within) {
