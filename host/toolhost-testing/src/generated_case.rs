@@ -1,6 +1,8 @@
 //! A case generated from a tool's schema, and how its result is judged.
 
-use toolhost_contract::{Denial, ErrorCode, JsonObject, ToolErrorCode, ToolName, ToolResult, ToolStatus};
+use toolhost_contract::{
+    Denial, ErrorCode, JsonObject, ToolErrorCode, ToolName, ToolResult, ToolStatus,
+};
 
 use crate::mismatch::Mismatch;
 
