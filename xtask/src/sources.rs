@@ -125,7 +125,12 @@ fn test_typescript(workspace: &Workspace) -> Result<()> {
     let spec = workspace
         .root()
         .join("tests/fixtures/tool-spec-v2-examples.md");
-    node.args(["--test", "test/"])
+    // Given the folder, node would run all modules in it: those of the packages, too.
+    let tests = fs::read_dir(kit.join("test")).context("the tests of the kit cannot be listed")?;
+    let tests = tests.flatten().map(|entry| entry.path());
+    let tests = tests.filter(|path| path.to_string_lossy().ends_with(".test.mjs"));
+    node.arg("--test")
+        .args(tests)
         .current_dir(&kit)
         .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?)
         .env("TOOLHOST_SPEC", spec);
