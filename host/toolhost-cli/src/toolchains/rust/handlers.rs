@@ -22,7 +22,26 @@ fn names(source: &str) -> Option<Vec<String>> {
     let tokens = TokenStream::from_str(source).ok()?;
     let mut calls = calls(tokens);
     let only = calls.pop()?;
-    if calls.is_empty() { parse(only) } else { None }
+    if !calls.is_empty() {
+        return None;
+    }
+    // `#[tool(name = "…")]` gives a function another name, also in another file.
+    let is_plain = |function: &String| {
+        let (declared, generic) = (format!("fn {function}("), format!("fn {function}<"));
+        source.contains(&declared) || source.contains(&generic)
+    };
+    let listed = parse(only)?;
+    let is_known = listed.functions.iter().all(is_plain)
+        && (listed.functions.is_empty() || !source.contains("tool(name"));
+    is_known.then_some(listed.names)
+}
+
+/// What the macro lists.
+#[derive(Default)]
+struct Listed {
+    names: Vec<String>,
+    /// Those of the names that are functions with `#[tool]`.
+    functions: Vec<String>,
 }
 
 /// Returns the arguments of each call of the macro.
@@ -47,15 +66,23 @@ fn calls(tokens: TokenStream) -> Vec<TokenStream> {
     bodies
 }
 
-/// Parses `"name" => function { … }, …`, up to a `;`.
-fn parse(arguments: TokenStream) -> Option<Vec<String>> {
-    let (mut names, mut is_next) = (Vec::new(), true);
+/// Parses `function, "name" => function { … }, …`, up to a `;`.
+fn parse(arguments: TokenStream) -> Option<Listed> {
+    let (mut listed, mut is_next, mut is_function) = (Listed::default(), true, false);
     for token in arguments {
         match token {
             TokenTree::Literal(name) if is_next => {
-                names.push(from_str::<String>(&name.to_string()).ok()?);
-                is_next = false;
+                let name: String = from_str(&name.to_string()).ok()?;
+                listed.names.push(name);
+                (is_next, is_function) = (false, false);
             }
+            TokenTree::Ident(name) if is_next => {
+                listed.names.push(name.to_string());
+                listed.functions.push(name.to_string());
+                (is_next, is_function) = (false, true);
+            }
+            // The function of another module.
+            TokenTree::Punct(mark) if mark.as_char() == ':' && is_function => return None,
             TokenTree::Punct(mark) if mark.as_char() == ',' => is_next = true,
             TokenTree::Punct(mark) if mark.as_char() == ';' => break,
             TokenTree::Group(_)
@@ -72,7 +99,7 @@ fn parse(arguments: TokenStream) -> Option<Vec<String>> {
             | TokenTree::Literal(_) => {}
         }
     }
-    (!names.is_empty()).then_some(names)
+    (!listed.names.is_empty()).then_some(listed)
 }
 
 #[cfg(test)]
@@ -96,6 +123,13 @@ mod tests {
             "toolhost_guest::handlers! { \"a\" => a, \"b\" => m::b { parameters: json!({\"x\": 1}) } ; poll: p, cancel: c }",
             Some(&["a", "b"]),
         );
+        check(
+            "handlers! { a, \"b\" => m::c }\n#[tool]\nfn a(x: u8) {}",
+            Some(&["a", "b"]),
+        );
+        check("handlers! { a }", None);
+        check("handlers! { m::a }\nfn a() {}", None);
+        check("handlers! { a }\n#[tool(name = \"b\")]\nfn a() {}", None);
         check("mod x { handlers!(\"a\" => a); }", Some(&["a"]));
         check("handlers! { \"a\" => a } handlers! { \"b\" => b }", None);
         check("handlers! { $($name => $f),* }", None);
