@@ -6,6 +6,7 @@ use crate::bindings::tool::goondan::tool::types::{
     Outcome as ContractOutcome, ToolContext, ToolError as ContractError,
 };
 use crate::integers::with_plain_integers;
+use crate::outcome::answer;
 use crate::{Context, IntoOutcome, ToolError};
 
 /// Exports functions as handlers: those with [`#[tool]`](crate::tool) by their names, and others under the names that
@@ -221,17 +222,6 @@ pub fn unknown(tool: &str, name: &str, known: &[&str]) -> ContractError {
         .code("UNKNOWN_HANDLER")
         .suggestion(format!("use {}", known.join(", ")))
         .into()
-}
-
-pub(crate) fn answer<U, E>(result: Result<U, E>) -> Result<ContractOutcome, ContractError>
-where
-    U: IntoOutcome,
-    E: Into<ToolError>,
-{
-    match result {
-        Ok(output) => Ok(output.into_outcome()?),
-        Err(error) => Err(error.into().into()),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use crate::ToolError;
-use crate::bindings::tool::goondan::tool::types::Outcome as ContractOutcome;
+use crate::bindings::tool::goondan::tool::types::{
+    Outcome as ContractOutcome, ToolError as ContractError,
+};
 
 /// The result of a handler that may finish later. A handler that always finishes returns its output directly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,5 +41,16 @@ impl<T: Serialize> IntoOutcome for Outcome<T> {
             Self::Output(output) => output.into_outcome(),
             Self::Pending(handle) => Ok(ContractOutcome::Pending(handle)),
         }
+    }
+}
+
+pub(crate) fn answer<U, E>(result: Result<U, E>) -> Result<ContractOutcome, ContractError>
+where
+    U: IntoOutcome,
+    E: Into<ToolError>,
+{
+    match result {
+        Ok(output) => Ok(output.into_outcome()?),
+        Err(error) => Err(error.into().into()),
     }
 }

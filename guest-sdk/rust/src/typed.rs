@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::bindings::tool::goondan::tool::types::{
     Outcome as ContractOutcome, ToolContext, ToolError as ContractError,
 };
-use crate::handlers::answer;
+use crate::outcome::answer;
 use crate::schema::Anything;
 use crate::{Context, Handler, IntoOutcome, Outcome, ToolError, schema, text};
 
