@@ -22,8 +22,8 @@ pub const MANIFEST: &str = "goondan.yaml";
 /// Maximum size of a file, and of all manifests of a bundle together, in bytes.
 pub(super) const FILE_MAX: usize = 1 << 20;
 
-/// Maximum size of a component that is read for the exports that it describes, in bytes.
-const COMPONENT_MAX: u64 = 1 << 30;
+/// Maximum size of a component that is read for the exports that it describes, in bytes: what a host compiles by default.
+const COMPONENT_MAX: u64 = 64 << 20;
 
 /// Maximum number of manifests of a bundle.
 pub(super) const MANIFESTS_MAX: usize = 100;

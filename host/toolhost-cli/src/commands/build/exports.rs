@@ -1,7 +1,8 @@
 //! Exports that come from the code of a tool: what it cannot say is an error, and a manifest is kept up to date.
 
+use serde_json::Value;
 use similar::TextDiff;
-use toolhost::manifest::ToolResource;
+use toolhost::manifest::{Place, ToolResource};
 use toolhost_manifest::bundle::{OpenBundle, SourceEntry, described};
 use toolhost_manifest::exports_text::{ExportsTextError, MARK, Written, with_exports};
 
@@ -25,11 +26,15 @@ fn tools_of<'b>(
 /// Returns whether the exports of a Tool of this entry come from its code: the manifest has none, or lines that
 /// belong to the code.
 pub(super) fn are_from_code(open: &OpenBundle, source: &SourceEntry<'_>) -> bool {
-    tools_of(open, source).any(|tool| describes_itself(open, tool))
-        || open
-            .sources()
-            .iter()
-            .any(|manifest| manifest.text().contains(MARK))
+    has_lines_of_code(open) || tools_of(open, source).any(|tool| describes_itself(open, tool))
+}
+
+/// Returns whether a manifest has lines that belong to the code.
+fn has_lines_of_code(open: &OpenBundle) -> bool {
+    let manifests = open.sources();
+    manifests
+        .iter()
+        .any(|manifest| manifest.text().contains(MARK))
 }
 
 /// Checks that the code says the arguments of all exports whose parameters the manifest does not have.
@@ -68,21 +73,24 @@ pub(super) fn sync(
     args: &BuildArgs,
     settings: &Settings,
 ) -> Result<Option<Fault>, BuildError> {
-    if !args.write_exports && !open.sources().iter().any(|it| it.text().contains(MARK)) {
+    if !args.write_exports && !has_lines_of_code(open) {
         return Ok(None);
     }
-    let Ok((component, _)) = open.built(source, u64::MAX) else {
-        return Ok(None);
-    };
-    let exports = described::find(&component);
-    let exports: Vec<serde_json::Value> = exports
+    let component = open.built(source, u64::MAX).ok();
+    let described = component
+        .as_ref()
+        .and_then(|(bytes, _)| described::find(bytes));
+    let exports: Vec<Value> = described
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
+    if exports.is_empty() {
+        return nothing_to_write(open, source, args);
+    }
     let mut told = None;
     for tool in tools_of(open, source) {
         let place = open.entry_place(tool);
-        // `toolhost build` of the included bundle writes its manifest.
-        if place.file != open.name() || exports.is_empty() {
+        if place.file != open.name() {
+            in_another_manifest(tool, &place, args)?;
             continue;
         }
         let written = if args.write_exports {
@@ -116,6 +124,42 @@ pub(super) fn sync(
         told = Some(at(Fault::new(what), Some(&place)));
     }
     Ok(told)
+}
+
+/// Refuses to write exports that the component does not describe.
+fn nothing_to_write(
+    open: &OpenBundle,
+    source: &SourceEntry<'_>,
+    args: &BuildArgs,
+) -> Result<Option<Fault>, BuildError> {
+    if !args.write_exports {
+        return Ok(None);
+    }
+    let tool = &source.tool.metadata.name;
+    let fault = Fault::new(format!(
+        "the component of tool {tool} does not describe its exports"
+    ));
+    let fault = at(fault, Some(&open.entry_place(source.tool)));
+    Err(BuildError::source(
+        fault.next("`toolhost check` says what is wrong with it."),
+    ))
+}
+
+/// Refuses to write the exports of a Tool of an included bundle: a build of that bundle writes its manifest.
+fn in_another_manifest(
+    tool: &ToolResource,
+    place: &Place,
+    args: &BuildArgs,
+) -> Result<(), BuildError> {
+    if !args.write_exports {
+        return Ok(());
+    }
+    let name = &tool.metadata.name;
+    let fault = Fault::new(format!(
+        "tool {name} is in a manifest that this one includes"
+    ));
+    let next = format!("Run `toolhost build {} --write-exports`.", place.file);
+    Err(BuildError::source(at(fault, Some(place)).next(next)))
 }
 
 fn failed(failure: Failure) -> BuildError {
