@@ -353,15 +353,18 @@ mod tests {
 
     #[test]
     fn a_list_that_is_the_authors_alone_is_not_changed_unless_asked() {
-        let own = BARE.replace(
+        let manifest = BARE.replace(
             "  errorMessageLimit: 500\n",
             "  exports:\n  - name: count\n    parameters: {type: object}\n---\nkind: Agent\n",
         );
         let exports = json!([{"name": "count", "description": "D", "parameters": {"type": "object", "required": []}}]);
-        assert_eq!(written(&own, &exports, Written::Marked).unwrap(), own);
-        let asked = written(&own, &exports, Written::All).unwrap();
+        assert_eq!(
+            written(&manifest, &exports, Written::Marked).unwrap(),
+            manifest
+        );
+        let text = written(&manifest, &exports, Written::All).unwrap();
         let expected = "  - name: count\n    parameters: {type: object}\n    description: \"D\" # from the code\n---\nkind: Agent\n";
-        assert!(asked.ends_with(expected), "{asked}");
+        assert!(text.ends_with(expected), "{text}");
     }
 
     #[test]

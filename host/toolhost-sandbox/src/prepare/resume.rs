@@ -175,8 +175,8 @@ fn wasi(
         } else {
             FsPerms::ReadOnly
         };
-        let opened = wasi.preopened_dir(&folder.path, &folder.seen_as, permissions);
-        opened.map_err(|error| ResumeError::Folder {
+        let preopen = wasi.preopened_dir(&folder.path, &folder.seen_as, permissions);
+        preopen.map_err(|error| ResumeError::Folder {
             path: folder.path.clone(),
             reason: reason(&error),
         })?;
