@@ -101,6 +101,12 @@ codes! {
     UnknownHandle = "E_TOOL_UNKNOWN_HANDLE", "ToolUnknownHandleError",
         "The handle is unknown or has expired: call the tool again.",
         "핸들을 찾을 수 없거나 만료되었습니다. 도구를 다시 호출하세요.";
+    CallLimit = "E_TOOL_CALL_LIMIT", "ToolCallLimitError",
+        "Call fewer tools: wait for calls before starting others, or have the operator raise the limit.",
+        "호출하는 도구 수를 줄이세요. 먼저 시작한 호출을 기다리거나 운영자에게 한도를 늘려 달라고 하세요.";
+    CallNotUndone = "E_TOOL_CALL_NOT_UNDONE", "ToolCallNotUndoneError",
+        "None of the changes were kept: correct the call that failed, then repeat the whole.",
+        "변경 사항이 반영되지 않았습니다. 실패한 호출을 고친 뒤 전체를 다시 실행하세요.";
     Interrupted = "E_TOOL_INTERRUPTED", "ToolInterruptedError",
         "The host stopped while the call ran: check what was done before calling again.",
         "호출이 실행되는 동안 호스트가 중단되었습니다. 다시 호출하기 전에 무엇이 처리되었는지 확인하세요.";

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::ResourceName;
+use crate::{ResourceName, ToolName};
 use crate::http::{Host, HttpRule, METHOD_MAX, Origin, non_public_block, normalize_path};
 
 /// An operation that was denied because it is not granted.
@@ -45,10 +45,14 @@ pub enum Denial {
     NetworkTcp,
     /// A UDP socket.
     NetworkUdp,
+    /// A call of another tool, with its name.
+    ToolCall(String),
+    /// `names`, `describe` or `search` of `goondan:tool/tools`.
+    ToolsList,
 }
 
 /// The denials without details.
-const FIXED: [Denial; 11] = [
+const FIXED: [Denial; 12] = [
     Denial::AgentsCatalog,
     Denial::AgentsList,
     Denial::AgentsRequest,
@@ -60,10 +64,12 @@ const FIXED: [Denial; 11] = [
     Denial::NetworkDns,
     Denial::NetworkTcp,
     Denial::NetworkUdp,
+    Denial::ToolsList,
 ];
 
 const HTTP: &str = "http: ";
 const CONNECT: &str = "http: connect ";
+const TOOL_CALL: &str = "tools: call ";
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,6 +89,8 @@ impl fmt::Display for Denial {
             Self::NetworkDns => "network: dns",
             Self::NetworkTcp => "network: tcp",
             Self::NetworkUdp => "network: udp",
+            Self::ToolCall(name) => return write!(f, "{TOOL_CALL}{name}"),
+            Self::ToolsList => "tools: list",
         })
     }
 }
@@ -103,6 +111,19 @@ impl Denial {
         Self::HttpRequest(format!("{method} {origin}{text}"))
     }
 
+    /// Returns the denial of a call of a tool. The guest chose the name: unusual characters are replaced by `?`, and a
+    /// long name is cut.
+    #[must_use]
+    pub fn tool_call(name: &str) -> Self {
+        let plain = |c: char| if is_plain(c) { c } else { '?' };
+        let mut text: String = name.chars().take(NAME_MAX + 1).map(plain).collect();
+        if text.len() > NAME_MAX {
+            text.truncate(NAME_MAX);
+            text.push('…');
+        }
+        Self::ToolCall(text)
+    }
+
     /// Returns the texts of the denials without details. The text of an HTTP request is `http: ` and the request.
     pub fn fixed_texts() -> impl Iterator<Item = String> {
         FIXED.iter().map(ToString::to_string)
@@ -115,6 +136,9 @@ impl Denial {
         if let Some((host, network)) = network.and_then(|rest| rest.split_once(" in ")) {
             let (host, network) = (host.to_owned(), network.to_owned());
             return Some(Self::HttpNetwork { host, network });
+        }
+        if let Some(name) = text.strip_prefix(TOOL_CALL) {
+            return Some(Self::ToolCall(name.to_owned()));
         }
         if let Some(rule) = text.strip_prefix(HTTP) {
             return Some(Self::HttpRequest(rule.to_owned()));
@@ -140,6 +164,11 @@ impl Denial {
                     "tools: {{{tool}: {{http: {{allow: [\"{rule}\"]}}}}}}"
                 ))
             }
+            Self::ToolCall(name) => {
+                let name = ToolName::parse(name).map_err(|_| NoLine::NotExact)?;
+                Ok(format!("tools: {{{tool}: {{tools: [\"{name}\"]}}}}"))
+            }
+            Self::ToolsList => Err(NoLine::NotExact),
             Self::HttpNetwork { .. } => Err(NoLine::NotPublic),
             Self::WriteProtected
             | Self::OutsideWorkdir
@@ -162,6 +191,9 @@ pub enum NoLine {
     /// No rule allows this request and no other one: its path is ambiguous or too long to be quoted, or has a `*`.
     NotExact,
 }
+
+/// Longest name of a tool in a denial, in bytes.
+const NAME_MAX: usize = 64;
 
 /// Longest path in a denial, in bytes.
 const PATH_MAX: usize = 120;
@@ -220,6 +252,7 @@ mod tests {
             host: "a.example".to_owned(),
             network: "127.0.0.0/8".to_owned(),
         });
+        denials.push(Denial::tool_call("file-system__read"));
         denials.sort();
         assert!(denials.is_sorted_by_key(ToString::to_string));
         for denial in denials {
@@ -350,5 +383,13 @@ mod tests {
         assert_eq!(without("http: GET https://a.example"), NoLine::NotExact);
         assert_eq!(without("http: https://a.example/x"), NoLine::NotExact);
         assert_eq!(without("network: tcp"), NoLine::Never);
+        assert_eq!(without("tools: list"), NoLine::NotExact);
+        assert_eq!(without("tools: call a b"), NoLine::NotExact);
+        assert_eq!(
+            line(&Denial::tool_call("a__b")).unwrap(),
+            "tools: {fetcher: {tools: [\"a__b\"]}}"
+        );
+        let long = Denial::tool_call(&"\u{7f}é".repeat(100));
+        assert_eq!(long.to_string(), format!("tools: call {}…", "?".repeat(64)));
     }
 }

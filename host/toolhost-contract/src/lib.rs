@@ -33,6 +33,7 @@ mod schema;
 pub mod suggest;
 pub mod text;
 mod timestamp;
+mod tool_pattern;
 mod usage;
 
 pub use agent_event::{
@@ -79,7 +80,8 @@ pub use resource::{
 pub use result::{ToolResult, ToolStatus};
 pub use schema::{JsonSchemaObject, SchemaShapeError};
 pub use timestamp::Timestamp;
-pub use usage::Usage;
+pub use tool_pattern::{ToolPattern, ToolPatternError};
+pub use usage::{ToolCallUsage, ToolCallsUsage, Usage};
 
 /// A JSON object, which keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

@@ -67,6 +67,12 @@ pub struct Limits {
     pub http_first_byte: Duration,
     /// Time between two frames of the response body. Default 30 s.
     pub http_between_bytes: Duration,
+    /// Calls of other tools, those that they make included. Default 1,000.
+    pub tool_calls: u64,
+    /// Concurrent calls of other tools, those that they make included. Default 16.
+    pub tool_calls_at_once: u64,
+    /// Bytes of the arguments and the outputs of all calls of other tools. Default 64 MiB.
+    pub tool_call_bytes: u64,
 }
 
 /// A disk limit that a call exceeded.
@@ -128,6 +134,9 @@ impl Default for Limits {
             http_connect: Duration::from_secs(10),
             http_first_byte: Duration::from_secs(30),
             http_between_bytes: Duration::from_secs(30),
+            tool_calls: 1_000,
+            tool_calls_at_once: 16,
+            tool_call_bytes: 64 * MIB,
         }
     }
 }

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
-    AuthorizationRequired, Denial, ErrorCode, FileChanges, HandlerCode, ToolError, ToolErrorCode,
-    Usage,
+    AuthorizationRequired, Denial, ErrorCode, FileChanges, HandlerCode, ToolCallsUsage,
+    ToolError, ToolErrorCode, Usage,
 };
 
 /// Status of a [`ToolResult`].
@@ -294,6 +294,7 @@ struct StoredUsage {
     denials: Vec<Denial>,
     changes: FileChanges,
     changes_dropped: bool,
+    tool_calls: Option<Box<ToolCallsUsage>>,
 }
 
 fn code<'de, D: Deserializer<'de>>(stored: D) -> Result<ErrorCode, D::Error> {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Denial, FileChanges};
+use crate::{Denial, FileChanges, ToolResult};
 
 /// Resources used by one call, measured by the host. Also accurate after a trap or a timeout. Zero for a call
 /// that was cancelled: it ends without a report.
@@ -58,6 +58,63 @@ pub struct Usage {
     /// Whether a call that succeeded lost what it had changed, as its output did not meet `commitWhen`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub changes_dropped: bool,
+    /// The calls of other tools that it made. What they used is part of these numbers: bytes, files, requests and
+    /// changes, but neither time nor memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<Box<ToolCallsUsage>>,
+}
+
+/// The calls of other tools that a call made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolCallsUsage {
+    /// How many were started.
+    pub count: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// The first 100 that ended, in that order.
+    pub calls: Vec<ToolCallUsage>,
+}
+
+/// A call of another tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolCallUsage {
+    /// Its id: that of the calling call, `/` and a number from 1.
+    pub id: String,
+    /// The called tool.
+    pub tool: String,
+    /// The error's code, if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Time that it ran.
+    #[serde(
+        rename = "wallMs",
+        serialize_with = "milliseconds",
+        deserialize_with = "of_milliseconds"
+    )]
+    pub wall: Duration,
+}
+
+impl ToolCallsUsage {
+    /// Most calls that are listed.
+    const LISTED: usize = 100;
+
+    /// Adds a call that ended.
+    pub fn add(&mut self, result: &ToolResult) {
+        let code = result.tool_error().map(|error| error.code.to_string());
+        self.failed += u64::from(code.is_some());
+        if self.calls.len() < Self::LISTED {
+            self.calls.push(ToolCallUsage {
+                id: result.tool_call_id().to_owned(),
+                tool: result.tool_name().to_owned(),
+                code,
+                wall: result.usage().wall,
+            });
+        }
+    }
 }
 
 fn counts<S: Serializer>(changes: &FileChanges, serializer: S) -> Result<S::Ok, S::Error> {
@@ -89,4 +146,10 @@ fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, 
         reason = "a duration of centuries may lose a microsecond"
     )]
     serializer.serialize_f64(microseconds as f64 / 1000.0)
+}
+
+fn of_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let milliseconds = f64::deserialize(deserializer)?;
+    // A time of another host's making may be out of range.
+    Ok(Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or_default())
 }

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -20,12 +18,6 @@ use crate::meter::HttpMeter;
 use crate::redactor::SecretRedactor;
 
 type BodyFrame = Result<Frame<Bytes>, RequestError>;
-
-/// Adds bytes to a counter of the call. Returns whether the sum is within the limit.
-fn count(sum: &AtomicU64, bytes: usize, limit: u64) -> bool {
-    let bytes = bytes as u64;
-    sum.fetch_add(bytes, Relaxed).saturating_add(bytes) <= limit
-}
 
 /// The body of a request.
 pub(crate) struct RequestBody<B> {
@@ -47,11 +39,10 @@ where
             return polled;
         };
         let bytes = frame.data_ref().map_or(0, Bytes::len);
-        let limit = self.meter.limits.http_request_bytes;
-        if count(&self.meter.sent, bytes, limit) {
-            return polled;
+        match self.meter.count_sent(bytes) {
+            Ok(()) => polled,
+            Err(limit) => Poll::Ready(Some(Err(RequestError::RequestTooLarge(Some(limit))))),
         }
-        Poll::Ready(Some(Err(RequestError::RequestTooLarge(Some(limit)))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -122,8 +113,7 @@ impl ResponseBody {
             }
             None => return Some(self.end()),
         };
-        let limit = self.meter.limits.http_response_bytes;
-        if !count(&self.meter.received, data.len(), limit) {
+        if let Err(limit) = self.meter.count_received(data.len()) {
             self.ended = true;
             return Some(Some(Err(RequestError::ResponseTooLarge { limit })));
         }

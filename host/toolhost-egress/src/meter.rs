@@ -1,6 +1,6 @@
 //! Counts the HTTP requests of a call, or one request of the host.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use toolhost_contract::http::Origin;
@@ -13,11 +13,13 @@ pub struct HttpMeter {
     /// The component that sends them; its connections count together.
     pub(crate) component: ComponentId,
     pub(crate) limits: Limits,
-    pub(crate) requests: AtomicU64,
-    pub(crate) sent: AtomicU64,
-    pub(crate) received: AtomicU64,
+    requests: AtomicU64,
+    sent: AtomicU64,
+    received: AtomicU64,
     /// The origins that answered 401 to a request with a credential of the host.
     unauthorized: Mutex<Vec<Origin>>,
+    /// The meter of the call that made this one.
+    outer: Option<Arc<HttpMeter>>,
 }
 
 impl HttpMeter {
@@ -31,7 +33,65 @@ impl HttpMeter {
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
             unauthorized: Mutex::default(),
+            outer: None,
         }
+    }
+
+    /// Counts for the call that made this one, too.
+    #[must_use]
+    pub fn within(mut self, outer: Option<Arc<Self>>) -> Self {
+        self.outer = outer;
+        self
+    }
+
+    /// Counts a request.
+    ///
+    /// # Errors
+    /// The limit of the call, or of one around it, that has been reached.
+    pub(crate) fn begin_request(&self) -> Result<(), u64> {
+        let limit = self.limits.http_requests;
+        let one_more = |sent: u64| (sent < limit).then_some(sent + 1);
+        let counted = self.requests.fetch_update(Relaxed, Relaxed, one_more);
+        counted.map_err(|_| limit)?;
+        let Some(outer) = &self.outer else {
+            return Ok(());
+        };
+        outer.begin_request().inspect_err(|_| {
+            self.requests.fetch_sub(1, Relaxed);
+        })
+    }
+
+    /// Counts bytes of a request's body.
+    ///
+    /// # Errors
+    /// The limit that they exceed.
+    pub(crate) fn count_sent(&self, bytes: usize) -> Result<(), u64> {
+        self.count(|meter| &meter.sent, |limits| limits.http_request_bytes, bytes)
+    }
+
+    /// Counts bytes of a response's body.
+    ///
+    /// # Errors
+    /// The limit that they exceed.
+    pub(crate) fn count_received(&self, bytes: usize) -> Result<(), u64> {
+        self.count(
+            |meter| &meter.received,
+            |limits| limits.http_response_bytes,
+            bytes,
+        )
+    }
+
+    fn count(
+        &self,
+        sum: fn(&Self) -> &AtomicU64,
+        limit: fn(&Limits) -> u64,
+        bytes: usize,
+    ) -> Result<(), u64> {
+        let (more, most) = (bytes as u64, limit(&self.limits));
+        let all = sum(self).fetch_add(more, Relaxed).saturating_add(more);
+        let outer = self.outer.as_deref();
+        let of_outer = outer.map_or(Ok(()), |outer| outer.count(sum, limit, bytes));
+        if all > most { Err(most) } else { of_outer }
     }
 
     /// The limits of the sender.

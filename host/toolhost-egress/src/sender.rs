@@ -1,7 +1,6 @@
 //! Checks each request against the grant and the limits of its sender, before any name is resolved.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue, Request, header};
@@ -113,12 +112,8 @@ impl HttpSender {
             let denial = Denial::of_request(method, &origin, uri.path());
             return Err(RequestError::Denied(denial));
         };
-        let limit = limits.http_requests;
-        let one_more = |sent: u64| (sent < limit).then_some(sent + 1);
-        let sent = &self.meter.requests;
-        if sent.fetch_update(Relaxed, Relaxed, one_more).is_err() {
-            return Err(RequestError::TooManyRequests { limit });
-        }
+        let counted = self.meter.begin_request();
+        counted.map_err(|limit| RequestError::TooManyRequests { limit })?;
         let concurrent = limits.http_concurrent;
         let slots = self
             .slots

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use toolhost_contract::{
     AddressBlock, CommitCondition, Grants, HttpRule, Limits, Locale, McpServerResource,
-    OAuthAppResource, Redactor, ResourceName, WorkdirChanges,
+    OAuthAppResource, Redactor, ResourceName, ToolPattern, WorkdirChanges,
 };
 
 use crate::diagnostic::{Diagnostic, Place};
@@ -63,6 +63,7 @@ pub use variable::{SecretSource, Secrets};
 ///       TOKEN: {secret: sk-12345}  # kept out of results, errors and logs
 ///       OTHER: {fromEnv: MY_TOKEN} # a secret that the host holds; or {fromFile: token.txt}
 ///     agents: true                 # it may talk to other agents
+///     tools: [file-system__*]      # the tools that it may call, of those that the step has
 ///     readOnly: true               # the workdir may be read, not changed
 ///     workdir: transactional       # the changes of a call are kept all together, or not at all
 ///     commitWhen: {pointer: /exitCode, equals: 0}  # only if the output has this there; or always
@@ -300,6 +301,13 @@ impl Policy {
     pub fn grants_agents(&self, agent: &str, tool: &ResourceName) -> bool {
         let granted = self.last(agent, tool, |rule| rule.agents);
         granted.unwrap_or(false)
+    }
+
+    /// Returns which tools a tool that this agent calls may call; none if it may call no tool, which is the default.
+    #[must_use]
+    pub fn callable_tools(&self, agent: &str, tool: &ResourceName) -> Option<&Arc<[ToolPattern]>> {
+        let granted = self.last(agent, tool, |rule| rule.tools.as_ref());
+        granted.filter(|patterns| !patterns.is_empty())
     }
 
     /// Returns which files of its own bundle an agent may change through changesets. Default: none. A

@@ -8,3 +8,5 @@ pub(crate) mod logging;
 pub(crate) mod random;
 pub(crate) mod sockets_denied;
 pub(crate) mod stdio;
+pub(crate) mod tools;
+mod wit_error;

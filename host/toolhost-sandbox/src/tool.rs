@@ -25,6 +25,7 @@ use crate::call::trap::out_of_memory;
 use crate::component::cache::ComponentRecord;
 use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;
+use crate::host::tools::port::OuterCall;
 use crate::operation::{Operation, Outcome};
 use crate::recording::call_imports::CallImports;
 use crate::recording::dynamic::DynamicCode;
@@ -65,6 +66,8 @@ use crate::{Grants, Limits, SandboxError};
 ///         protected: WriteProtected::default(),
 ///         grants: Grants::none(),
 ///         agents: None,
+///         tools: None,
+///         outer: None,
 ///         log: None,
 ///         limits: Limits::default(),
 ///         record: None,
@@ -158,19 +161,25 @@ impl PreparedTool {
     /// The call runs where it is awaited, on any executor. If the guest keeps computing, it moves to the
     /// sandbox's own threads. Dropping the future stops the guest and frees its call slot.
     pub async fn call(&self, mut invocation: Invocation) -> CallReport {
-        let meters = self.meters(&invocation.limits, invocation.log.take());
+        let outer = invocation.outer.take();
+        let meters = self.meters(&invocation.limits, invocation.log.take(), outer);
         match invocation.record.take() {
             None => self.run(invocation, meters, CallImports::Host).await,
             Some(options) => Box::pin(self.record(invocation, meters, options)).await,
         }
     }
 
-    fn meters(&self, limits: &Limits, log: Option<LogSink>) -> Arc<CallMeters> {
+    fn meters(
+        &self,
+        limits: &Limits,
+        log: Option<LogSink>,
+        outer: Option<OuterCall>,
+    ) -> Arc<CallMeters> {
         let Prepared {
             sandbox, component, ..
         } = &*self.0;
         let (memory, open_files) = (&sandbox.memory, &sandbox.open_files);
-        let meters = CallMeters::new(*component, limits.clone(), memory, open_files, log);
+        let meters = CallMeters::new(*component, limits.clone(), memory, open_files, log, outer);
         Arc::new(meters)
     }
 
@@ -196,6 +205,7 @@ impl PreparedTool {
             protected: invocation.protected,
             grants: invocation.grants,
             agents: invocation.agents,
+            tools: invocation.tools,
             meters: Arc::clone(&meters),
             imports,
         };
@@ -343,7 +353,7 @@ impl PreparedTool {
             .map_err(SandboxError::from)?;
         let dynamic = dynamic.map_err(ReplayError::Unsupported)?;
         let player = Player::new(&recording, &progress, options.on_call);
-        let meters = self.meters(&invocation.limits, None);
+        let meters = self.meters(&invocation.limits, None, None);
         let imports = CallImports::Replayed {
             player: Box::new(player),
             dynamic,

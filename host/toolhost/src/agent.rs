@@ -5,7 +5,7 @@ pub(crate) mod tool_access;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolhost_contract::{ResourceName, ToolName, WorkdirChanges};
+use toolhost_contract::{ResourceName, ToolName, ToolPattern, WorkdirChanges};
 use toolhost_manifest::policy::{ChangesetGrant, Policy};
 use toolhost_sandbox::{Grants, Limits};
 
@@ -23,6 +23,8 @@ pub(crate) struct ToolPermit {
     pub(crate) limits: Limits,
     /// Whether the tool may use other agents.
     pub(crate) agents: bool,
+    /// The tools that it may call; none if it may call no tool.
+    pub(crate) tools: Option<Arc<[ToolPattern]>>,
     /// The OAuthApps whose tokens the host sets on the tool's requests.
     pub(crate) oauth: Arc<[OAuthUse]>,
     /// Whether the policy sets the deadline; otherwise it is the default.
@@ -38,6 +40,7 @@ impl ToolPermit {
             grants,
             limits,
             agents: policy.grants_agents(agent, tool),
+            tools: policy.callable_tools(agent, tool).cloned(),
             oauth: Arc::default(),
             sets_deadline: policy.sets_deadline(agent, tool),
             changes: policy.workdir_changes(agent, tool),

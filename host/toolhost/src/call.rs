@@ -9,6 +9,7 @@ mod exit;
 mod failed_operation;
 pub(crate) mod failure;
 mod hints;
+pub(crate) mod inner;
 pub(crate) mod live_log;
 mod native;
 mod output_schema;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use toolhost_contract::DiskLimit;
+use toolhost_contract::{DiskLimit, Limits};
 use toolhost_runtime::QuotaGuard;
 
 use super::meter::FileMeter;
@@ -71,17 +71,22 @@ impl Budget {
     /// # Errors
     /// `ENOSPC` if the budget is spent; the error of `create`.
     pub(super) fn create<T>(&self, create: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-        if self.meter.files_made.load(Relaxed) >= self.meter.limits.files {
-            self.meter.note_disk_limit(DiskLimit::Files);
+        let meter = &self.meter;
+        if !meter.add_within(|meter| &meter.files_made, |limits| limits.files, 1) {
+            meter.note_disk_limit(DiskLimit::Files);
             return Err(Errno::NOSPC);
         }
-        self.charge(NAME_BYTES, NAME_BYTES)?;
-        let created = create();
-        if created.is_ok() {
-            self.meter.files_made.fetch_add(1, Relaxed);
-        } else {
-            self.meter.disk_charged.fetch_sub(NAME_BYTES, Relaxed);
-            self.give_back(NAME_BYTES);
+        let charged = self.charge(NAME_BYTES, NAME_BYTES);
+        let created = charged.and_then(|()| {
+            let created = create();
+            if created.is_err() {
+                meter.take_back(|meter| &meter.disk_charged, NAME_BYTES);
+                self.give_back(NAME_BYTES);
+            }
+            created
+        });
+        if created.is_err() {
+            meter.take_back(|meter| &meter.files_made, 1);
         }
         created
     }
@@ -111,17 +116,17 @@ impl Budget {
 
     /// Takes `bytes` from the call's budget, and from the workdir's what `of_workdir` takes.
     fn take(&self, bytes: u64, of_workdir: impl FnOnce(u64, u64) -> bool) -> Result<(), Errno> {
-        let limits = &self.meter.limits;
-        let charged = self.meter.disk_charged.load(Relaxed).saturating_add(bytes);
-        if charged > limits.disk_bytes {
-            self.meter.note_disk_limit(DiskLimit::CallBytes);
+        let meter = &self.meter;
+        let limit = |limits: &Limits| limits.disk_bytes;
+        if !meter.add_within(|meter| &meter.disk_charged, limit, bytes) {
+            meter.note_disk_limit(DiskLimit::CallBytes);
             return Err(Errno::NOSPC);
         }
-        if !of_workdir(bytes, limits.workdir_bytes) {
-            self.meter.note_disk_limit(DiskLimit::WorkdirBytes);
+        if !of_workdir(bytes, meter.limits.workdir_bytes) {
+            meter.take_back(|meter| &meter.disk_charged, bytes);
+            meter.note_disk_limit(DiskLimit::WorkdirBytes);
             return Err(Errno::NOSPC);
         }
-        self.meter.disk_charged.fetch_add(bytes, Relaxed);
         Ok(())
     }
 
@@ -145,9 +150,11 @@ impl Budget {
     /// # Errors
     /// `EOVERFLOW` beyond the limit of the call.
     pub(super) fn listed_name(&self) -> Result<(), Errno> {
-        if self.meter.names_listed.fetch_add(1, Relaxed) >= self.meter.limits.listed_names {
-            return Err(Errno::OVERFLOW);
+        let limit = |limits: &Limits| limits.listed_names;
+        if self.meter.add_within(|meter| &meter.names_listed, limit, 1) {
+            Ok(())
+        } else {
+            Err(Errno::OVERFLOW)
         }
-        Ok(())
     }
 }

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering::Relaxed;
 
 use cap_primitives::fs::MetadataExt;
 use cap_std::fs::Metadata;
@@ -190,8 +189,9 @@ impl OpenFile {
                 done => break done?,
             }
         };
-        let bytes_read = &self.budget.meter.bytes_read;
-        bytes_read.fetch_add(read as u64, Relaxed);
+        self.budget
+            .meter
+            .add(|meter| &meter.bytes_read, read as u64);
         Ok(bytes)
     }
 
@@ -230,17 +230,17 @@ impl OpenFile {
         };
         self.budget
             .charge(length.max(growth), before.in_workdir(growth))?;
-        let bytes_written = &self.budget.meter.bytes_written;
         let written = write();
         match &written {
             Ok(()) => {
-                bytes_written.fetch_add(length, Relaxed);
+                self.budget.meter.add(|meter| &meter.bytes_written, length);
             }
             // A part may have been written. The growth that did not happen is given back.
             Err(error) => {
                 self.budget.failed(errno_of(error));
                 let grown = self.extent()?.size.saturating_sub(before.size);
-                bytes_written.fetch_add(grown.min(length), Relaxed);
+                let bytes = grown.min(length);
+                self.budget.meter.add(|meter| &meter.bytes_written, bytes);
                 let missing = growth.saturating_sub(grown);
                 self.budget.give_back(before.in_workdir(missing));
             }

@@ -30,7 +30,12 @@ pub struct FileMeter {
     disk_limit: Mutex<Option<DiskLimit>>,
     /// The files that it changes in place.
     pub(super) changes: FileChangeBook,
+    /// The meter of the call that made this one.
+    outer: Option<Arc<FileMeter>>,
 }
+
+/// A counter of a call.
+type Counter = fn(&FileMeter) -> &AtomicU64;
 
 impl FileMeter {
     /// Counts for a call of a component. `all_open_files` is the limit of all calls.
@@ -54,6 +59,50 @@ impl FileMeter {
             all_open_files,
             disk_limit: Mutex::default(),
             changes: FileChangeBook::default(),
+            outer: None,
+        }
+    }
+
+    /// Counts for the call that made this one, too.
+    #[must_use]
+    pub fn within(mut self, outer: Option<Arc<Self>>) -> Self {
+        self.outer = outer;
+        self
+    }
+
+    /// Adds to a counter, unless it would exceed the limit of this call or of one around it: then nothing is added.
+    pub(super) fn add_within(
+        &self,
+        counter: Counter,
+        limit: fn(&Limits) -> u64,
+        more: u64,
+    ) -> bool {
+        let most = limit(&self.limits);
+        let add = |sum: u64| sum.checked_add(more).filter(|sum| *sum <= most);
+        if counter(self).fetch_update(Relaxed, Relaxed, add).is_err() {
+            return false;
+        }
+        let outer = self.outer.as_deref();
+        let fits = outer.is_none_or(|outer| outer.add_within(counter, limit, more));
+        if !fits {
+            counter(self).fetch_sub(more, Relaxed);
+        }
+        fits
+    }
+
+    /// Takes back what was added to a counter.
+    pub(super) fn take_back(&self, counter: Counter, added: u64) {
+        counter(self).fetch_sub(added, Relaxed);
+        if let Some(outer) = &self.outer {
+            outer.take_back(counter, added);
+        }
+    }
+
+    /// Adds to a counter without a limit.
+    pub(super) fn add(&self, counter: Counter, more: u64) {
+        counter(self).fetch_add(more, Relaxed);
+        if let Some(outer) = &self.outer {
+            outer.add(counter, more);
         }
     }
 

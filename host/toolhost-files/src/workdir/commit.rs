@@ -68,6 +68,13 @@ impl Workdir {
         self.overlay().is_some_and(|overlay| overlay.is_active())
     }
 
+    /// Returns how many changes a [transaction](Self::transactional) has begun; 0 without one. Between two equal
+    /// numbers, nothing was changed.
+    #[must_use]
+    pub fn staged_changes(&self) -> u64 {
+        self.overlay().map_or(0, |overlay| overlay.changes_begun())
+    }
+
     /// Drops the changes of a [transaction](Self::transactional) now, and not with its last handle. Blocks for
     /// as long as removing the staged files takes.
     pub fn drop_changes(&self) {

@@ -21,13 +21,20 @@ pub struct GrantInfo {
 }
 
 /// All grants. `Rule::read` reads their keys.
-static GRANTS: [GrantInfo; 4] = [
+static GRANTS: [GrantInfo; 5] = [
     GrantInfo {
         key: "agents",
         import: "goondan:tool/agents@",
         needed: Some(("other agents", "agents: true")),
         unused: "asks no other agents",
         is_set: Policy::grants_agents,
+    },
+    GrantInfo {
+        key: "tools",
+        import: "goondan:tool/tools@",
+        needed: Some(("other tools", "tools: [\"file-system__*\"]")),
+        unused: "calls no other tools",
+        is_set: |policy, agent, tool| policy.callable_tools(agent, tool).is_some(),
     },
     GrantInfo {
         key: "http",

@@ -74,7 +74,7 @@ macro_rules! millis {
 
 /// All keys, in the order of [`Limits`]. Because of the ranges, a typing error cannot remove a limit.
 #[rustfmt::skip]
-pub(super) static KEYS: [LimitInfo; 28] = [
+pub(super) static KEYS: [LimitInfo; 31] = [
     millis!("deadlineMs", deadline,
         "milliseconds of running; waiting for a call slot does not count", "`E_TOOL_TIMEOUT`; the call slot is free at once"),
     key!("memoryBytes", Bytes, 64 * KIB, 4 * GIB, memory_bytes,
@@ -132,6 +132,12 @@ pub(super) static KEYS: [LimitInfo; 28] = [
         "milliseconds from then to an answer's headers, never beyond the deadline", "an error to the tool"),
     millis!("httpBetweenBytesMs", http_between_bytes,
         "milliseconds between two pieces of an answer's body, never beyond the deadline", "an error to the tool"),
+    key!("toolCalls", Count, 0, 1_000_000, tool_calls,
+        "calls of other tools, those that they make included", "`E_TOOL_CALL_LIMIT` to the tool"),
+    key!("toolCallsAtOnce", Count, 1, 256, tool_calls_at_once,
+        "concurrent calls of other tools, those that they make included", "`E_TOOL_CALL_LIMIT` to the tool"),
+    key!("toolCallBytes", Bytes, KIB, 64 * GIB, tool_call_bytes,
+        "arguments and outputs of all calls of other tools, in total", "`E_TOOL_CALL_LIMIT` to the tool"),
 ];
 
 impl LimitInfo {

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use toolhost_contract::{CommitCondition, Grants, ResourceName, WorkdirAccess, WorkdirChanges};
+use toolhost_contract::{
+    CommitCondition, Grants, ResourceName, ToolPattern, WorkdirAccess, WorkdirChanges,
+};
 
 use super::changesets::ChangesetGrant;
 use super::credentials::Credentials;
@@ -19,6 +22,9 @@ use crate::yaml::Value;
 use toolhost_contract::suggest::closest;
 use toolhost_contract::text::short;
 
+/// Most patterns of `tools`.
+const PATTERNS_MAX: usize = 256;
+
 /// The rules for a tool.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
@@ -31,6 +37,8 @@ pub(super) struct Rule {
     pub(super) commit_when: Option<CommitRule>,
     /// Whether the tool may send messages to other agents.
     pub(super) agents: Option<bool>,
+    /// The tools that the tool may call.
+    pub(super) tools: Option<Arc<[ToolPattern]>>,
     /// The OAuthApps that the tool may use.
     pub(super) oauth: Option<BTreeMap<ResourceName, ToolOAuthRule>>,
 }
@@ -53,6 +61,7 @@ impl Rule {
             commit_when: fields.read("commitWhen", read_commit_rule),
             http: fields.read("http", |at, findings| http::read(at, secrets, findings)),
             agents: fields.read("agents", Cursor::boolean),
+            tools: fields.read("tools", read_patterns),
             oauth: fields.read("oauth", |at, findings| {
                 named(at, findings, oauth_apps::read_use)
             }),
@@ -112,6 +121,21 @@ fn read_changes(at: &Cursor<'_>, findings: &mut Findings) -> Option<WorkdirChang
         help.unwrap_or_default()
     );
     at.refuse(message, findings)
+}
+
+fn read_patterns(at: &Cursor<'_>, findings: &mut Findings) -> Option<Arc<[ToolPattern]>> {
+    let mut patterns = Vec::new();
+    for at in at.items_up_to(PATTERNS_MAX, findings)? {
+        let text = at.text(findings)?;
+        match ToolPattern::parse(text) {
+            Ok(pattern) => patterns.push(pattern),
+            Err(error) => {
+                let message = format!("'{}' names no tool: {error}", short(text));
+                return at.refuse(message, findings);
+            }
+        }
+    }
+    Some(patterns.into())
 }
 
 fn read_commit_rule(at: &Cursor<'_>, findings: &mut Findings) -> Option<CommitRule> {

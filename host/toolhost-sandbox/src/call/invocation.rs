@@ -10,6 +10,7 @@ use toolhost_files::{Workdir, WriteProtected};
 
 use crate::accounting::output::{LogRecord, LogSink};
 use crate::host::agents::port::AgentsPort;
+use crate::host::tools::port::{OuterCall, ToolsPort};
 use crate::operation::{Operation, Outcome};
 use crate::recording::options::RecordOptions;
 use crate::store::meters::CallMeters;
@@ -30,6 +31,10 @@ pub struct Invocation {
     pub grants: Grants,
     /// The other agents; none where it may not reach them.
     pub agents: Option<Arc<dyn AgentsPort>>,
+    /// The other tools; none where it may not call them.
+    pub tools: Option<Arc<dyn ToolsPort>>,
+    /// The call that calls this tool; what this call uses counts for that one, too.
+    pub outer: Option<OuterCall>,
     /// Receives its log while it runs; none if nobody listens.
     pub log: Option<LogSink>,
     /// Its limits.

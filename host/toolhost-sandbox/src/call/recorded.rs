@@ -5,8 +5,7 @@ use std::sync::Arc;
 use toolhost_contract::Limits;
 
 use crate::call::instantiated::Instantiated;
-use crate::call::task::CallTask;
-use crate::host::agents::GrantedAgents;
+use crate::call::task::{CallTask, Ports};
 use crate::recording::call_imports::CallImports;
 use crate::recording::forward::Forward;
 use crate::recording::guest::{Answers, GuestState};
@@ -34,7 +33,7 @@ const FORWARDER_MEMORY: u64 = 1 << 30;
 pub(crate) async fn instantiate(
     mut task: CallTask,
     memory: MemoryLimiter,
-    agents: Option<GrantedAgents>,
+    ports: Ports,
     time: RunTime,
 ) -> wasmtime::Result<Instantiated<GuestState>> {
     let code = Arc::clone(&task.code);
@@ -50,7 +49,7 @@ pub(crate) async fn instantiate(
             forwarder,
         } => {
             let forwarder_memory = forwarder_memory(&task);
-            let mut state = task.into_state(MemoryLimiter::new(&meters), agents, time);
+            let mut state = task.into_state(MemoryLimiter::new(&meters), ports, time);
             state.forwarder_memory = Some(Box::new(forwarder_memory));
             let mut store = new_store(engine, state, time);
             store.set_hostcall_fuel(usize::MAX);
@@ -80,6 +79,6 @@ fn forwarder_memory(task: &CallTask) -> MemoryLimiter {
         ..Limits::default()
     };
     let (memory, open_files) = (&task.sandbox.memory, &task.sandbox.open_files);
-    let meters = CallMeters::new(task.component, limits, memory, open_files, None);
+    let meters = CallMeters::new(task.component, limits, memory, open_files, None, None);
     MemoryLimiter::new(&Arc::new(meters))
 }

@@ -14,6 +14,8 @@ use crate::call::response::{RawResponse, Response};
 use crate::call::task::CallTask;
 use crate::call::trap::classify_trap;
 use crate::host::agents::GrantedAgents;
+use crate::host::tools::GrantedTools;
+use crate::call::task::Ports;
 use crate::recording::call_imports::CallImports;
 use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::migrating_call::run_migrating;
@@ -111,16 +113,21 @@ impl CallTask {
             slot: Arc::clone(slot),
             caller,
         });
+        let tools = self.tools.take().map(|port| {
+            let slot = Arc::clone(slot);
+            Box::new(GrantedTools { port, slot })
+        });
+        let ports = Ports { agents, tools };
         match self.imports {
             CallImports::Host => {
-                let state = self.into_state(memory, agents, time);
+                let state = self.into_state(memory, ports, time);
                 let store = new_store(code.pre.engine(), state, time);
                 let fresh = Instantiated::new(store, &code.pre, &code.memory).await?;
                 fresh.call(request, &code).await
             }
             // Boxed, so that the futures of ordinary calls are smaller.
             CallImports::Recorded { .. } | CallImports::Replayed { .. } => {
-                let instantiate = Box::pin(recorded::instantiate(self, memory, agents, time));
+                let instantiate = Box::pin(recorded::instantiate(self, memory, ports, time));
                 Box::pin(instantiate.await?.call(request, &code)).await
             }
         }

@@ -7,6 +7,8 @@ use toolhost_runtime::ComponentId;
 
 use crate::call::code::ComponentCode;
 use crate::host::agents::port::AgentsPort;
+use crate::host::tools::Tools;
+use crate::host::tools::port::ToolsPort;
 use crate::host::agents::{Agents, GrantedAgents};
 use crate::host::filesystem::Filesystem;
 use crate::host::http::Http;
@@ -27,8 +29,15 @@ pub(crate) struct CallTask {
     pub(crate) protected: WriteProtected,
     pub(crate) grants: Grants,
     pub(crate) agents: Option<Arc<dyn AgentsPort>>,
+    pub(crate) tools: Option<Arc<dyn ToolsPort>>,
     pub(crate) meters: Arc<CallMeters>,
     pub(crate) imports: CallImports,
+}
+
+/// What a call needs to reach other agents and tools, as far as they are granted.
+pub(crate) struct Ports {
+    pub(crate) agents: Option<GrantedAgents>,
+    pub(crate) tools: Tools,
 }
 
 impl CallTask {
@@ -40,7 +49,7 @@ impl CallTask {
         limits: Limits,
     ) -> Self {
         let (memory, open_files) = (&sandbox.memory, &sandbox.open_files);
-        let meters = CallMeters::new(component, limits, memory, open_files, None);
+        let meters = CallMeters::new(component, limits, memory, open_files, None, None);
         Self {
             sandbox,
             component,
@@ -49,6 +58,7 @@ impl CallTask {
             protected: WriteProtected::default(),
             grants: Grants::none(),
             agents: None,
+            tools: None,
             meters: Arc::new(meters),
             imports: CallImports::Host,
         }
@@ -58,7 +68,7 @@ impl CallTask {
     pub(crate) fn into_state(
         self,
         memory: MemoryLimiter,
-        agents: Option<GrantedAgents>,
+        ports: Ports,
         time: RunTime,
     ) -> CallState {
         let (sandbox, meters, ends) = (&self.sandbox, self.meters, time.ends);
@@ -78,13 +88,13 @@ impl CallTask {
         let blocking = sandbox.threads.blocking().clone();
         let fs = Filesystem { files, blocking };
         let agents = Agents {
-            granted: agents,
+            granted: ports.agents,
             attempts: Arc::clone(&meters.attempts),
             limits: meters.limits.clone(),
             ends,
         };
         let sender = (sandbox.egress).sender(self.grants.http, Arc::clone(&meters.http), ends);
         let http = Http::new(sender, Arc::clone(&meters.attempts));
-        CallState::new(self.grants.env, fs, memory, agents, http, meters)
+        CallState::new(self.grants.env, fs, memory, (agents, ports.tools), http, meters)
     }
 }

@@ -1,9 +1,10 @@
 //! Which imports the host serves, by name and version.
 
 /// Interfaces the host serves, without their versions.
-const SERVED: [&str; 33] = [
+const SERVED: [&str; 34] = [
     "goondan:tool/agents",
     "goondan:tool/modes",
+    "goondan:tool/tools",
     "goondan:tool/types",
     "wasi:cli/environment",
     "wasi:cli/exit",

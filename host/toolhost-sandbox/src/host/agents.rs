@@ -10,13 +10,14 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use toolhost_contract::{
-    Denial, HandlerError, JsonLimits, JsonObject, Locale, ToolErrorCode, json_depth,
+    Denial, JsonLimits, JsonObject, ToolErrorCode, json_depth,
 };
 use wasmtime::component::HasData;
 
 use crate::host::agents::port::{
     AgentEntry, AgentRequest, AgentResponse, AgentSend, AgentSpawn, AgentsFuture, AgentsPort,
 };
+use crate::host::wit_error::{host_error, to_wit};
 use crate::host::bindings::agents::{
     self, Agent, Instance, Receipt, RequestOptions, Response, SendOptions, ToolError,
 };
@@ -32,9 +33,6 @@ const MARGIN: Duration = Duration::from_millis(50);
 
 /// Longest name, key or type a guest may pass, in bytes.
 const NAME_BYTES: usize = 1 << 10;
-
-/// Longest text of an error that is passed to a guest, in bytes.
-const ERROR_BYTES: usize = 4 << 10;
 
 /// The agents port of one call.
 pub(crate) struct Agents {
@@ -276,30 +274,4 @@ fn within(what: &str, text: Option<&String>) -> Result<(), ToolError> {
 
 fn invalid(message: String) -> ToolError {
     host_error(ToolErrorCode::InvalidArgs, message)
-}
-
-/// An error code of the host, in the guest's types.
-fn host_error(code: ToolErrorCode, message: impl Into<String>) -> ToolError {
-    ToolError {
-        message: message.into(),
-        name: Some(code.error_name().to_owned()),
-        code: Some(code.as_str().to_owned()),
-        suggestion: Some(code.suggestion(Locale::En).to_owned()),
-        help_url: Some(code.help_url()),
-    }
-}
-
-/// An error of the port, in the guest's types. It may hold texts of another agent.
-fn to_wit(error: HandlerError) -> ToolError {
-    let cut = |mut text: String| {
-        text.truncate(text.floor_char_boundary(ERROR_BYTES));
-        text
-    };
-    ToolError {
-        message: cut(error.message),
-        name: error.name.map(cut),
-        code: error.code.map(cut),
-        suggestion: error.suggestion.map(cut),
-        help_url: error.help_url.map(cut),
-    }
 }

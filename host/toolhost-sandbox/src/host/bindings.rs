@@ -17,6 +17,7 @@ pub(crate) mod since_2_0 {
                 include goondan:tool/async-tool@2.0.0;
                 include goondan:tool/agent-tool@2.0.0;
                 include goondan:tool/typed-tool@2.0.0;
+                include goondan:tool/composed-tool@2.0.0;
                 import goondan:tool/modes@2.0.0;
             }
         ",
@@ -39,6 +40,7 @@ pub(crate) mod since_2_0 {
             "wasi:sockets/udp": wasmtime_wasi::p2::bindings::sockets::udp,
             "wasi:filesystem/types.descriptor": toolhost_files::Descriptor,
             "wasi:filesystem/types.directory-entry-stream": toolhost_files::Listing,
+            "goondan:tool/tools.call": crate::host::tools::CallHandle,
             "wasi:sockets/ip-name-lookup.resolve-address-stream": std::convert::Infallible,
         },
         trappable_error_type: {
@@ -50,6 +52,6 @@ pub(crate) mod since_2_0 {
 }
 
 pub(crate) use since_2_0::exports::goondan::tool::{handlers, outputs, polling};
-pub(crate) use since_2_0::goondan::tool::{agents, modes};
+pub(crate) use since_2_0::goondan::tool::{agents, modes, tools};
 pub(crate) use since_2_0::wasi::filesystem;
 pub(crate) use since_2_0::wasi::logging::logging;

@@ -12,6 +12,7 @@ use crate::host::agents::Agents;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::{Http, handle_memory};
 use crate::host::stdio::Captured;
+use crate::host::tools::Tools;
 use crate::store::meters::CallMeters;
 use crate::store::resource_limiter::MemoryLimiter;
 use crate::store::state::StoreState;
@@ -23,6 +24,7 @@ pub(crate) struct CallState {
     pub(crate) fs: Filesystem,
     pub(crate) memory: MemoryLimiter,
     pub(crate) agents: Agents,
+    pub(crate) tools: Tools,
     pub(crate) http: Http,
     pub(crate) meters: Arc<CallMeters>,
     /// Limits the memory of the store instead of `memory`, where a forwarder runs in it.
@@ -34,7 +36,7 @@ impl CallState {
         env: Vec<(String, String)>,
         fs: Filesystem,
         memory: MemoryLimiter,
-        agents: Agents,
+        (agents, tools): (Agents, Tools),
         http: Http,
         meters: Arc<CallMeters>,
     ) -> Self {
@@ -46,6 +48,7 @@ impl CallState {
             fs,
             memory,
             agents,
+            tools,
             http,
             meters,
             forwarder_memory: None,

@@ -18,10 +18,11 @@ use crate::host::agents::{Agents, HasAgents};
 use crate::host::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
 };
-use crate::host::bindings::{agents, filesystem, logging, modes};
+use crate::host::bindings::{agents, filesystem, logging, modes, tools};
 use crate::host::filesystem::{FilesystemView, HasFilesystem};
 use crate::host::logging::{HasLog, LogView};
 use crate::host::random::{HasInsecureSeed, InsecureSeed};
+use crate::host::tools::{HasPolling, HasTools, Polling, ToolsView};
 use crate::host::sockets_denied::{DeniedSockets, HasDeniedSockets};
 use crate::store::data::CallState;
 
@@ -31,7 +32,7 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     let l = &mut linker;
 
     io::error::add_to_linker::<CallState, HasTable>(l, table_of)?;
-    io::poll::add_to_linker::<CallState, HasTable>(l, table_of)?;
+    io::poll::add_to_linker::<CallState, HasPolling>(l, polling_of)?;
     io::streams::add_to_linker::<CallState, HasTable>(l, table_of)?;
     clocks::wall_clock::add_to_linker::<CallState, WasiClocks>(l, CallState::clocks)?;
     clocks::monotonic_clock::add_to_linker::<CallState, WasiClocks>(l, CallState::clocks)?;
@@ -68,6 +69,7 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     outgoing_handler::link(l)?;
     logging::add_to_linker::<CallState, HasLog>(l, log_of)?;
     agents::add_to_linker::<CallState, HasAgents>(l, agents_of)?;
+    tools::add_to_linker::<CallState, HasTools>(l, tools_of)?;
     // Some bindings import the types alone.
     l.instance("goondan:tool/types@2.0.0")?;
     Ok(linker)
@@ -104,6 +106,22 @@ fn seed_of(_: &mut CallState) -> InsecureSeed {
 fn agents_of(state: &mut CallState) -> &mut Agents {
     state.meters.attempts.count_step();
     &mut state.agents
+}
+
+fn tools_of(state: &mut CallState) -> ToolsView<'_> {
+    state.meters.attempts.count_step();
+    ToolsView {
+        tools: &state.tools,
+        table: &mut state.table,
+        meters: &state.meters,
+    }
+}
+
+fn polling_of(state: &mut CallState) -> Polling<'_> {
+    Polling {
+        table: &mut state.table,
+        tools: &state.tools,
+    }
 }
 
 fn denied_sockets(state: &mut CallState) -> DeniedSockets<'_> {

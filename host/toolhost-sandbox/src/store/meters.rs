@@ -13,6 +13,7 @@ use toolhost_runtime::{ComponentId, Quota};
 
 use crate::Limits;
 use crate::accounting::output::{LogSink, OutputMeter};
+use crate::host::tools::port::OuterCall;
 
 /// Counts what one call uses, against its limits.
 #[derive(Debug)]
@@ -28,13 +29,15 @@ pub(crate) struct CallMeters {
 }
 
 impl CallMeters {
-    /// Counts for a call of a component. `memory` and `open_files` are those of all calls.
+    /// Counts for a call of a component, and for the call that it is made by. `memory` and `open_files` are those of all
+    /// calls.
     pub(crate) fn new(
         component: ComponentId,
         limits: Limits,
         memory: &Arc<Quota>,
         open_files: &Arc<Quota>,
         log: Option<LogSink>,
+        outer: Option<OuterCall>,
     ) -> Self {
         let attempts = Arc::new(Attempts::default());
         let call_memory = CallMemory::new(
@@ -45,10 +48,12 @@ impl CallMeters {
         );
         let (files, tried) = (Arc::clone(open_files), Arc::clone(&attempts));
         let files = FileMeter::new(component, limits.clone(), files, tried);
-        let http = HttpMeter::new(component, limits.clone());
+        let of_files = outer.as_ref().map(|outer| Arc::clone(&outer.0.files));
+        let of_http = outer.as_ref().map(|outer| Arc::clone(&outer.0.http));
+        let http = HttpMeter::new(component, limits.clone()).within(of_http);
         Self {
             memory: Arc::new(call_memory),
-            files: Arc::new(files),
+            files: Arc::new(files.within(of_files)),
             http: Arc::new(http),
             output: Arc::new(OutputMeter::new(&limits, log)),
             attempts,

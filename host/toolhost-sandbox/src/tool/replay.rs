@@ -50,6 +50,8 @@ impl Replay {
             protected: WriteProtected::default(),
             grants: Grants::none(),
             agents: None,
+            tools: None,
+            outer: None,
             log: None,
             limits: limits(&recording.limits, &recording.outcome),
             record: None,

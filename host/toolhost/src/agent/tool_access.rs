@@ -19,11 +19,17 @@ pub struct ToolAccess {
     pub changes_servers: bool,
     /// Whether it can send requests to other agents.
     pub agents: bool,
+    /// Whether it can call other tools.
+    pub tools: bool,
 }
 
 impl ToolAccess {
-    /// `asks_agents` is whether the policy grants requests to other agents.
-    pub(crate) fn of(imports: &[String], grants: &Grants, asks_agents: bool) -> Self {
+    /// `asks_agents` and `calls_tools` are whether the policy grants requests to other agents, and calls of other tools.
+    pub(crate) fn of(
+        imports: &[String],
+        grants: &Grants,
+        (asks_agents, calls_tools): (bool, bool),
+    ) -> Self {
         let imported = |prefix: &str| imports.iter().any(|name| name.starts_with(prefix));
         let files = imported("wasi:filesystem/types@");
         let http = grants.http.as_deref();
@@ -35,14 +41,15 @@ impl ToolAccess {
             network: http.is_some(),
             changes_servers: http.is_some_and(|http| !only_reads(http)),
             agents: asks_agents && imported("goondan:tool/agents@"),
+            tools: calls_tools && imported("goondan:tool/tools@"),
         }
     }
 
-    /// Whether it changes no files and no servers, and sends nothing to other agents. MCP clients get it as the
+    /// Whether it changes no files and no servers, sends nothing to other agents, and calls no other tools. MCP clients get it as the
     /// annotation `readOnlyHint`.
     #[must_use]
     pub fn is_read_only(self) -> bool {
-        !self.writes_files && !self.changes_servers && !self.agents
+        !self.writes_files && !self.changes_servers && !self.agents && !self.tools
     }
 }
 
@@ -57,7 +64,11 @@ impl Agent {
             Runs::Component(component) => {
                 let permit = self.0.permit(tool.item.name.resource());
                 let imports = &component.facts().imports;
-                Some(ToolAccess::of(imports, &permit.grants, permit.agents))
+                Some(ToolAccess::of(
+                    imports,
+                    &permit.grants,
+                    (permit.agents, permit.tools.is_some()),
+                ))
             }
             Runs::Native { .. } => None,
         }

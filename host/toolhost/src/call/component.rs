@@ -3,11 +3,14 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use toolhost_contract::{AssistantMessage, FileChanges, HeldSecret, Recording, ToolError};
+use toolhost_contract::{
+    AssistantMessage, FileChanges, HeldSecret, Recording, ToolError, WorkdirAccess, WorkdirChanges,
+};
 use toolhost_sandbox::{Invocation, Operation};
 
 use super::access_tokens::SentToken;
 use super::failure::end_of;
+use super::inner::{InnerCalls, JoinedTransaction};
 use super::recorded::record;
 use super::run::{Answer, ComponentRun, RunEnd};
 use super::scope::TurnScope;
@@ -35,6 +38,8 @@ pub(crate) struct EndedRun<'a> {
     run: ComponentRun<'a>,
     operation: Arc<Operation>,
     own: Option<CallTransaction<'a>>,
+    /// How many changes the transaction that it is a part of had when it began.
+    staged_before: u64,
     of_provider: Option<Box<dyn WorkdirTransaction>>,
     /// The whole recording, for the recorder.
     recording: Option<Box<Recording>>,
@@ -71,6 +76,8 @@ impl<'a> ComponentRun<'a> {
             tokens,
             redacted: _redacted,
         } = prepared.map_err(RunEnd::refused)?;
+        let staged = |joined: &Arc<JoinedTransaction>| joined.workdir.staged_changes();
+        let staged_before = self.joined().map_or(0, staged);
         let redactor = &turn.agent().host.redactor;
         let operation = Arc::new(operation);
         let (permit, recorder) = (&self.permit, turn.recorder());
@@ -82,17 +89,25 @@ impl<'a> ComponentRun<'a> {
             protected: std::mem::take(&mut self.protected),
             grants: permit.grants.clone(),
             agents: agents.then(|| agents_port::port(turn.options.agents.as_ref(), redactor)),
+            tools: self.inner.as_ref().map(InnerCalls::port),
+            outer: self.outer.as_ref().map(|outer| outer.caller.clone()),
             log: turn.log_sink(self.call),
             limits: permit.limits.clone(),
             record: recorder.map(|recorder| recorder.options(redactor)),
         };
-        let mut report = pin!(component.call(invocation)).await;
+        let running = pin!(component.call(invocation));
+        let mut report = match &self.inner {
+            None => running.await,
+            // In a box, so that the futures of other calls are smaller.
+            Some(inner) => Box::pin(inner.drive(running)).await,
+        };
         telemetry::record_run(turn, tool, &report);
         let recording = report.recording.take();
         if !report.unauthorized.is_empty() {
             Box::pin(access_tokens::reject(tokens, &report.unauthorized, turn)).await;
         }
         let mut end = end_of(report, tool, redactor, turn.locale());
+        end.usage.tool_calls = self.inner.as_ref().and_then(InnerCalls::usage);
         // Before the transaction ends: an output that does not fit is a failed call.
         end.answer = output_schema::checked(turn, tool, end.answer).await;
         Ok(EndedRun {
@@ -100,9 +115,15 @@ impl<'a> ComponentRun<'a> {
             run: self,
             operation,
             own,
+            staged_before,
             of_provider: directory.transaction,
             recording,
         })
+    }
+
+    /// The transaction of a call around it, of which its changes are a part.
+    fn joined(&self) -> Option<&Arc<JoinedTransaction>> {
+        self.outer.as_ref()?.transaction.as_ref()
     }
 
     /// Adds the credentials of the call to its grants, opens its directory, and begins its transaction.
@@ -119,12 +140,25 @@ impl<'a> ComponentRun<'a> {
             let grants = &mut Arc::make_mut(&mut self.permit).grants;
             tokens = Box::pin(access_tokens::add_to(grants, &uses, name, turn)).await?;
         }
+        if let Some(joined) = self.joined() {
+            let directory = CallWorkdir {
+                workdir: joined.workdir.clone(),
+                transaction: None,
+            };
+            return Ok(Prepared {
+                directory,
+                own: None,
+                tokens,
+                redacted,
+            });
+        }
         let directory = turn.open_workdir(self.call);
         let mut directory = directory.await?;
         let call = TransactionCall {
             tool: &tool.item.name,
             call: self.call,
-            access: self.permit.grants.workdir,
+            // What it may not change itself, the tools that it calls may.
+            access: if self.inner.is_some() { WorkdirAccess::ReadWrite } else { self.permit.grants.workdir },
             deadline: self.permit.limits.deadline,
         };
         let (changes, staging) = (self.permit.changes, turn.agent().host.staging.as_ref());
@@ -135,6 +169,9 @@ impl<'a> ComponentRun<'a> {
             &self.protected,
             call,
         )?;
+        if let (Some(inner), Some(own)) = (&self.inner, &own) {
+            inner.join(own.joined());
+        }
         Ok(Prepared {
             directory,
             own,
@@ -152,6 +189,7 @@ impl EndedRun<'_> {
             run,
             operation,
             own,
+            staged_before,
             mut of_provider,
             recording,
         } = self;
@@ -160,6 +198,13 @@ impl EndedRun<'_> {
         let is_cancellation = matches!(*operation, Operation::Cancel { .. });
         // A cancellation has no output.
         let is_kept = |answer: &Answer| is_cancellation || is_kept(turn, run.tool, answer);
+        if let Some(joined) = run.joined()
+            && run.permit.changes != WorkdirChanges::Direct
+            && joined.workdir.staged_changes() != staged_before
+            && !end.answer.as_ref().is_ok_and(is_kept)
+        {
+            joined.note_not_undone(run.call);
+        }
         if let Some(own) = own {
             let host = &turn.agent().host;
             // In a box, so that the futures of calls without a transaction are smaller.
@@ -219,6 +264,8 @@ pub(crate) fn stored_run<'a>(
             component,
             permit: turn.agent().permit(tool.item.name.resource()),
             protected: turn.agent().host.protection.snapshot(),
+            inner: None,
+            outer: None,
         }),
         Runs::Component(_) | Runs::Native { .. } => None,
     }

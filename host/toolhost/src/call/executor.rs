@@ -15,6 +15,7 @@ use toolhost_sandbox::Operation;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
 use super::exit::exit;
+use super::inner::InnerCalls;
 use super::run::{ComponentRun, RunEnd};
 use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
@@ -81,9 +82,10 @@ async fn run_layers(
     message: &AssistantMessage,
 ) -> ToolResult {
     let turn = &scope.turn;
-    let kind = match scope.catalog.get(&call.name) {
-        Some(_) => CallKind::Call,
-        None => CallKind::CallOutsideCatalog,
+    let kind = match (scope.catalog.get(&call.name), &scope.outer) {
+        (Some(_), None) => CallKind::Call,
+        (Some(_), Some(_)) => CallKind::CallOfTool,
+        (None, _) => CallKind::CallOutsideCatalog,
     };
     let progress = Arc::default();
     let step = (scope.catalog.clone(), scope.extensions());
@@ -175,6 +177,8 @@ async fn run(
         message,
         tool,
         component,
+        inner: InnerCalls::of(scope, identity, tool.item.name.resource(), &valid.permit),
+        outer: scope.outer.clone(),
         permit: valid.permit,
         protected: scope.protected.clone(),
     };

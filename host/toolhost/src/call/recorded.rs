@@ -112,5 +112,6 @@ fn grants_of(permit: &ToolPermit) -> RecordedGrants {
             http.credentials.iter().map(credential).collect()
         }),
         agents: permit.agents,
+        tools: permit.tools.iter().flat_map(|it| it.iter()).map(ToString::to_string).collect(),
     }
 }

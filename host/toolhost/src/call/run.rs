@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolhost_contract::{AssistantMessage, ToolError, ToolResult, Usage};
 use toolhost_sandbox::WriteProtected;
 
+use super::inner::{InnerCalls, OuterCalls};
 use super::scope::TurnScope;
 use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
@@ -23,6 +24,10 @@ pub(crate) struct ComponentRun<'a> {
     /// Has the credentials of the run once it has begun.
     pub(crate) permit: Arc<ToolPermit>,
     pub(crate) protected: WriteProtected,
+    /// Its calls of other tools; none if it may make none.
+    pub(crate) inner: Option<InnerCalls>,
+    /// The calls around it; none for a call of the model's.
+    pub(crate) outer: Option<Arc<OuterCalls>>,
 }
 
 /// The answer of a run that did not fail.

@@ -18,10 +18,11 @@ use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
 use tracing::{Instrument, Span};
 
 use super::exit::exit;
+use super::inner::OuterCalls;
 use super::live_log::LogListener;
 use crate::agent::{Agent, AgentInner, ToolPermit};
 use crate::catalog::ToolCatalog;
-use crate::events::Emitter;
+use crate::events::{Activity, Emitter, TraceContext};
 use crate::live_bundle::LiveBundle;
 use crate::loaded_bundle::LoadedBundle;
 use crate::middleware::pipeline::Pipeline;
@@ -391,9 +392,18 @@ pub(crate) struct CallScope {
     pub(crate) background: Option<Handle>,
     pub(crate) overlay: Arc<Overlay>,
     pub(crate) protected: WriteProtected,
+    /// The trace of the step.
+    pub(crate) trace: TraceContext,
+    /// The calls around an inner call.
+    pub(crate) outer: Option<Arc<OuterCalls>>,
 }
 
 impl CallScope {
+    /// Starts an inner call: within the span that runs now, which is that of the calling one.
+    pub(crate) fn inner_activity<'c>(&'c self, call: &'c CallIdentity) -> Activity<'c> {
+        self.turn.instance.emitter.inner_call(call, &self.trace)
+    }
+
     /// Finds a tool: one of the bundle's `registry`, or one that an extension had registered with this
     /// agent when the step was opened.
     ///

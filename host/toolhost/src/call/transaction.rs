@@ -11,6 +11,7 @@ use toolhost_sandbox::{
 
 use super::cancellation::note_commit;
 use super::hints;
+use super::inner::JoinedTransaction;
 use crate::middleware::CallIdentity;
 
 /// Least time that a commit has until its first rename, whatever the deadline of its call is.
@@ -18,7 +19,7 @@ const TIME_MIN: Duration = Duration::from_secs(10);
 
 /// Keeps what a call changes apart from its workdir. Dropping it drops the changes.
 pub(super) struct CallTransaction<'a> {
-    workdir: Workdir,
+    joined: Arc<JoinedTransaction>,
     durability: Durability,
     protected: WriteProtected,
     call: TransactionCall<'a>,
@@ -62,11 +63,16 @@ impl<'a> CallTransaction<'a> {
         let begun = workdir.transactional(staging);
         *workdir = begun.map_err(|error| refused(call.tool, &error, call.call.origin.locale))?;
         Ok(Some(Self {
-            workdir: workdir.clone(),
+            joined: JoinedTransaction::new(workdir.clone()),
             durability,
             protected: protected.clone(),
             call,
         }))
+    }
+
+    /// The transaction, for calls that are a part of it.
+    pub(super) fn joined(&self) -> &Arc<JoinedTransaction> {
+        &self.joined
     }
 
     /// Commits the changes of a call that succeeded and whose answer `is_kept`, and adds them to its usage. Drops
@@ -83,14 +89,15 @@ impl<'a> CallTransaction<'a> {
     ) -> Result<T, ToolError> {
         let TransactionCall { tool, call, .. } = self.call;
         let locale = call.origin.locale;
-        if let Some(error) = self.workdir.transaction_failure() {
+        let workdir = self.joined.workdir.clone();
+        if let Some(error) = workdir.transaction_failure() {
             return Err(refused(tool, &error, locale));
         }
         // Most calls change nothing.
-        if !self.workdir.has_staged() {
+        if !workdir.has_staged() {
             return answer;
         }
-        let workdir = self.workdir;
+        let answer = answer.and_then(|answer| self.joined.check(call).map(|()| answer));
         let answer = match answer {
             Ok(answer) if is_kept(&answer) => answer,
             dropped => {

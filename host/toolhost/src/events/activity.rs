@@ -79,6 +79,22 @@ impl Emitter {
         Activity::new(emitter, Level::Turn, who, trace.into()).start(span::turn)
     }
 
+    /// Starts a call that another call makes: beneath the current span, and the trace of their step.
+    pub(crate) fn inner_call<'c>(
+        &'c self,
+        who: &'c CallIdentity,
+        step: &'c TraceContext,
+    ) -> Activity<'c> {
+        let mut call = Activity::new(
+            Cow::Borrowed(self),
+            Level::Call,
+            Cow::Borrowed(who),
+            OnceLock::new(),
+        );
+        call.parent = Some(step);
+        call.start(|event| span::call(&Span::current(), event))
+    }
+
     /// Sends the end event of a background call, perhaps started by another process.
     pub(crate) fn settled(&self, origin: &CallOrigin, handle: &str, result: &ToolResult) {
         let trace = TraceContext::root(Some(&origin.trace_id));
@@ -191,7 +207,7 @@ impl<'s> Activity<'s> {
         call.start(|event| span::call(&self.span, event))
     }
 
-    fn trace(&self) -> &TraceContext {
+    pub(crate) fn trace(&self) -> &TraceContext {
         let of_parent = || self.parent.map(TraceContext::child);
         self.trace
             .get_or_init(|| of_parent().unwrap_or_else(|| TraceContext::root(None)))

@@ -161,6 +161,8 @@ impl Turn {
             overlay,
             protected: agent.host.protection.snapshot(),
             turn: Arc::clone(turn),
+            trace: span.trace().clone(),
+            outer: None,
         };
         Ok(Step {
             scope,

@@ -41,10 +41,14 @@ pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, Pr
 }
 
 /// Descriptions by the prefix of the import's name. The first match is used.
-const DESCRIPTIONS: [(&str, &str); 16] = [
+const DESCRIPTIONS: [(&str, &str); 17] = [
     (
         "goondan:tool/agents",
         "agents: calls other agents (refused unless granted)",
+    ),
+    (
+        "goondan:tool/tools",
+        "tools: calls other tools (refused unless granted)",
     ),
     (
         "goondan:tool/modes",

@@ -63,7 +63,8 @@ pub(super) fn now(
         for agent in agents_with(open, &tool.metadata.name) {
             let (grants, limits) = policy.resolve(&agent, &tool.metadata.name);
             let asks_agents = policy.grants_agents(&agent, &tool.metadata.name);
-            let access = ToolAccess::of(&facts.imports, &grants, asks_agents);
+            let calls_tools = policy.callable_tools(&agent, &tool.metadata.name).is_some();
+            let access = ToolAccess::of(&facts.imports, &grants, (asks_agents, calls_tools));
             let annotations = Annotations {
                 read_only_hint: access.is_read_only(),
                 open_world_hint: access.network,

@@ -167,6 +167,9 @@ pub struct ToolCallContext {
 pub enum CallKind {
     /// A call of a tool in the step's catalog.
     Call,
+    /// A call of a tool in the step's catalog that another tool makes while it runs. Its id is that of the calling call,
+    /// `/` and a number.
+    CallOfTool,
     /// A call of a tool outside the step's catalog. It is refused, unless the policy allows calls of
     /// any tool in the registry.
     CallOutsideCatalog,

@@ -50,6 +50,9 @@ pub struct RecordedGrants {
     pub credentials: Vec<String>,
     /// Whether the tool may use other agents.
     pub agents: bool,
+    /// The tools that the tool may call: names, and beginnings of names that end with `*`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
 }
 
 impl CallRecording {

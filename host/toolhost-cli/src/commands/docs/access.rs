@@ -53,5 +53,10 @@ pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<
     if access.agents {
         sentences.push("Sends requests to other agents.".to_owned());
     }
+    if access.tools {
+        let patterns = policy.callable_tools(name, tool).into_iter();
+        let patterns: Vec<String> = patterns.flat_map(|it| it.iter()).map(ToString::to_string).collect();
+        sentences.push(format!("Calls tools: {}.", patterns.join(", ")));
+    }
     sentences
 }

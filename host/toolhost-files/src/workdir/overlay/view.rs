@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     usage: WorkdirUsage,
     /// Whether anything was changed.
     is_active: AtomicBool,
+    /// How many changes were begun.
+    changes_begun: AtomicU64,
     /// Held while paths are walked and files are copied, which may hang.
     state: DeadlineMutex<State>,
     failure: Mutex<Option<StagingError>>,
@@ -73,6 +75,7 @@ impl Overlay {
             workdir: workdir.clone(),
             staging: staging.clone(),
             is_active: AtomicBool::new(false),
+            changes_begun: AtomicU64::new(0),
             state: DeadlineMutex::default(),
             failure: Mutex::default(),
         };
@@ -111,6 +114,11 @@ impl Overlay {
     /// Whether anything was changed. Until then, the kernel resolves paths.
     pub(crate) fn is_active(&self) -> bool {
         self.is_active.load(Relaxed)
+    }
+
+    /// How many changes were begun: of two equal numbers, nothing was changed between.
+    pub(crate) fn changes_begun(&self) -> u64 {
+        self.changes_begun.load(Relaxed)
     }
 
     /// Waits until no other commit of this process to the workdir runs.
@@ -153,6 +161,7 @@ impl Overlay {
             return Err(Errno::ROFS);
         }
         state.take_memory()?;
+        self.changes_begun.fetch_add(1, Relaxed);
         if state.staging.is_none() {
             match Staging::create(&self.staging, &self.workdir) {
                 Ok(staging) => state.staging = Some(staging),

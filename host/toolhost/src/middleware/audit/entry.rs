@@ -61,7 +61,7 @@ impl Entry {
         let decision = match (self.progress.has_run(), self.call_kind) {
             (false, _) => "refused",
             (true, CallKind::Poll) => "polled",
-            (true, CallKind::Call | CallKind::CallOutsideCatalog) => "ran",
+            (true, CallKind::Call | CallKind::CallOfTool | CallKind::CallOutsideCatalog) => "ran",
         };
         let code = result.tool_error().map(|error| error.code.as_str());
         self.set("decision", decision);

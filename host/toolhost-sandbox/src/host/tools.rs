@@ -1,0 +1,259 @@
+//! `goondan:tool/tools`: calls of a guest to other tools. What it passes is limited, and the call is parked while it waits.
+
+pub(crate) mod port;
+
+use std::sync::Arc;
+
+use toolhost_contract::{Attempts, Denial, ToolErrorCode};
+use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::p2::bindings::io::poll;
+use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
+
+use crate::Limits;
+use crate::host::bindings::agents::ToolError;
+use crate::host::bindings::tools::{self, Failure, Tool};
+use crate::host::tools::port::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
+use crate::host::wit_error::{host_error, to_wit};
+use crate::scheduler::call_slot::CallSlot;
+use crate::store::meters::CallMeters;
+
+/// Longest name or query that a guest may pass, in bytes.
+const QUERY_BYTES: usize = 1 << 10;
+
+/// Most tools that a search returns.
+const SEARCH_MAX: u32 = 50;
+
+/// The tools port of one call. None where it is not granted.
+pub(crate) type Tools = Option<Box<GrantedTools>>;
+
+/// What a call needs to call other tools.
+pub(crate) struct GrantedTools {
+    pub(crate) port: Arc<dyn ToolsPort>,
+    pub(crate) slot: Arc<CallSlot>,
+}
+
+/// A call that the guest started, as its handle has it. Dropping it stops the call.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct CallHandle(Arc<StartedCall>);
+
+impl Drop for CallHandle {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+#[async_trait]
+impl Pollable for CallHandle {
+    async fn ready(&mut self) {
+        self.0.wait().await;
+    }
+}
+
+/// Selects the tools port in a store.
+pub(crate) struct HasTools;
+
+impl HasData for HasTools {
+    type Data<'a> = ToolsView<'a>;
+}
+
+/// The tools port, borrowed for one host call.
+pub(crate) struct ToolsView<'a> {
+    pub(crate) tools: &'a Tools,
+    pub(crate) table: &'a mut ResourceTable,
+    pub(crate) meters: &'a Arc<CallMeters>,
+}
+
+/// The result for the guest. The outer error ends its call.
+type GuestResult<T, E> = wasmtime::Result<Result<T, E>>;
+
+impl ToolsView<'_> {
+    /// Returns the port, where one is granted.
+    fn port(&self, denial: impl FnOnce() -> Denial) -> Result<&dyn ToolsPort, ToolError> {
+        match self.tools {
+            Some(granted) => Ok(&*granted.port),
+            None => {
+                let attempts: &Attempts = &self.meters.attempts;
+                attempts.deny(denial());
+                let message = "The operator's policy does not allow this tool to call other tools.";
+                Err(host_error(ToolErrorCode::Denied, message))
+            }
+        }
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.meters.limits
+    }
+}
+
+impl tools::Host for ToolsView<'_> {
+    fn names(&mut self) -> GuestResult<Vec<String>, ToolError> {
+        Ok(self.port(|| Denial::ToolsList).map(ToolsPort::names))
+    }
+
+    fn describe(&mut self, name: String) -> GuestResult<Tool, Failure> {
+        let port = self.port(|| Denial::ToolsList);
+        let entry = port.map_err(without_parameters).and_then(|port| {
+            within("name", &name).map_err(without_parameters)?;
+            port.describe(&name).map_err(failure_of)
+        });
+        Ok(entry.map(tool_of))
+    }
+
+    fn search(&mut self, query: String, limit: u32) -> GuestResult<Vec<Tool>, ToolError> {
+        let entries = self.port(|| Denial::ToolsList).and_then(|port| {
+            within("query", &query)?;
+            let limit = limit.min(SEARCH_MAX) as usize;
+            port.search(&query, limit).map_err(to_wit)
+        });
+        Ok(entries.map(|entries| entries.into_iter().map(tool_of).collect()))
+    }
+
+    fn start(
+        &mut self,
+        name: String,
+        arguments: String,
+    ) -> GuestResult<Resource<CallHandle>, Failure> {
+        let started = self
+            .port(|| Denial::tool_call(&name))
+            .map_err(without_parameters)
+            .and_then(|port| {
+                within("name", &name).map_err(without_parameters)?;
+                let (bytes, most) = (arguments.len(), self.limits().input_bytes);
+                if bytes as u64 > most {
+                    let message =
+                        format!("`arguments` has {bytes} bytes, at most {most} are allowed.");
+                    let error = host_error(ToolErrorCode::InvalidArgs, message);
+                    return Err(without_parameters(error));
+                }
+                let outer = OuterCall(Arc::clone(self.meters));
+                let started = port.start(&name, &arguments, outer);
+                started.map_err(|failure| {
+                    if failure.error.code.as_deref() == Some(ToolErrorCode::Denied.as_str()) {
+                        self.meters.attempts.deny(Denial::tool_call(&name));
+                    }
+                    failure_of(failure)
+                })
+            });
+        match started {
+            Ok(started) => Ok(Ok(self.table.push(CallHandle(started))?)),
+            Err(failure) => Ok(Err(failure)),
+        }
+    }
+}
+
+impl tools::HostCall for ToolsView<'_> {
+    fn id(&mut self, call: Resource<CallHandle>) -> wasmtime::Result<String> {
+        Ok(self.table.get(&call)?.0.id().to_owned())
+    }
+
+    fn subscribe(
+        &mut self,
+        call: Resource<CallHandle>,
+    ) -> wasmtime::Result<Resource<DynPollable>> {
+        subscribe(self.table, call)
+    }
+
+    fn get(
+        &mut self,
+        call: Resource<CallHandle>,
+    ) -> wasmtime::Result<Option<Result<String, Failure>>> {
+        let answer = self.table.get(&call)?.0.answer();
+        Ok(answer.map(|answer| answer.clone().map_err(failure_of)))
+    }
+
+    fn cancel(&mut self, call: Resource<CallHandle>) -> wasmtime::Result<()> {
+        self.table.get(&call)?.0.cancel();
+        Ok(())
+    }
+
+    fn drop(&mut self, call: Resource<CallHandle>) -> wasmtime::Result<()> {
+        self.table.delete(call)?;
+        Ok(())
+    }
+}
+
+/// Selects what `wasi:io/poll` needs in a store.
+pub(crate) struct HasPolling;
+
+impl HasData for HasPolling {
+    type Data<'a> = Polling<'a>;
+}
+
+/// `wasi:io/poll`: the engine's, but that a call is parked while it waits and a call that it started runs.
+pub(crate) struct Polling<'a> {
+    pub(crate) table: &'a mut ResourceTable,
+    pub(crate) tools: &'a Tools,
+}
+
+impl Polling<'_> {
+    /// Returns the slot that the call gives back while it waits; none if it waits for no other call, or too many calls
+    /// are parked.
+    fn park(&self) -> Option<Arc<CallSlot>> {
+        let granted = self.tools.as_deref()?;
+        (granted.port.is_running() && granted.slot.park().is_ok())
+            .then(|| Arc::clone(&granted.slot))
+    }
+}
+
+impl poll::Host for Polling<'_> {
+    async fn poll(&mut self, pollables: Vec<Resource<DynPollable>>) -> wasmtime::Result<Vec<u32>> {
+        let parked = self.park();
+        let ready = poll::Host::poll(self.table, pollables).await;
+        if let Some(slot) = parked {
+            slot.resume().await?;
+        }
+        ready
+    }
+}
+
+impl poll::HostPollable for Polling<'_> {
+    async fn block(&mut self, pollable: Resource<DynPollable>) -> wasmtime::Result<()> {
+        let parked = self.park();
+        let ended = poll::HostPollable::block(self.table, pollable).await;
+        if let Some(slot) = parked {
+            slot.resume().await?;
+        }
+        ended
+    }
+
+    async fn ready(&mut self, pollable: Resource<DynPollable>) -> wasmtime::Result<bool> {
+        poll::HostPollable::ready(self.table, pollable).await
+    }
+
+    fn drop(&mut self, pollable: Resource<DynPollable>) -> wasmtime::Result<()> {
+        poll::HostPollable::drop(self.table, pollable)
+    }
+}
+
+fn tool_of(entry: ToolEntry) -> Tool {
+    Tool {
+        name: entry.name,
+        description: entry.description,
+        parameters: entry.parameters,
+        output_schema: entry.output_schema,
+    }
+}
+
+fn failure_of(failure: CallFailure) -> Failure {
+    Failure {
+        error: to_wit(failure.error),
+        parameters: failure.parameters,
+    }
+}
+
+fn without_parameters(error: ToolError) -> Failure {
+    Failure {
+        error,
+        parameters: None,
+    }
+}
+
+fn within(what: &str, text: &str) -> Result<(), ToolError> {
+    let bytes = text.len();
+    if bytes <= QUERY_BYTES {
+        return Ok(());
+    }
+    let message = format!("`{what}` has {bytes} bytes, at most {QUERY_BYTES} are allowed.");
+    Err(host_error(ToolErrorCode::InvalidArgs, message))
+}

@@ -1,0 +1,143 @@
+//! One inner call, from its start to its answer.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost_contract::{
+    AssistantMessage, ToolCall, ToolErrorCode, ToolResult, ToolStatus,
+};
+use toolhost_runtime::lock;
+use toolhost_sandbox::{CallFailure, StartedCall};
+use tracing::Instrument;
+
+use super::Calls;
+use super::budget::RunningCall;
+use super::port::failure_of;
+use crate::call::cancellation::{cancelled_result, run_until, with_own_commits};
+use crate::call::executor;
+use crate::call::scope::CallScope;
+use crate::middleware::CallIdentity;
+
+/// Why a call ends whose caller cancels it.
+const CANCELLED: &str = "the calling tool cancelled it";
+
+/// How long to wait before a call that answered `pending` is polled: at first, and at most.
+const POLL_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// A call that was started.
+pub(super) struct InnerCall {
+    pub(super) calls: Arc<Calls>,
+    pub(super) scope: CallScope,
+    pub(super) call: ToolCall,
+    pub(super) started: Arc<StartedCall>,
+    pub(super) running: RunningCall,
+}
+
+impl InnerCall {
+    /// Runs the call as the model's are run. Dropping the future stops it.
+    pub(super) async fn run(self) {
+        let Self {
+            calls,
+            scope,
+            call,
+            started,
+            running,
+        } = self;
+        let message = AssistantMessage::for_call(&call);
+        let identity = scope.identity(&call);
+        let activity = scope.inner_activity(&identity);
+        let span = activity.span().clone();
+        let executed = async {
+            let executed = pin!(executor::execute(&scope, call, &identity, &message));
+            settled(&scope, &identity, executed.await).await
+        };
+        let executed = Box::pin(executed.instrument(span));
+        // Its commits keep it from being stopped, but not the call around it.
+        let result = with_own_commits(run_until(started.cancelled(), executed)).await;
+        let result = result.unwrap_or_else(|| cancelled_result(&identity, CANCELLED));
+        activity.end_call(&result);
+        lock(&calls.usage).add(&result);
+        let answer = calls.answer(result);
+        // Before the caller sees the answer, so that it can start another one.
+        drop(running);
+        started.end(answer);
+    }
+}
+
+impl Calls {
+    /// Returns the answer of a call for the component that made it.
+    fn answer(&self, mut result: ToolResult) -> Result<String, CallFailure> {
+        if let Some(error) = result.tool_error() {
+            let item = self.scope.catalog.get(result.tool_name());
+            return Err(failure_of(error.clone(), item));
+        }
+        let output = result.output_mut().map(serde_json::Value::take);
+        let output = output.unwrap_or_default().to_string();
+        match self.budget.add_output(output.len()) {
+            Ok(()) => Ok(output),
+            Err(limit) => {
+                let name = result.tool_name();
+                let message = format!("The output of tool '{name}' does not fit: {limit}.");
+                let error = self.error(ToolErrorCode::CallLimit, message);
+                Err(failure_of(error, None))
+            }
+        }
+    }
+}
+
+/// Waits for the result of a call that answered `pending`. If the future is dropped before, the call is cancelled.
+async fn settled(scope: &CallScope, identity: &CallIdentity, result: ToolResult) -> ToolResult {
+    let (ToolStatus::Pending, Some(handle)) = (result.status(), result.handle()) else {
+        return result;
+    };
+    let pending = PendingCall {
+        scope,
+        handle: Some(handle.to_owned()),
+    };
+    pending
+        .wait()
+        .await
+        .with_call(&identity.call_id, &identity.tool_name)
+}
+
+/// A call whose result comes later.
+struct PendingCall<'a> {
+    scope: &'a CallScope,
+    /// None once it has ended.
+    handle: Option<String>,
+}
+
+impl PendingCall<'_> {
+    async fn wait(mut self) -> ToolResult {
+        let turn = &self.scope.turn;
+        let threads = turn.agent().host.sandbox.threads();
+        let handle = self.handle.clone().unwrap_or_default();
+        let (mut wait, longest) = POLL_AFTER;
+        loop {
+            let _elapsed = threads.within(wait, std::future::pending::<()>()).await;
+            wait = (wait * 2).min(longest);
+            let reply = turn.pending().poll(&turn.instance, &handle).await;
+            if reply.has_ended {
+                self.handle = None;
+                return reply.result;
+            }
+        }
+    }
+}
+
+impl Drop for PendingCall<'_> {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take() else {
+            return;
+        };
+        let (pending, instance) = (
+            Arc::clone(self.scope.turn.pending()),
+            Arc::clone(&self.scope.turn.instance),
+        );
+        let threads = self.scope.turn.agent().host.sandbox.threads();
+        threads.spawn(async move {
+            pending.cancel(&instance, &handle).await;
+        });
+    }
+}
