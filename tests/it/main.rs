@@ -23,6 +23,7 @@ mod files;
 mod front_ends;
 mod helper;
 mod http;
+mod inner_calls;
 mod leaks;
 mod load;
 mod mcp;

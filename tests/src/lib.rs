@@ -137,6 +137,8 @@ pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invoc
         protected: WriteProtected::default(),
         grants: Grants::none(),
         agents: None,
+        tools: None,
+        outer: None,
         log: None,
         limits: Limits::default(),
         record: None,

@@ -1,7 +1,7 @@
 //! The contract's types and traits, made from wit/ by `tests/bindings.rs`.
 //!
-//! Of three worlds, with the same types, a component exports what its crate expands the `export!` of; of `modes` it
-//! imports what it calls. The files are in the repository because the macro that would make them in every build
+//! Of three worlds, with the same types, a component exports what its crate expands the `export!` of; of `modes` and
+//! `tools` it imports what it calls. The files are in the repository because the macro that would make them in every build
 //! takes half a minute to compile.
 
 #[rustfmt::skip]
@@ -12,3 +12,5 @@ pub mod outputs;
 pub mod polling;
 #[rustfmt::skip]
 pub mod tool;
+#[rustfmt::skip]
+pub mod tools;

@@ -167,6 +167,18 @@ impl From<io::Error> for ToolError {
     }
 }
 
+impl From<ContractError> for ToolError {
+    fn from(error: ContractError) -> Self {
+        Self {
+            message: error.message,
+            name: error.name,
+            code: error.code,
+            suggestion: error.suggestion,
+            help_url: error.help_url,
+        }
+    }
+}
+
 impl From<ToolError> for ContractError {
     fn from(error: ToolError) -> Self {
         Self {

@@ -47,6 +47,7 @@ mod outcome;
 mod place;
 mod schema;
 mod text;
+pub mod tools;
 mod typed;
 
 /// For `#[derive(JsonSchema)]` on the types of tools: import it as `use toolhost_guest::schemars`. A package that needs

@@ -20,6 +20,10 @@ const WORLDS: &str = "
     world polling {
         export goondan:tool/polling@2.0.0;
     }
+
+    world tools {
+        import goondan:tool/tools@2.0.0;
+    }
 ";
 
 #[test]
@@ -34,13 +38,15 @@ fn the_bindings_are_those_that_wit_bindgen_makes_of_the_contract() {
         WithOption::Path("crate::bindings::tool::goondan::tool::types".to_owned()),
     );
     let outputs = generate("toolhost:guest/outputs", "outputs", vec![types.clone()]);
-    let polling = generate("toolhost:guest/polling", "polling", vec![types]);
+    let polling = generate("toolhost:guest/polling", "polling", vec![types.clone()]);
+    let tools = generate("toolhost:guest/tools", "tools", vec![types]);
     let modes = generate("toolhost:guest/modes", "modes", Vec::new());
     for (name, generated) in [
         ("tool", tool),
         ("outputs", outputs),
         ("polling", polling),
         ("modes", modes),
+        ("tools", tools),
     ] {
         let path = package().join(format!("src/bindings/{name}.rs"));
         if std::env::var_os("UPDATE_BINDINGS").is_some() {

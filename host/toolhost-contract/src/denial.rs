@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::{ResourceName, ToolName};
 use crate::http::{Host, HttpRule, METHOD_MAX, Origin, non_public_block, normalize_path};
+use crate::{ResourceName, ToolName};
 
 /// An operation that was denied because it is not granted.
 ///

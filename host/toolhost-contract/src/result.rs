@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
-    AuthorizationRequired, Denial, ErrorCode, FileChanges, HandlerCode, ToolCallsUsage,
-    ToolError, ToolErrorCode, Usage,
+    AuthorizationRequired, Denial, ErrorCode, FileChanges, HandlerCode, ToolCallsUsage, ToolError,
+    ToolErrorCode, Usage,
 };
 
 /// Status of a [`ToolResult`].

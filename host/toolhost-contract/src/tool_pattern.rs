@@ -15,7 +15,9 @@ pub struct ToolPattern {
 
 /// Why a text is not a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it must be the name of a tool such as 'file-system__read', or end with '*' such as 'file-system__*'")]
+#[error(
+    "it must be the name of a tool such as 'file-system__read', or end with '*' such as 'file-system__*'"
+)]
 pub struct ToolPatternError;
 
 impl ToolPattern {
@@ -29,7 +31,8 @@ impl ToolPattern {
             None => (text, false),
         };
         let is_name = if is_prefix {
-            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+            let is_plain =
+                |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
             let parts = name.split("__").count();
             name.chars().all(is_plain) && !name.starts_with(['-', '_']) && parts <= 2
         } else {
@@ -67,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_pattern_is_a_name_or_how_names_begin() {
-        let matches = |pattern: &str, tool: &str| ToolPattern::parse(pattern).unwrap().matches(tool);
+        let matches =
+            |pattern: &str, tool: &str| ToolPattern::parse(pattern).unwrap().matches(tool);
         assert!(matches("file-system__read", "file-system__read"));
         assert!(!matches("file-system__read", "file-system__read-all"));
         assert!(matches("file-system__*", "file-system__read"));
@@ -76,9 +80,22 @@ mod tests {
         assert!(matches("file*", "file-system__read"));
         assert!(matches("*", "file-system__read"));
         for wrong in [
-            "", "read", "file-system", "*__read", "a*b", "a__*b", "a b*", "__*", "A__read", "a__b__*",
+            "",
+            "read",
+            "file-system",
+            "*__read",
+            "a*b",
+            "a__*b",
+            "a b*",
+            "__*",
+            "A__read",
+            "a__b__*",
         ] {
-            assert_eq!(ToolPattern::parse(wrong), Err(ToolPatternError), "{wrong:?}");
+            assert_eq!(
+                ToolPattern::parse(wrong),
+                Err(ToolPatternError),
+                "{wrong:?}"
+            );
         }
         for text in ["file-system__*", "*", "a__b"] {
             assert_eq!(ToolPattern::parse(text).unwrap().to_string(), text);

@@ -1,7 +1,7 @@
 //! Counts the HTTP requests of a call, or one request of the host.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use toolhost_contract::http::Origin;
 use toolhost_contract::{Limits, Usage};
@@ -66,7 +66,11 @@ impl HttpMeter {
     /// # Errors
     /// The limit that they exceed.
     pub(crate) fn count_sent(&self, bytes: usize) -> Result<(), u64> {
-        self.count(|meter| &meter.sent, |limits| limits.http_request_bytes, bytes)
+        self.count(
+            |meter| &meter.sent,
+            |limits| limits.http_request_bytes,
+            bytes,
+        )
     }
 
     /// Counts bytes of a response's body.

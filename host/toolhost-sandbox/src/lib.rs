@@ -33,11 +33,11 @@ pub use component::facts::ComponentFacts;
 pub use component::limits::CompileLimits;
 pub use config::SandboxConfig;
 pub use error::{CacheError, PrepareError, SandboxError, SandboxStartError};
-pub use host::tools::port::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
 pub use host::agents::port::{
     AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
     AgentsFuture, AgentsPort,
 };
+pub use host::tools::port::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
 pub use kernel_features::KernelFeatures;
 pub use operation::{Operation, Outcome};
 pub use prepare::{BuildFolder, CheckedTool, PrepareStage, ResumeError, UncompiledTool};

@@ -7,11 +7,11 @@ use toolhost_runtime::ComponentId;
 
 use crate::call::code::ComponentCode;
 use crate::host::agents::port::AgentsPort;
-use crate::host::tools::Tools;
-use crate::host::tools::port::ToolsPort;
 use crate::host::agents::{Agents, GrantedAgents};
 use crate::host::filesystem::Filesystem;
 use crate::host::http::Http;
+use crate::host::tools::Tools;
+use crate::host::tools::port::ToolsPort;
 use crate::recording::call_imports::CallImports;
 use crate::sandbox::SandboxInner;
 use crate::store::RunTime;
@@ -95,6 +95,13 @@ impl CallTask {
         };
         let sender = (sandbox.egress).sender(self.grants.http, Arc::clone(&meters.http), ends);
         let http = Http::new(sender, Arc::clone(&meters.attempts));
-        CallState::new(self.grants.env, fs, memory, (agents, ports.tools), http, meters)
+        CallState::new(
+            self.grants.env,
+            fs,
+            memory,
+            (agents, ports.tools),
+            http,
+            meters,
+        )
     }
 }

@@ -9,18 +9,16 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use toolhost_contract::{
-    Denial, JsonLimits, JsonObject, ToolErrorCode, json_depth,
-};
+use toolhost_contract::{Denial, JsonLimits, JsonObject, ToolErrorCode, json_depth};
 use wasmtime::component::HasData;
 
 use crate::host::agents::port::{
     AgentEntry, AgentRequest, AgentResponse, AgentSend, AgentSpawn, AgentsFuture, AgentsPort,
 };
-use crate::host::wit_error::{host_error, to_wit};
 use crate::host::bindings::agents::{
     self, Agent, Instance, Receipt, RequestOptions, Response, SendOptions, ToolError,
 };
+use crate::host::wit_error::{host_error, to_wit};
 use crate::scheduler::call_slot::CallSlot;
 use crate::{Limits, SandboxError};
 use toolhost_contract::Attempts;

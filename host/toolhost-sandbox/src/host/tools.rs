@@ -147,10 +147,7 @@ impl tools::HostCall for ToolsView<'_> {
         Ok(self.table.get(&call)?.0.id().to_owned())
     }
 
-    fn subscribe(
-        &mut self,
-        call: Resource<CallHandle>,
-    ) -> wasmtime::Result<Resource<DynPollable>> {
+    fn subscribe(&mut self, call: Resource<CallHandle>) -> wasmtime::Result<Resource<DynPollable>> {
         subscribe(self.table, call)
     }
 

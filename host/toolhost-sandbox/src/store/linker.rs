@@ -22,8 +22,8 @@ use crate::host::bindings::{agents, filesystem, logging, modes, tools};
 use crate::host::filesystem::{FilesystemView, HasFilesystem};
 use crate::host::logging::{HasLog, LogView};
 use crate::host::random::{HasInsecureSeed, InsecureSeed};
-use crate::host::tools::{HasPolling, HasTools, Polling, ToolsView};
 use crate::host::sockets_denied::{DeniedSockets, HasDeniedSockets};
+use crate::host::tools::{HasPolling, HasTools, Polling, ToolsView};
 use crate::store::data::CallState;
 
 /// Links every import that the host serves.

@@ -158,7 +158,11 @@ impl<'a> ComponentRun<'a> {
             tool: &tool.item.name,
             call: self.call,
             // What it may not change itself, the tools that it calls may.
-            access: if self.inner.is_some() { WorkdirAccess::ReadWrite } else { self.permit.grants.workdir },
+            access: if self.inner.is_some() {
+                WorkdirAccess::ReadWrite
+            } else {
+                self.permit.grants.workdir
+            },
             deadline: self.permit.limits.deadline,
         };
         let (changes, staging) = (self.permit.changes, turn.agent().host.staging.as_ref());

@@ -73,7 +73,11 @@ impl JoinedTransaction {
             call.tool_name
         );
         let locale = call.origin.locale;
-        Err(ToolError::host(ToolErrorCode::CallNotUndone, message, locale))
+        Err(ToolError::host(
+            ToolErrorCode::CallNotUndone,
+            message,
+            locale,
+        ))
     }
 }
 

@@ -112,6 +112,11 @@ fn grants_of(permit: &ToolPermit) -> RecordedGrants {
             http.credentials.iter().map(credential).collect()
         }),
         agents: permit.agents,
-        tools: permit.tools.iter().flat_map(|it| it.iter()).map(ToString::to_string).collect(),
+        tools: permit
+            .tools
+            .iter()
+            .flat_map(|it| it.iter())
+            .map(ToString::to_string)
+            .collect(),
     }
 }

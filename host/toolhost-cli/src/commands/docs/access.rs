@@ -55,7 +55,10 @@ pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<
     }
     if access.tools {
         let patterns = policy.callable_tools(name, tool).into_iter();
-        let patterns: Vec<String> = patterns.flat_map(|it| it.iter()).map(ToString::to_string).collect();
+        let patterns: Vec<String> = patterns
+            .flat_map(|it| it.iter())
+            .map(ToString::to_string)
+            .collect();
         sentences.push(format!("Calls tools: {}.", patterns.join(", ")));
     }
     sentences

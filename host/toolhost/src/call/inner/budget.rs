@@ -38,7 +38,11 @@ impl Budget {
         };
         Arc::new(Self {
             calls: counter(limits.tool_calls, "toolCalls", "calls"),
-            at_once: counter(limits.tool_calls_at_once, "toolCallsAtOnce", "calls at once"),
+            at_once: counter(
+                limits.tool_calls_at_once,
+                "toolCallsAtOnce",
+                "calls at once",
+            ),
             bytes: counter(
                 limits.tool_call_bytes,
                 "toolCallBytes",
@@ -81,7 +85,10 @@ impl Counter {
         let added = self.sum.fetch_update(Relaxed, Relaxed, add);
         added.map(drop).map_err(|_| {
             let (key, what) = self.limit;
-            format!("at most {} {what} of other tools are allowed ({key})", self.most)
+            format!(
+                "at most {} {what} of other tools are allowed ({key})",
+                self.most
+            )
         })
     }
 }

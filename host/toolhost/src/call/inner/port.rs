@@ -58,7 +58,10 @@ impl Calls {
                 self.caller.tool_name
             );
             let mut error = self.error(ToolErrorCode::Denied, message);
-            let line = self.chain.last().map(|tool| Denial::tool_call(name).policy_line(tool));
+            let line = self
+                .chain
+                .last()
+                .map(|tool| Denial::tool_call(name).policy_line(tool));
             if let (Some(Ok(line)), Some(suggestion)) = (line, &mut error.suggestion) {
                 suggestion.push_str(&format!(" This line of the policy allows it: {line}"));
             }
@@ -72,8 +75,7 @@ impl Calls {
             return Err(self.error(ToolErrorCode::CallLimit, message));
         }
         if self.chain.len() >= DEPTH_MAX {
-            let message =
-                format!("At most {DEPTH_MAX} calls within each other are allowed.");
+            let message = format!("At most {DEPTH_MAX} calls within each other are allowed.");
             return Err(self.error(ToolErrorCode::CallLimit, message));
         }
         Ok(item)
@@ -94,7 +96,9 @@ impl ToolsPort for InnerCallsPort {
     fn search(&self, query: &str, limit: usize) -> Result<Vec<ToolEntry>, HandlerError> {
         let calls = &self.0;
         // Those that may not be called leave room for others.
-        let hits = calls.items().filter(|item| item.name.as_str().contains(query));
+        let hits = calls
+            .items()
+            .filter(|item| item.name.as_str().contains(query));
         Ok(hits.take(limit).map(entry_of).collect())
     }
 
@@ -167,10 +171,16 @@ fn entry_of(item: &ToolCatalogItem) -> ToolEntry {
 /// Returns the failure of a call; with the schema of the tool's arguments, if they were the reason.
 pub(super) fn failure_of(error: ToolError, item: Option<&ToolCatalogItem>) -> CallFailure {
     let is_for_args = error.code == ErrorCode::Host(ToolErrorCode::InvalidArgs);
-    let parameters = item.filter(|_| is_for_args).and_then(|item| item.parameters.as_ref());
+    let parameters = item
+        .filter(|_| is_for_args)
+        .and_then(|item| item.parameters.as_ref());
     CallFailure {
         parameters: parameters.map(json_of),
-        error: error.into_handler_error(),
+        // With its code, whoever's it is: the port passes it on, and no guest can raise one of the host's.
+        error: HandlerError {
+            code: Some(error.code.as_str().to_owned()),
+            ..error.into_handler_error()
+        },
     }
 }
 

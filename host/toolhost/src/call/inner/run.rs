@@ -4,9 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost_contract::{
-    AssistantMessage, ToolCall, ToolErrorCode, ToolResult, ToolStatus,
-};
+use toolhost_contract::{AssistantMessage, ToolCall, ToolErrorCode, ToolResult, ToolStatus};
 use toolhost_runtime::lock;
 use toolhost_sandbox::{CallFailure, StartedCall};
 use tracing::Instrument;

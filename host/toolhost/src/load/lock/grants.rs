@@ -50,7 +50,10 @@ pub(super) fn of_tool(
     if policy.grants_agents(agent, tool) {
         sentences.push("asks other agents".to_owned());
     }
-    let callable = policy.callable_tools(agent, tool).into_iter().flat_map(|it| it.iter());
+    let callable = policy
+        .callable_tools(agent, tool)
+        .into_iter()
+        .flat_map(|it| it.iter());
     sentences.extend(callable.map(|pattern| format!("calls {pattern}")));
     for grant in policy.oauth_of(agent, tool) {
         let scopes = grant

@@ -1,0 +1,235 @@
+//! A tool calls other tools: `goondan:tool/tools`.
+
+mod transactions;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use toolhost::{ToolResult, ToolStatus};
+use toolhost_tests::test_host::{TestHost, TestTool, code};
+use toolhost_tests::{eventually, own_sandbox};
+
+const TOOLS: [TestTool<'_>; 4] = [
+    ("caller", "call_tools", &["run"]),
+    ("other", "call_tools", &["run"]),
+    ("third", "call_tools", &["run"]),
+    ("files", "file-system", &["read", "write", "remove"]),
+];
+
+const GRANT: &str = "tools: {caller: {tools: [\"files__*\", \"other__run\"]}}";
+
+async fn host(policy: &str) -> TestHost {
+    TestHost::with_tools(&TOOLS, policy).await
+}
+
+fn write(path: &str) -> Value {
+    json!({"do": "call", "tool": "files__write", "args": {"path": path, "content": "x"}})
+}
+
+async fn run(host: &TestHost, steps: Value) -> ToolResult {
+    host.call("caller__run", json!({ "steps": steps })).await
+}
+
+/// Returns what each step came to.
+fn answers(result: &ToolResult) -> &Vec<Value> {
+    let output = result.output().unwrap_or_else(|| panic!("{result:?}"));
+    output.as_array().unwrap()
+}
+
+#[tokio::test]
+async fn a_tool_calls_the_tools_that_the_policy_grants() {
+    let host = host(GRANT).await;
+    let read = json!({"do": "call", "tool": "files__read", "args": {"path": "a"}});
+    let steps =
+        json!([{"do": "names"}, write("a"), read, {"do": "describe", "tool": "files__read"}]);
+    let result = run(&host, steps).await;
+    let answers = answers(&result);
+    let names = ["other__run", "files__read", "files__write", "files__remove"];
+    assert_eq!(answers[0]["ok"], json!(names));
+    assert_eq!(answers[1]["ok"]["written"], true);
+    assert_eq!(answers[2]["ok"]["content"], "x");
+    assert_eq!(answers[3]["ok"]["name"], "files__read");
+    let usage = result.usage();
+    let calls = usage.tool_calls.as_ref().unwrap();
+    assert_eq!((calls.count, calls.failed), (2, 0));
+    let ids: Vec<_> = calls
+        .calls
+        .iter()
+        .map(|call| (&*call.id, &*call.tool))
+        .collect();
+    assert_eq!(
+        ids,
+        [("call-1/1", "files__write"), ("call-1/2", "files__read")]
+    );
+    // What they used is part of the caller's usage.
+    assert_eq!((usage.bytes_written, usage.files_made), (1, 1));
+}
+
+#[tokio::test]
+async fn a_tool_without_a_grant_calls_no_tool() {
+    let host = host("").await;
+    let steps = json!([write("a"), {"do": "names"}, {"do": "describe", "tool": "files__read"},
+        {"do": "search", "query": "read"}]);
+    let result = run(&host, steps).await;
+    for answer in answers(&result) {
+        assert_eq!(answer["error"]["code"], "E_TOOL_DENIED", "{answer}");
+    }
+    assert!(!host.work.path("a").exists());
+    let denials: Vec<_> = result
+        .usage()
+        .denials
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(denials, ["tools: call files__write", "tools: list"]);
+    assert_eq!(result.usage().tool_calls, None);
+}
+
+#[tokio::test]
+async fn only_granted_tools_of_the_step_are_called() {
+    let host = host("tools: {caller: {tools: [files__read, gone__*]}}").await;
+    let call = |tool: &str| json!({"do": "call", "tool": tool, "args": {}});
+    let long = "n".repeat(2_000);
+    let steps = json!([
+        write("a"),
+        call("gone__x"),
+        call("files__reed"),
+        call("__proto__"),
+        call(&long)
+    ]);
+    let result = run(&host, steps).await;
+    let answers = answers(&result);
+    let error = &answers[0]["error"];
+    assert_eq!(error["code"], "E_TOOL_DENIED");
+    let suggestion = error["suggestion"].as_str().unwrap();
+    let line = "tools: {caller: {tools: [\"files__write\"]}}";
+    assert!(suggestion.contains(line), "{suggestion}");
+    assert!(!host.work.path("a").exists());
+    for answer in &answers[1..4] {
+        assert_eq!(answer["error"]["code"], "E_TOOL_NOT_IN_CATALOG", "{answer}");
+    }
+    let suggestion = answers[2]["error"]["suggestion"].as_str().unwrap();
+    assert!(suggestion.contains("files__read"), "{suggestion}");
+    assert_eq!(answers[4]["error"]["code"], "E_TOOL_INVALID_ARGS");
+    let denials: Vec<_> = result
+        .usage()
+        .denials
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(denials, ["tools: call files__write"]);
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_come_back_with_the_schema() {
+    let manifest = toolhost_tests::test_host::yaml(&TOOLS).replace(
+        r#"{"name":"read"}"#,
+        r#"{"name":"read","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}}"#,
+    );
+    let host = TestHost::load(&manifest, &["call_tools", "file-system"], GRANT, None).await;
+    let call = |args: Value| json!({"do": "call", "tool": "files__read", "args": args});
+    let steps = json!([
+        call(json!({"path": 1})),
+        call(json!([])),
+        call(json!({"file": "a"}))
+    ]);
+    let result = run(&host, steps).await;
+    for answer in answers(&result) {
+        let error = &answer["error"];
+        assert_eq!(error["code"], "E_TOOL_INVALID_ARGS", "{error}");
+        assert_eq!(error["parameters"]["required"], json!(["path"]));
+    }
+}
+
+#[tokio::test]
+async fn no_tool_is_called_twice_within_itself_and_calls_end_at_a_depth_of_three() {
+    let grant = "tools: {caller: {tools: ['*']}, other: {tools: ['*']}, third: {tools: ['*']}}";
+    let host = host(grant).await;
+    let nested =
+        |tool: &str, steps: Value| json!([{"do": "call", "tool": tool, "args": {"steps": steps}}]);
+    let result = run(&host, nested("caller__run", json!([]))).await;
+    assert_eq!(answers(&result)[0]["error"]["code"], "E_TOOL_CALL_LIMIT");
+    let back = nested("other__run", nested("caller__run", json!([])));
+    let result = run(&host, back).await;
+    let inner = &answers(&result)[0]["ok"][0];
+    assert_eq!(inner["error"]["code"], "E_TOOL_CALL_LIMIT", "{inner}");
+    // Three calls: caller, other, third. The fourth is one too many.
+    let deep = nested("other__run", nested("third__run", json!([write("deep")])));
+    let result = run(&host, deep).await;
+    let innermost = &answers(&result)[0]["ok"][0]["ok"][0];
+    assert_eq!(
+        innermost["error"]["code"], "E_TOOL_CALL_LIMIT",
+        "{innermost}"
+    );
+    assert!(!host.work.path("deep").exists());
+    assert_eq!(result.usage().tool_calls.as_ref().unwrap().count, 1);
+}
+
+#[tokio::test]
+async fn all_calls_within_a_call_share_its_budget() {
+    let policy = "tools: {caller: {tools: ['*'], limits: {toolCalls: 5, toolCallsAtOnce: 2, diskBytes: 10000}}, other: {tools: ['*']}}";
+    let host = host(policy).await;
+    let many = |times: u64, at_once: u64| json!({"do": "many", "tool": "files__write", "args": {"path": "a", "content": "x"}, "times": times, "atOnce": at_once});
+    let result = run(&host, json!([many(4, 3), many(10, 1)])).await;
+    let ended = answers(&result);
+    // The third at once is refused; of the rest, five are allowed in all.
+    assert!(
+        ended[0]["ok"]["codes"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("E_TOOL_CALL_LIMIT"))
+    );
+    let succeeded = |index: usize| ended[index]["ok"]["succeeded"].as_u64().unwrap();
+    assert_eq!(succeeded(0) + succeeded(1), 5, "{ended:?}");
+    // The disk of the outer call bounds what the inner ones write, at any depth.
+    let large = json!({"do": "call", "tool": "files__write", "args": {"path": "large", "content": "x".repeat(9_000)}});
+    let within = json!({"do": "call", "tool": "other__run", "args": {"steps": [large]}});
+    let result = run(&host, json!([within])).await;
+    let refused = &answers(&result)[0]["ok"][0]["error"]["code"];
+    assert_eq!(refused, "E_TOOL_DISK_LIMIT", "{result:?}");
+    assert_ne!(
+        fs::metadata(host.work.path("large"))
+            .map(|file| file.len())
+            .unwrap_or(0),
+        9_000
+    );
+}
+
+#[tokio::test]
+async fn calls_end_with_the_call_that_made_them() {
+    let policy =
+        "tools: {caller: {tools: ['*'], limits: {deadlineMs: 300}}, other: {tools: ['*']}}";
+    let host = toolhost::Host::builder()
+        .sandbox(own_sandbox(|_| {}))
+        .policy(toolhost::Policy::parse(policy, "policy.yaml").unwrap())
+        .build()
+        .unwrap();
+    let host = TestHost::with_tools_in(host, &TOOLS).await;
+    let spin = json!({"steps": [{"do": "spin"}]});
+    let leave = json!([{"do": "leave", "tool": "other__run", "args": spin}]);
+    let result = run(&host, leave).await;
+    assert_eq!(answers(&result)[0]["ok"], "call-1/1");
+    let wait = json!([{"do": "call", "tool": "other__run", "args": spin}]);
+    let result = run(&host, wait).await;
+    assert_eq!(code(&result), "E_TOOL_TIMEOUT");
+    let cancel = json!([{"do": "cancel", "tool": "other__run", "args": spin}]);
+    let result = run(&host, cancel).await;
+    assert_eq!(answers(&result)[0]["error"]["code"], "E_TOOL_CANCELLED");
+    // Their memory and their slots are free again.
+    let sandbox = host.host.sandbox();
+    eventually("no call holds memory", || sandbox.memory_in_use() == 0).await;
+}
+
+#[tokio::test]
+async fn a_tool_that_waits_for_another_gives_its_slot_back() {
+    // One slot: the inner call can only run in it.
+    let host = toolhost::Host::builder()
+        .sandbox(own_sandbox(|config| config.live_calls = 1))
+        .policy(toolhost::Policy::parse(GRANT, "policy.yaml").unwrap())
+        .build()
+        .unwrap();
+    let host = TestHost::with_tools_in(host, &TOOLS).await;
+    let result = run(&host, json!([write("a"), write("b")])).await;
+    assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+    assert!(host.work.path("b").exists());
+}
