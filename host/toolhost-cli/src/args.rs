@@ -13,6 +13,7 @@ mod parse;
 mod policy;
 mod replay;
 mod rpc;
+mod script;
 mod serve;
 mod test;
 mod tool_arguments;
@@ -41,6 +42,7 @@ pub(crate) use packages::{AddArgs, PublishArgs, SignArgs, UpdateArgs, VendorArgs
 pub(crate) use parse::parse;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use rpc::RpcArgs;
+pub(crate) use script::ScriptArgs;
 pub(crate) use serve::{McpClient, ServeArgs};
 pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
@@ -149,6 +151,9 @@ pub(crate) enum Command {
     /// List the instances that have workspaces, or remove one
     #[command(after_long_help = instances::HELP)]
     Instances(InstancesArgs),
+    /// Run a program over the tools of a bundle, in JavaScript or Python
+    #[command(after_long_help = script::HELP, arg_required_else_help = true)]
+    Script(ScriptArgs),
     /// Play a script: agents that call tools and each other, without a model
     #[command(after_long_help = help::PLAY)]
     Play(PlayArgs),

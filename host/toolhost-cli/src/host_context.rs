@@ -203,6 +203,10 @@ impl HostContext {
         let Ok(tool) = ToolName::parse(tool) else {
             return self.load(bundle).await;
         };
+        // It may call the others.
+        if self.host.policy().grants_tools(tool.resource()) {
+            return self.load(bundle).await;
+        }
         let loaded = self.load_for(bundle, Some(&tool)).await?;
         let (resources, name) = (loaded.bundle(), tool.resource());
         let mut tools = resources.tools().iter();

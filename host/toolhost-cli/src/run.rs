@@ -151,6 +151,7 @@ async fn execute(
         Command::Undo(args) => commands::undo(&args, settings).await,
         Command::Instances(args) => commands::instances(&args, settings).await,
         Command::Play(args) => commands::play(&args, settings).await,
+        Command::Script(args) => commands::script(&args, settings).await,
         Command::Rpc(args) => commands::rpc(&args, settings, stop).await,
         Command::Serve(args) => commands::serve(&args, settings, stop).await,
         Command::Dev(args) => commands::dev(&args, settings, stop).await,

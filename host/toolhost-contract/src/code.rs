@@ -198,8 +198,8 @@ codes! {
         "Build the tool against a version of goondan:tool that this host serves.",
         "이 호스트가 지원하는 goondan:tool 버전으로 빌드하세요.";
     ComponentImport = "E_COMPONENT_UNSERVED_IMPORT", "ComponentError",
-        "Build the tool without this import; the host serves WASI 0.2 cli, clocks, filesystem, http, io, random and sockets, wasi:logging, goondan:tool/agents and goondan:tool/modes.",
-        "이 import 없이 빌드하세요. 호스트는 WASI 0.2의 cli, clocks, filesystem, http, io, random, sockets와 wasi:logging, goondan:tool/agents, goondan:tool/modes를 제공합니다.";
+        "Build the tool without this import; the host serves WASI 0.2 cli, clocks, filesystem, http, io, random and sockets, wasi:logging, goondan:tool/agents, goondan:tool/modes and goondan:tool/tools.",
+        "이 import 없이 빌드하세요. 호스트는 WASI 0.2의 cli, clocks, filesystem, http, io, random, sockets와 wasi:logging, goondan:tool/agents, goondan:tool/modes, goondan:tool/tools를 제공합니다.";
     ComponentHandler = "E_COMPONENT_MISSING_HANDLER", "ComponentError",
         "Serve the handler in the component, or remove the export from the manifest.",
         "컴포넌트에 핸들러를 추가하거나 매니페스트에서 export를 삭제하세요.";

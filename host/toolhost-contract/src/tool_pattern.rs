@@ -46,6 +46,15 @@ impl ToolPattern {
             .ok_or(ToolPatternError)
     }
 
+    /// Returns the pattern of every tool: `*`.
+    #[must_use]
+    pub fn any() -> Self {
+        Self {
+            text: String::new(),
+            is_prefix: true,
+        }
+    }
+
     /// Whether it is for the tool with this name.
     #[must_use]
     pub fn matches(&self, tool: &str) -> bool {

@@ -136,6 +136,8 @@ pub struct Policy {
     oauth_apps: BTreeMap<ResourceName, OAuthAppRule>,
     lock: LockRule,
     packages: Option<Arc<PackageRules>>,
+    /// The tools that a tool may call, in place of those of its rules.
+    tools_called: BTreeMap<ResourceName, Arc<[ToolPattern]>>,
     /// Requests that every tool may send, besides those of its rules.
     http_for_all: Vec<HttpRule>,
     answered_by: Option<SocketAddr>,
@@ -306,8 +308,28 @@ impl Policy {
     /// Returns which tools a tool that this agent calls may call; none if it may call no tool, which is the default.
     #[must_use]
     pub fn callable_tools(&self, agent: &str, tool: &ResourceName) -> Option<&Arc<[ToolPattern]>> {
-        let granted = self.last(agent, tool, |rule| rule.tools.as_ref());
+        let of_rules = || self.last(agent, tool, |rule| rule.tools.as_ref());
+        let granted = self.tools_called.get(tool).or_else(of_rules);
         granted.filter(|patterns| !patterns.is_empty())
+    }
+
+    /// Returns whether a tool may call any tool, under any agent.
+    #[must_use]
+    pub fn grants_tools(&self, tool: &ResourceName) -> bool {
+        let of_agents = self.agents.values().flat_map(|agent| agent.tools.get(tool));
+        let mut rules = self.tools.get(tool).into_iter().chain(of_agents);
+        self.tools_called.contains_key(tool) || rules.any(|rule| rule.tools.is_some())
+    }
+
+    /// Allows a tool to call these tools, and no others.
+    #[must_use]
+    pub fn allow_tools(
+        mut self,
+        tool: ResourceName,
+        called: impl Into<Arc<[ToolPattern]>>,
+    ) -> Self {
+        self.tools_called.insert(tool, called.into());
+        self
     }
 
     /// Returns which files of its own bundle an agent may change through changesets. Default: none. A

@@ -72,7 +72,8 @@ pub mod tool {
     pub use crate::catalog::provider::{ModelProvider, ProviderFinding};
     pub use toolhost_contract::{
         Denial, ExportName, JsonError, JsonLimits, JsonPlace, JsonSchemaObject, JsonShape,
-        NameError, NoLine, SourceType, ToolContext, ToolSource,
+        NameError, NoLine, SourceType, ToolCallUsage, ToolCallsUsage, ToolContext, ToolPattern,
+        ToolPatternError, ToolSource,
     };
 }
 

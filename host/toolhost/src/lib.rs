@@ -76,6 +76,7 @@ pub use agents_tool::agents_tool;
 pub use api::{credentials, http, lock, manifest, mcp, sandbox, tool, workdir};
 pub use catalog::ToolCatalog;
 pub use handles::instance::Instance;
+pub use handles::script::ScriptLanguage;
 pub use handles::step::Step;
 pub use handles::turn::{Turn, TurnStart};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};

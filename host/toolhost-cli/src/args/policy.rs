@@ -15,6 +15,7 @@ impl Command {
             Self::Poll(args) | Self::Cancel(args) => Some(&mut args.caller.policy),
             Self::Instances(args) => Some(&mut args.policy),
             Self::Play(args) => Some(&mut args.policy),
+            Self::Script(args) => Some(&mut args.caller.policy),
             Self::Rpc(args) => Some(&mut args.policy),
             Self::Serve(args) | Self::Dev(args) => Some(&mut args.policy),
             Self::Test(args) => Some(&mut args.policy),

@@ -4,8 +4,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::json;
+use toolhost::tool::ToolPattern;
 use toolhost::workdir::{FileChangeKind, FileChanges};
-use toolhost::{Host, Instance, LoadedBundle, ToolResult, ToolStatus, Workdir, WorkdirError};
+use toolhost::{
+    Host, Instance, LoadedBundle, ResourceName, ToolResult, ToolStatus, Workdir, WorkdirError,
+};
 
 use super::agent;
 use crate::args::CallerArgs;
@@ -25,12 +28,18 @@ pub(super) struct Caller {
 }
 
 /// Which component a command runs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Runs<'a> {
     /// That of the tool with this name, which may be any text.
     Tool(&'a str),
     /// That of the tool with this handle, if it has to be polled.
     Handle(&'a str),
+    /// All: a Tool runs a program that calls others. `calls` are those that it may call; if there are none, those of the
+    /// policy, or else all.
+    Program {
+        tool: ResourceName,
+        calls: &'a [ToolPattern],
+    },
 }
 
 /// Loads the bundle and opens the instance. Without `--workdir` the state root is needed in any case.
@@ -48,13 +57,24 @@ pub(super) async fn open(
     let mut policy = PolicyChoice::new(args.policy.as_deref(), Some(bundle))
         .or_transactional(args.workdir.as_deref(), settings);
     policy.allow_http.clone_from(&args.allow_http);
-    let context = HostContext::open_with(settings, policy.read().await?, state_root)?;
+    let mut policy = policy.read().await?;
+    if let Runs::Program { tool, calls } = &runs {
+        if !calls.is_empty() {
+            policy.policy = policy.policy.allow_tools(tool.clone(), calls.to_vec());
+        } else if !policy.policy.grants_tools(tool) {
+            policy.policy = policy
+                .policy
+                .allow_tools(tool.clone(), vec![ToolPattern::any()]);
+        }
+    }
+    let context = HostContext::open_with(settings, policy, state_root)?;
     // Before the bundle, which may take long to load.
     let dir = args.workdir.as_deref();
     let option = dir.map(|dir| workdir(&context.host, dir)).transpose()?;
-    let loaded = match runs {
+    let loaded = match &runs {
         Runs::Tool(tool) => context.load_for_call(bundle, tool).await?,
         Runs::Handle(_) => context.load_for(bundle, None).await?,
+        Runs::Program { .. } => context.load(bundle).await?,
     };
     note_policy_warnings(context.policy.as_ref(), &loaded, settings);
     let agent = agent(&loaded, args.agent.as_deref(), settings)?;
@@ -64,7 +84,7 @@ pub(super) async fn open(
     };
     let instance = agent.instance(args.instance.as_str(), workdir);
     let polled = match runs {
-        Runs::Tool(_) => None,
+        Runs::Tool(_) | Runs::Program { .. } => None,
         Runs::Handle(handle) => instance.polled_tool(handle).await,
     };
     let (instance, bundle) = match polled {

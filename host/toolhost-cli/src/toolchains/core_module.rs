@@ -29,6 +29,7 @@ package toolhost:core-module;
 world handlers {
     include goondan:tool/tool@2.0.0;
     include goondan:tool/agent-tool@2.0.0;
+    include goondan:tool/composed-tool@2.0.0;
     import goondan:tool/modes@2.0.0;
     include wasi:cli/imports@0.2.12;
     import wasi:http/types@0.2.12;

@@ -24,6 +24,7 @@ Commands:
   replay       Replay a recorded call, or compare two recordings
   undo         Undo a call that was a transaction: restore the files that it changed
   instances    List the instances that have workspaces, or remove one
+  script       Run a program over the tools of a bundle, in JavaScript or Python
   play         Play a script: agents that call tools and each other, without a model
   rpc          Serve the tools to a program in another language: JSON-RPC over stdio or a Unix
                socket

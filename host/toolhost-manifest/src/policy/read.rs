@@ -109,6 +109,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
             }),
             lock: fields.read("lock", lock::read).unwrap_or_default(),
             http_for_all: Vec::new(),
+            tools_called: BTreeMap::new(),
             packages: fields
                 .read("packages", |at, findings| {
                     packages::read(at, secrets, findings)
