@@ -3,9 +3,13 @@
 mod transactions;
 
 use std::fs;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolhost::{ToolResult, ToolStatus};
+use toolhost::events::{EventKind, Received};
+use toolhost::middleware::{CallKind, Next, ToolCallContext};
+use toolhost::recording::CallRecorder;
+use toolhost::{ToolResult, ToolStatus, TurnStart};
 use toolhost_tests::test_host::{TestHost, TestTool, code};
 use toolhost_tests::{eventually, own_sandbox};
 
@@ -232,4 +236,114 @@ async fn a_tool_that_waits_for_another_gives_its_slot_back() {
     let result = run(&host, json!([write("a"), write("b")])).await;
     assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
     assert!(host.work.path("b").exists());
+}
+
+#[tokio::test]
+async fn middleware_sees_each_call_of_a_tool_and_may_refuse_it() {
+    let host = host(GRANT).await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let names = Arc::clone(&seen);
+    let layer = move |call: ToolCallContext, next: Next<ToolCallContext>| {
+        let kind = call.call_kind();
+        let shown = (call.tool_call_id().to_owned(), call.tool_name().to_owned(), kind);
+        names.lock().unwrap().push(shown);
+        async move {
+            if call.args.get("path") == Some(&json!("secret")) {
+                return call.refuse("not this file");
+            }
+            next.run(call).await
+        }
+    };
+    let extended = host.agent.extend("watch", |api| api.pipeline().tool_call(0, layer));
+    extended.unwrap();
+    let step = host.another_step().await;
+    let steps = json!({"steps": [write("a"), write("secret")]});
+    let call = toolhost_tests::test_host::tool_call("caller__run", steps);
+    let result = step.execute_without_message(call).await;
+    assert_eq!(answers(&result)[1]["error"]["code"], "E_MIDDLEWARE");
+    assert!(host.work.path("a").exists() && !host.work.path("secret").exists());
+    let seen = seen.lock().unwrap().clone();
+    let expected = [
+        ("call-1", "caller__run", CallKind::Call),
+        ("call-1/1", "files__write", CallKind::CallOfTool),
+        ("call-1/2", "files__write", CallKind::CallOfTool),
+    ];
+    let expected = expected.map(|(id, tool, kind)| (id.to_owned(), tool.to_owned(), kind));
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn each_call_of_a_tool_has_events_with_its_own_receipt() {
+    let host = host(GRANT).await;
+    let mut events = host.host.events().subscribe();
+    run(&host, json!([write("a"), write("b")])).await;
+    let mut calls = Vec::new();
+    while calls.len() < 6 {
+        let Some(Received::Event(event)) = events.next().await else {
+            panic!("an event was lost");
+        };
+        let id = event.tool_call_id.as_deref().unwrap_or_default().to_owned();
+        let written = event.usage.as_ref().map(|usage| usage.bytes_written);
+        calls.push((event.kind, id, written));
+    }
+    let called = |id: &str| (EventKind::ToolCalled, id.to_owned(), None);
+    let completed = |id: &str, bytes| (EventKind::ToolCompleted, id.to_owned(), Some(bytes));
+    let expected = [
+        called("call-1"),
+        called("call-1/1"),
+        completed("call-1/1", 1),
+        called("call-1/2"),
+        completed("call-1/2", 1),
+        completed("call-1", 2),
+    ];
+    assert_eq!(calls, expected);
+}
+
+#[tokio::test]
+async fn a_recorded_call_is_replayed_without_the_tools_that_it_called() {
+    let host = host(GRANT).await;
+    let recordings = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&recordings);
+    let recorder = CallRecorder::new(move |call| kept.lock().unwrap().push(call));
+    let instance = host.agent.instance("instance", host.work.workdir.clone());
+    let turn = instance.open_turn(TurnStart::new("turn-1").with_recorder(recorder)).await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    let read = json!({"do": "call", "tool": "files__read", "args": {"path": "a"}});
+    let many = json!({"do": "many", "tool": "files__read", "args": {"path": "a"}, "times": 9, "atOnce": 3});
+    let steps = json!({"steps": [write("a"), read, many]});
+    let call = toolhost_tests::test_host::tool_call("caller__run", steps);
+    let result = step.execute_without_message(call).await;
+    assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+    fs::remove_file(host.work.path("a")).unwrap();
+    let recordings = recordings.lock().unwrap().clone();
+    assert_eq!(recordings.len(), 12);
+    for recording in &recordings {
+        let replayed = host.loaded.replay(recording, Default::default()).await.unwrap();
+        assert_eq!(replayed.report.divergence, None, "{}", recording.tool);
+    }
+    assert!(!host.work.path("a").exists());
+}
+
+#[tokio::test]
+async fn a_pending_call_of_a_tool_is_polled_until_it_has_a_result() {
+    let tools = [("caller", "call_tools", &["run"] as &[&str]), ("later", "pending", &["run"])];
+    let policy = "tools: {caller: {tools: ['*'], limits: {deadlineMs: 1500}}}";
+    let state = tempfile::tempdir().unwrap();
+    let host = toolhost::Host::builder()
+        .sandbox(own_sandbox(|_| {}))
+        .policy(toolhost::Policy::parse(policy, "policy.yaml").unwrap())
+        .state_root(state.path())
+        .build()
+        .unwrap();
+    let host = TestHost::with_tools_in(host, &tools).await;
+    let later = |handle: &str| json!({"do": "call", "tool": "later__run", "args": {"handle": handle}});
+    let result = run(&host, json!([later("next:done:42"), later("fail:no luck")])).await;
+    let ended = answers(&result);
+    assert_eq!(ended[0]["ok"], 42);
+    assert_eq!(ended[1]["error"]["message"], "no luck");
+    // One that never ends is cancelled with the call that waits for it.
+    let result = run(&host, json!([later("never")])).await;
+    assert_eq!(code(&result), "E_TOOL_TIMEOUT");
+    let cancelled = host.work.path("cancelled");
+    eventually("the pending call is cancelled", || cancelled.exists()).await;
 }
