@@ -14,6 +14,7 @@ mod measure;
 mod peers;
 mod raw;
 mod reset;
+mod scripts;
 mod shell;
 mod starts;
 mod tiers;
@@ -296,6 +297,9 @@ const FRONT_ENDS: &str = "front-ends";
 /// The argument after which only the tools of each language are measured.
 const LANGUAGES: &str = "languages";
 
+/// The argument after which only programs that call tools are measured.
+const SCRIPTS: &str = "scripts";
+
 /// The argument after which only the tool `bash` is measured, beside processes of the machine's.
 const SHELL: &str = "shell";
 
@@ -352,6 +356,11 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         languages::print(&runtime(), work.path(), after(LANGUAGES).first());
         return Ok(());
     }
+    if has(SCRIPTS) {
+        let work = workdir();
+        scripts::print(&runtime(), work.path());
+        return Ok(());
+    }
     if has(SHELL) {
         let (work, task) = (workdir(), shell::Task::parse(after(SHELL))?);
         shell::run(&runtime(), work.path(), &task);
@@ -396,6 +405,7 @@ fn measure_all() {
     reset::print(&bench.runtime, bench.work.path());
     starts::print(&bench.runtime, None, None);
     transactions::print(&bench.runtime);
+    scripts::print(&bench.runtime, bench.work.path());
     println!("latency");
     println!(
         "  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others",

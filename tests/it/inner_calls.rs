@@ -245,7 +245,11 @@ async fn middleware_sees_each_call_of_a_tool_and_may_refuse_it() {
     let names = Arc::clone(&seen);
     let layer = move |call: ToolCallContext, next: Next<ToolCallContext>| {
         let kind = call.call_kind();
-        let shown = (call.tool_call_id().to_owned(), call.tool_name().to_owned(), kind);
+        let shown = (
+            call.tool_call_id().to_owned(),
+            call.tool_name().to_owned(),
+            kind,
+        );
         names.lock().unwrap().push(shown);
         async move {
             if call.args.get("path") == Some(&json!("secret")) {
@@ -254,7 +258,9 @@ async fn middleware_sees_each_call_of_a_tool_and_may_refuse_it() {
             next.run(call).await
         }
     };
-    let extended = host.agent.extend("watch", |api| api.pipeline().tool_call(0, layer));
+    let extended = host
+        .agent
+        .extend("watch", |api| api.pipeline().tool_call(0, layer));
     extended.unwrap();
     let step = host.another_step().await;
     let steps = json!({"steps": [write("a"), write("secret")]});
@@ -306,7 +312,10 @@ async fn a_recorded_call_is_replayed_without_the_tools_that_it_called() {
     let kept = Arc::clone(&recordings);
     let recorder = CallRecorder::new(move |call| kept.lock().unwrap().push(call));
     let instance = host.agent.instance("instance", host.work.workdir.clone());
-    let turn = instance.open_turn(TurnStart::new("turn-1").with_recorder(recorder)).await.unwrap();
+    let turn = instance
+        .open_turn(TurnStart::new("turn-1").with_recorder(recorder))
+        .await
+        .unwrap();
     let step = turn.open_step().await.unwrap();
     let read = json!({"do": "call", "tool": "files__read", "args": {"path": "a"}});
     let many = json!({"do": "many", "tool": "files__read", "args": {"path": "a"}, "times": 9, "atOnce": 3});
@@ -318,7 +327,11 @@ async fn a_recorded_call_is_replayed_without_the_tools_that_it_called() {
     let recordings = recordings.lock().unwrap().clone();
     assert_eq!(recordings.len(), 12);
     for recording in &recordings {
-        let replayed = host.loaded.replay(recording, Default::default()).await.unwrap();
+        let replayed = host
+            .loaded
+            .replay(recording, Default::default())
+            .await
+            .unwrap();
         assert_eq!(replayed.report.divergence, None, "{}", recording.tool);
     }
     assert!(!host.work.path("a").exists());
@@ -326,7 +339,10 @@ async fn a_recorded_call_is_replayed_without_the_tools_that_it_called() {
 
 #[tokio::test]
 async fn a_pending_call_of_a_tool_is_polled_until_it_has_a_result() {
-    let tools = [("caller", "call_tools", &["run"] as &[&str]), ("later", "pending", &["run"])];
+    let tools = [
+        ("caller", "call_tools", &["run"] as &[&str]),
+        ("later", "pending", &["run"]),
+    ];
     let policy = "tools: {caller: {tools: ['*'], limits: {deadlineMs: 1500}}}";
     let state = tempfile::tempdir().unwrap();
     let host = toolhost::Host::builder()
@@ -336,7 +352,8 @@ async fn a_pending_call_of_a_tool_is_polled_until_it_has_a_result() {
         .build()
         .unwrap();
     let host = TestHost::with_tools_in(host, &tools).await;
-    let later = |handle: &str| json!({"do": "call", "tool": "later__run", "args": {"handle": handle}});
+    let later =
+        |handle: &str| json!({"do": "call", "tool": "later__run", "args": {"handle": handle}});
     let result = run(&host, json!([later("next:done:42"), later("fail:no luck")])).await;
     let ended = answers(&result);
     assert_eq!(ended[0]["ok"], 42);
