@@ -1,6 +1,7 @@
 //! Runs child processes.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -72,6 +73,26 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         .with_context(|| format!("cannot start `{}`", line(command)))?;
     if !status.success() {
         bail!("`{}` failed ({status})", line(command));
+    }
+    Ok(())
+}
+
+/// Runs a child to its end beside others, and prints its output as a whole then.
+///
+/// # Errors
+/// The child could not be started, or did not exit with 0.
+pub(crate) fn run_apart(command: &mut Command) -> Result<()> {
+    let ended = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{}`", line(command)))?;
+    let mut output = ended.stdout;
+    output.extend(ended.stderr);
+    std::io::stdout()
+        .write_all(&output)
+        .context("stdout cannot be written")?;
+    if !ended.status.success() {
+        bail!("`{}` failed ({})", line(command), ended.status);
     }
     Ok(())
 }

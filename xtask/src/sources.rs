@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 
 use crate::workspace::Workspace;
 use crate::{child, packages};
@@ -94,17 +94,31 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
                 .arg(&target_dir),
         )?;
     }
+    let mut kits = Vec::new();
     for needs in &NEEDS {
-        if let Some(missing) = (needs.missing)() {
-            let language = needs.language;
-            println!("test: the kit for {language} is NOT tested: install {missing}");
-            continue;
+        match (needs.missing)() {
+            Some(missing) => {
+                let language = needs.language;
+                println!("test: the kit for {language} is NOT tested: install {missing}");
+            }
+            None => kits.push(needs),
         }
-        let tested = (needs.test)(workspace);
-        tested.with_context(|| format!("the kit for {}", needs.language))?;
-        test_examples(workspace, needs.language)?;
     }
-    Ok(())
+    // At the same time: each uses one core for most of its time.
+    std::thread::scope(|scope| {
+        let test = |needs: &'static Needs| {
+            let tested = (needs.test)(workspace);
+            tested.with_context(|| format!("the kit for {}", needs.language))
+        };
+        let running = kits.iter().map(|needs| scope.spawn(move || test(needs)));
+        let running: Vec<_> = running.collect();
+        running.into_iter().try_for_each(|kit| {
+            kit.join()
+                .unwrap_or_else(|_| Err(anyhow!("the test of a kit panicked")))
+        })
+    })?;
+    kits.iter()
+        .try_for_each(|needs| test_examples(workspace, needs.language))
 }
 
 /// Runs the cases of the examples in a language.
@@ -134,7 +148,7 @@ fn test_typescript(workspace: &Workspace) -> Result<()> {
         .current_dir(&kit)
         .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?)
         .env("TOOLHOST_SPEC", spec);
-    child::run(&mut node)
+    child::run_apart(&mut node)
 }
 
 fn test_python(workspace: &Workspace) -> Result<()> {
@@ -147,7 +161,7 @@ fn test_python(workspace: &Workspace) -> Result<()> {
         .current_dir(&kit)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?);
-    child::run(&mut tests)
+    child::run_apart(&mut tests)
 }
 
 /// Uses another cache than the user's.

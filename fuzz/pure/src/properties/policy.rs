@@ -68,6 +68,9 @@ fn gives(policy: &Policy, agent: &str, tool: &str, text: &str) {
         assert_eq!(grants, Grants::none());
         assert!(!policy.grants_agents(agent, &name));
     }
+    if !says(tool) || !says("tools") {
+        assert!(policy.callable_tools(agent, &name).is_none());
+    }
     if !says("env") {
         assert_eq!(grants.env, Grants::none().env);
     }
@@ -120,6 +123,9 @@ fn is_within(limits: &Limits) {
         http_connect,
         http_first_byte,
         http_between_bytes,
+        tool_calls,
+        tool_calls_at_once,
+        tool_call_bytes,
     } = limits.clone();
     let is_time = |time: Duration| {
         (
@@ -156,6 +162,9 @@ fn is_within(limits: &Limits) {
         is_time(http_connect),
         is_time(http_first_byte),
         is_time(http_between_bytes),
+        (true, tool_calls <= 1_000_000),
+        (tool_calls_at_once >= 1, tool_calls_at_once <= 256),
+        (tool_call_bytes >= 1 << 10, tool_call_bytes <= 64 * GIB),
     ];
     assert!(
         all.iter().all(|(least, most)| *least && *most),

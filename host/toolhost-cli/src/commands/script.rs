@@ -45,7 +45,7 @@ pub(crate) async fn script(args: &ScriptArgs, settings: &Settings) -> Result<Exi
     if step.catalog().get(&name).is_none() {
         let error = anyhow!("the agent has no tool {name}, which runs the program");
         return Err(Failure::from(error).hint(
-            "Add the base tools to goondan.yaml: `kind: Bundle` with `spec: {include: [base]}`.",
+            "Add the base tools to the bundle: a document `include: [base]` in goondan.yaml.",
         ));
     }
     let result = step.execute_script(CALL_ID, language, code, input).await;

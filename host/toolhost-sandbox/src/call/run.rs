@@ -61,7 +61,8 @@ impl CallTask {
             };
             thread.run(call, threads).await
         } else {
-            run_migrating(call, threads.run_queue(), component).await
+            let is_parked = || weak.upgrade().is_some_and(|slot| slot.is_parked());
+            run_migrating(call, threads.run_queue(), component, is_parked).await
         };
         (response, queued, started.elapsed())
     }

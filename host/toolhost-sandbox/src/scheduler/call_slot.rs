@@ -73,6 +73,11 @@ impl CallSlot {
         Ok(())
     }
 
+    /// Whether the call waits for another agent or tool.
+    pub(crate) fn is_parked(&self) -> bool {
+        matches!(*lock(&self.state), SlotState::Parked { .. })
+    }
+
     /// Waits for a permit again. The call's own deadline bounds the wait.
     pub(crate) async fn resume(&self) -> Result<(), SandboxError> {
         let permit = self.admission.resume(self.component).await?;

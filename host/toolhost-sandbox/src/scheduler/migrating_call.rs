@@ -15,10 +15,14 @@ const MAX_INLINE: Duration = Duration::from_millis(2);
 
 /// Polls a call where this is awaited until it has been busy for [`MAX_INLINE`], then runs it in the
 /// queue. Dropping the future ends the guest, wherever it runs.
+///
+/// A call that `is_parked` has given its thread to another one, which it waits for: its time begins anew. So a call that
+/// makes a thousand short ones needs no other thread for them.
 pub(crate) async fn run_migrating<T: Send + 'static>(
     mut call: impl Future<Output = Result<T, SandboxError>> + Send + Unpin + 'static,
     queue: &FairRunQueue,
     component: ComponentId,
+    is_parked: impl Fn() -> bool,
 ) -> Result<T, SandboxError> {
     let mut busy = Duration::ZERO;
     let inline = poll_fn(|cx| {
@@ -27,6 +31,10 @@ pub(crate) async fn run_migrating<T: Send + 'static>(
         busy += started.elapsed();
         match polled {
             Ok(Poll::Ready(done)) => Poll::Ready(Some(done)),
+            Ok(Poll::Pending) if is_parked() => {
+                busy = Duration::ZERO;
+                Poll::Pending
+            }
             Ok(Poll::Pending) if busy < MAX_INLINE => Poll::Pending,
             Ok(Poll::Pending) => Poll::Ready(None),
             Err(_) => Poll::Ready(Some(Err(SandboxError::HostPanic))),

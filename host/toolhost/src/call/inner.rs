@@ -9,8 +9,10 @@ mod port;
 mod run;
 
 use std::pin::pin;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, poll_fn};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -24,6 +26,9 @@ use self::port::InnerCallsPort;
 use super::scope::CallScope;
 use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
+
+/// How long calls may follow each other before the thread gets to other tasks.
+const TIME_SLICE: Duration = Duration::from_millis(1);
 
 /// Most calls within each other, the outermost included.
 const DEPTH_MAX: usize = 3;
@@ -99,6 +104,8 @@ struct Calls {
     /// Calls that were started and are not polled yet.
     started: Mutex<Vec<BoxFuture<'static, ()>>>,
     waker: AtomicWaker,
+    /// How many run.
+    running: AtomicUsize,
     usage: Mutex<ToolCallsUsage>,
 }
 
@@ -126,6 +133,7 @@ impl InnerCalls {
                 .map_or_else(OnceLock::new, OnceLock::from),
             started: Mutex::default(),
             waker: AtomicWaker::new(),
+            running: AtomicUsize::new(0),
             usage: Mutex::default(),
         };
         Some(Self {
@@ -157,6 +165,7 @@ impl InnerCalls {
         let mut running = FuturesUnordered::new();
         poll_fn(|cx| {
             calls.waker.register(cx.waker());
+            let started = Instant::now();
             loop {
                 if let Poll::Ready(answer) = component.as_mut().poll(cx) {
                     return Poll::Ready(answer);
@@ -170,6 +179,11 @@ impl InnerCalls {
                     }
                 }
                 if !has_ended {
+                    return Poll::Pending;
+                }
+                // The caller's thread has other tasks, too.
+                if started.elapsed() >= TIME_SLICE {
+                    cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
             }

@@ -64,6 +64,8 @@ fn each_grant_of_a_tool_is_set_by_its_key() {
         ("readOnly: true", ""),
         ("agents: false", ""),
         ("agents: true", "agents"),
+        ("tools: []", ""),
+        ("tools: ['a__*', b__c]", "tools"),
         ("http: {allow: []}", ""),
         ("http: {allow: ['https://a.example']}", "http"),
         ("oauth: {a: {}}", "oauth"),
@@ -182,5 +184,32 @@ fn a_policy_in_another_document_has_nothing_that_is_the_operators() {
             messages.iter().all(|message| message.contains(says)),
             "{messages:?}"
         );
+    }
+}
+
+#[test]
+fn the_tools_that_a_tool_may_call_are_those_of_its_last_rule() {
+    let policy = parse(
+        "tools: {t: {tools: ['a__*', b__c]}}
+agents: {x: {tools: {t: {tools: [d__e]}}}, y: {tools: {t: {tools: []}}}}",
+    );
+    let may = |agent: &str, tool: &str, called: &str| {
+        let patterns = policy.callable_tools(agent, &name(tool));
+        patterns.is_some_and(|patterns| patterns.iter().any(|pattern| pattern.matches(called)))
+    };
+    assert!(may("z", "t", "a__b") && may("z", "t", "b__c") && !may("z", "t", "b__d"));
+    assert!(may("x", "t", "d__e") && !may("x", "t", "a__b"));
+    assert!(!may("y", "t", "a__b"));
+    assert!(!may("z", "other", "a__b"));
+    for (text, finding) in [
+        ("tools: [read]", "'read' names no tool"),
+        ("tools: ['*__read']", "'*__read' names no tool"),
+        ("tools: 'a__*'", "a list"),
+        ("tools: [1]", "a string"),
+    ] {
+        let text = format!("tools: {{t: {{{text}}}}}");
+        let error = Policy::parse(&text, "policy.yaml").unwrap_err();
+        let shown = format!("{error:?}");
+        assert!(shown.contains(finding), "{shown}");
     }
 }

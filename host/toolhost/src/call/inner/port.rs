@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
 use toolhost_contract::{
@@ -147,13 +148,14 @@ impl ToolsPort for InnerCallsPort {
             started: Arc::clone(&started),
             running,
         };
+        calls.running.fetch_add(1, Relaxed);
         lock(&calls.started).push(Box::pin(call.run()));
         calls.waker.wake();
         Ok(started)
     }
 
     fn is_running(&self) -> bool {
-        self.0.budget.is_running()
+        self.0.running.load(Relaxed) > 0
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use toolhost_contract::{AssistantMessage, ToolCall, ToolErrorCode, ToolResult, ToolStatus};
@@ -59,6 +60,7 @@ impl InnerCall {
         let answer = calls.answer(result);
         // Before the caller sees the answer, so that it can start another one.
         drop(running);
+        calls.running.fetch_sub(1, Relaxed);
         started.end(answer);
     }
 }
