@@ -1,5 +1,6 @@
 //! The Tool Catalog: the tools that the model may call in one step.
 
+mod declarations;
 pub(crate) mod descriptions;
 mod formats;
 pub(crate) mod provider;

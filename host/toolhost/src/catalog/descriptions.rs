@@ -79,7 +79,7 @@ fn bound_schema(schema: &mut Value) -> bool {
     }
 }
 
-fn bound_text(description: &mut String) -> bool {
+pub(crate) fn bound_text(description: &mut String) -> bool {
     let mut bounded = text::escape_within(description, DESCRIPTION_MAX_BYTES);
     if bounded.len() > DESCRIPTION_MAX_BYTES {
         bounded
