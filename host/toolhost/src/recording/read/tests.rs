@@ -25,6 +25,7 @@ pub(in crate::recording) fn sample() -> CallRecording {
             http: None,
             credentials: Vec::new(),
             agents: false,
+            tools: Vec::new(),
         },
         result: json!({"toolCallId": "call_1", "toolName": "notes__count", "status": "ok", "output": {"lines": 1}}),
         recording: Recording {
