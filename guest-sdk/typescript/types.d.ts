@@ -24,6 +24,34 @@ declare module '@goondan/types' {
     readonly workdir: string;
     /** Writes to the operator's log. The model never reads it. */
     readonly logger: Console;
+    /** The other tools of the step, as far as the operator's policy grants them. */
+    readonly tools: Tools;
+  }
+
+  /** A tool that may be called. */
+  export interface ToolDescription {
+    readonly name: string;
+    readonly description?: string;
+    /** JSON Schema of the arguments. */
+    readonly parameters: JsonObject;
+    /** JSON Schema of the output, if the tool says one. */
+    readonly outputSchema?: JsonObject;
+  }
+
+  /** Calls a tool. The promise rejects with a `ToolError`; when `signal` is aborted, with its reason, and the call is stopped. */
+  export type ToolFunction = (args?: object, options?: { signal?: AbortSignal }) => Promise<any>;
+
+  /**
+   * Other tools as functions: `await ctx.tools["file-system__read"]({ path })`, or `ctx.tools.file_system.read`, with `_`
+   * for `-`, where only one tool can be meant. Calls run at the same time under `Promise.all`, up to 16 of them.
+   */
+  export interface Tools {
+    call(name: string, args?: object, options?: { signal?: AbortSignal }): Promise<any>;
+    /** Returns the tools that fit a query, the best first; none if none fits. Default `limit`: 10. */
+    search(text: string, limit?: number): Promise<ToolDescription[]>;
+    describe(name: string): Promise<ToolDescription>;
+    names(): Promise<string[]>;
+    readonly [tool: string]: any;
   }
 
   /** The value that `pending` returns. */
@@ -78,7 +106,7 @@ declare module '@goondan/core' {
 }
 
 declare module 'toolhost' {
-  import type { JsonSchemaObject, Pending, ToolContext } from '@goondan/types';
+  import type { JsonObject, JsonSchemaObject, Pending, ToolContext } from '@goondan/types';
   export * from '@goondan/types';
 
   /** A number without a fraction. @integer */
@@ -115,8 +143,26 @@ declare module 'toolhost' {
     input?: JsonSchemaObject;
     run: (ctx: ToolContext, input: Input) => Output | Promise<Output>;
   }): (ctx: ToolContext, input: Input) => Promise<Output>;
+  /** Why a call of another tool failed. */
+  export class ToolError extends Error {
+    /** A code to branch on: the tool's own, or one of the host's, such as `E_TOOL_DENIED`. */
+    readonly code?: string;
+    /** The next move. */
+    readonly suggestion?: string;
+    readonly helpUrl?: string;
+    /** The name of the tool. */
+    readonly tool?: string;
+    /** JSON Schema of the tool's arguments, if they were the reason. */
+    readonly parameters?: JsonObject;
+    readonly schema?: JsonObject;
+  }
   /** Returns the value for work that is accepted but not finished; the host calls `polling` later. At most 1 KiB. */
   export function pending(handle: string): Pending;
+}
+
+declare module 'toolhost/async' {
+  /** Runs what an async function is compiled to, a generator that yields what it waits for: for tools that run programs. */
+  export function runAsyncFunction(self: unknown, args: ArrayLike<any>, start: (...args: any[]) => Iterator<unknown>): Promise<any>;
 }
 
 declare module 'toolhost/agents' {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
-import { handlersOf } from './handlers.mjs';
+import { handlersOf, usesTools } from './handlers.mjs';
 import { OF_PACKAGES, SERVED, WITHOUT_PAGE, globalFiles, isBuiltin, notServed, plainName, servedBy } from './modules.mjs';
 import { refuseOutsideData } from './outside.mjs';
 
@@ -38,10 +38,11 @@ const COMMON = {
 export async function bundle({ entry, root = path.dirname(entry), engine: wanted }) {
   const engine = wanted ?? (await engineOf(entry)) ?? 'qjs';
   const user = await bundleUser(entry, root, engine);
+  if (user.usesTools && engine !== 'qjs') throw withoutTools(entry, engine);
   const whole = await bundleWhole(user, engine);
   return {
     engine,
-    features: { polling: user.exports.includes('polling'), agents: user.served.has('toolhost/agents'), fetch: user.usesFetch },
+    features: { polling: user.exports.includes('polling'), agents: user.served.has('toolhost/agents'), tools: user.usesTools, fetch: user.usesFetch },
     code: whole.code,
     map: whole.map,
     inputs: user.inputs,
@@ -101,6 +102,7 @@ export async function bundleUser(entry, root, engine) {
     served,
     exports,
     usesFetch: /\bglobalThis\.fetch\b/.test(code),
+    usesTools: usesTools(exported),
     inputs: Object.keys(metafile.inputs).map((input) => path.resolve(folder, input)),
     warnings: warnings.map((warning) => finding(warning)),
   };
@@ -162,6 +164,7 @@ async function bundleWhole(user, engine) {
   const entry = [
     `import ${JSON.stringify(`${RUNTIME}globals.ts`)};`,
     `import ${JSON.stringify(`${RUNTIME}surroundings.ts`)};`,
+    ...(user.usesTools ? [`import ${JSON.stringify(`${RUNTIME}tools.ts`)};`] : []),
     ...globalFiles(await withTypes(user)).map((file) => `import ${JSON.stringify(RUNTIME + file)};`),
     ...imports,
     `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
@@ -268,5 +271,13 @@ function noHandlers(entry, exports) {
     file: path.basename(entry),
     text: `the module exports no \`handlers\`; ${found}`,
     suggestion: 'write `export const handlers = { name: async (ctx, input) => { … } }`, or `export async function name(ctx, input) { … }`',
+  });
+}
+
+function withoutTools(entry, engine) {
+  return new BuildFailure('source', {
+    file: path.basename(entry),
+    text: `\`ctx.tools\` does not exist in the engine \`${engine}\``,
+    suggestion: 'build the tool with the engine `qjs`: leave out `toolhost.engine` in `package.json`, and `--engine`',
   });
 }

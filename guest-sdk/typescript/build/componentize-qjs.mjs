@@ -8,14 +8,15 @@ import { WORLD, withWorld } from './wit.mjs';
 
 /** Returns the component's bytes. */
 export async function componentize(code, features, wit) {
-  const source = features.fetch ? importingStandIns(code) : code;
+  const hasStandIns = features.fetch || features.tools;
+  const source = hasStandIns ? importingStandIns(code) : code;
   const build = async (witPath) => {
     try {
       const { component } = await withQuickJs({ witPath, world: WORLD, jsSource: RESERVE_STACK + source, sync: true });
-      return withLargeStack(withOwnTable(features.fetch ? restoreNames(component) : component));
+      return withLargeStack(withOwnTable(hasStandIns ? restoreNames(component) : component));
     } catch (error) {
       throw componentizerFailure(error);
     }
   };
-  return withWorld(wit, features, build, features.fetch ? withStandIns : undefined);
+  return withWorld(wit, features, build, hasStandIns ? withStandIns : undefined);
 }

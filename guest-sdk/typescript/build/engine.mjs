@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { missingPackage } from './failure.mjs';
 import { replaceFile } from './files.mjs';
-import { HTTP, IMPORTS, versionsOf } from './wit.mjs';
+import { HTTP, IMPORTS, TOOLS, versionsOf } from './wit.mjs';
 
 const BUILD = fileURLToPath(new URL('.', import.meta.url));
 
@@ -18,9 +18,10 @@ const POLLING = `export const polling = {
 };`;
 
 /** Returns the module of the engine: its first call loads the bundle of a tool. */
-export async function engineModule(engine, { polling, agents, fetch }, wit) {
+export async function engineModule(engine, { polling, agents, tools, fetch }, wit) {
   const versions = await versionsOf(wit);
-  const names = [...IMPORTS, ...(fetch && engine === 'qjs' ? HTTP : []), 'wasi:logging/logging', ...(agents ? ['goondan:tool/agents'] : [])];
+  const optional = [...(fetch && engine === 'qjs' ? HTTP : []), ...(agents ? ['goondan:tool/agents'] : []), ...(tools ? TOOLS : [])];
+  const names = [...new Set([...IMPORTS, 'wasi:logging/logging', ...optional])];
   const imports = names.map((name, index) => `import * as i${index} from ${JSON.stringify(`${name}@${versions[name.split('/')[0]]}`)};`);
   return `${imports.join('\n')}
 const host = { ${names.map((name, index) => `${JSON.stringify(name)}: i${index}`).join(', ')} };

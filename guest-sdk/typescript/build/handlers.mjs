@@ -36,6 +36,29 @@ function functionsOf(program) {
   return exportable.length > 0 ? exportable : undefined;
 }
 
+/** The name of a variable that holds the context of a call. */
+const CONTEXT = /ctx|context/i;
+
+/** Returns whether a bundled module uses `ctx.tools`, or takes it out of the context of a handler. */
+export function usesTools(code) {
+  if (!/\btools\b/.test(code)) return false;
+  const program = parseModule(code);
+  return program !== undefined && [...nodesOf(program)].some(namesTools);
+}
+
+function namesTools(node) {
+  const takesOut = (pattern) => pattern?.type === 'ObjectPattern' && pattern.properties.some((each) => nameOf(each) === 'tools');
+  if (node.type === 'MemberExpression') return node.property.name === 'tools' && CONTEXT.test(lastNameOf(node.object));
+  if (node.type === 'VariableDeclarator') return takesOut(node.id) && CONTEXT.test(lastNameOf(node.init));
+  // A handler has two parameters.
+  return node.params?.length === 2 && takesOut(node.params[0]);
+}
+
+/** Returns the name of a variable, or of the last property of a path. */
+function lastNameOf(node) {
+  return (node?.type === 'MemberExpression' ? node.property.name : node?.name) ?? '';
+}
+
 function parseModule(code) {
   try {
     return parse(code, { ecmaVersion: 'latest', sourceType: 'module' });
@@ -58,21 +81,24 @@ function initialValue(program, variable) {
 /** Counts the places that name a variable. Another one might add handlers. */
 function countOf(program, variable) {
   let count = 0;
+  for (const { type, name, local } of nodesOf(program, ({ type }) => type !== 'ExportSpecifier')) {
+    if (type === 'ExportSpecifier' ? local.name === variable : type === 'Identifier' && name === variable) count += 1;
+  }
+  return count;
+}
+
+/** All nodes of a program, without what is within a node for which `goesOn` is false. */
+function* nodesOf(program, goesOn = () => true) {
   const waiting = [program];
-  while (waiting.length > 0) {
-    const node = waiting.pop();
-    if (node.type === 'ExportSpecifier') {
-      count += node.local.name === variable ? 1 : 0;
-      continue;
-    }
-    if (node.type === 'Identifier' && node.name === variable) count += 1;
+  for (let node = waiting.pop(); node; node = waiting.pop()) {
+    yield node;
+    if (!goesOn(node)) continue;
     for (const value of Object.values(node)) {
       for (const each of Array.isArray(value) ? value : [value]) {
         if (typeof each?.type === 'string') waiting.push(each);
       }
     }
   }
-  return count;
 }
 
 function nameOf({ type, computed, key }) {

@@ -53,6 +53,7 @@ export const SERVED = {
   zlib: { file: 'node/zlib.ts', larger: { file: 'node/zlib-streams.ts', words: /\bcreate(Deflate|DeflateRaw|Gunzip|Gzip|Inflate|InflateRaw|Unzip)\b/ } },
   toolhost: { file: 'toolhost.ts' },
   'toolhost/agents': { file: 'agents.ts' },
+  'toolhost/async': { file: 'async.ts', name: '*' },
   '@goondan/types': { file: 'toolhost.ts' },
   '@goondan/core': { file: 'toolhost.ts' },
 };

@@ -1,8 +1,8 @@
 // Names of WASI's packages while a component is built.
 //
 // The QuickJS componentizer runs top-level code with an implementation of `wasi:io` of its own, and with one that only fails
-// for every interface that it does not know. `wasi:http` is unknown to it and uses resources of `wasi:io`, which then
-// do not fit together. Under another name it knows none of them, and they fit. The runtime calls none while the tool is
+// for every interface that it does not know. `wasi:http` and `goondan:tool/tools` are unknown to it and use resources of
+// `wasi:io`, which then do not fit together. Under another name it knows none of them, and they fit. The runtime calls none while the tool is
 // built. Afterwards they get the names of WASI, with another patch release than the one that the engine imports:
 // two imports of a component cannot have one name. A name keeps its length.
 import { ComponentSection, Section, sectionsOf } from './wasm.mjs';

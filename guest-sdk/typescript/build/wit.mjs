@@ -17,6 +17,9 @@ export const IMPORTS = [
 /** Those of a tool that uses `fetch`. */
 export const HTTP = ['wasi:http/outgoing-handler', 'wasi:http/types', 'wasi:io/poll', 'wasi:io/streams'];
 
+/** That of a tool that uses `ctx.tools`. */
+export const TOOLS = ['wasi:io/poll', 'goondan:tool/tools'];
+
 /** Returns the version of each package in a folder of WIT: `{"wasi:io": "0.2.12", …}`. */
 export async function versionsOf(wit) {
   const files = [path.join(wit, 'tool.wit')];
@@ -42,14 +45,14 @@ export async function withWorld(wit, features, use, change = (text) => text) {
   }
 }
 
-function world({ polling, agents, fetch }, versions) {
+function world({ polling, agents, tools, fetch }, versions) {
   const of = (name) => `${name}@${versions[name.split('/')[0]]}`;
-  const worlds = ['tool', ...(polling ? ['async-tool'] : []), ...(agents ? ['agent-tool'] : [])];
+  const worlds = ['tool', ...(polling ? ['async-tool'] : []), ...(agents ? ['agent-tool'] : []), ...(tools ? ['composed-tool'] : [])];
   return [
     'package toolhost:build;',
     `world ${WORLD} {`,
     ...worlds.map((name) => `  include ${of(`goondan:tool/${name}`)};`),
-    ...[...IMPORTS, ...(fetch ? HTTP : [])].map((name) => `  import ${of(name)};`),
+    ...new Set([...IMPORTS, ...(fetch ? HTTP : []), ...(tools ? TOOLS : [])].map((name) => `  import ${of(name)};`)),
     '}',
     '',
   ].join('\n');

@@ -1,5 +1,8 @@
 /** The module `toolhost`. */
 import { validated, type Schema } from './schema';
+import { ToolError } from './tool-error';
+
+export { ToolError };
 
 export class Pending {
   constructor(readonly handle: string) {}
@@ -36,4 +39,4 @@ export function tool(definition: Definition) {
   return Object.assign(handler, { [DEFINITION]: definition });
 }
 
-export default { pending, tool };
+export default { pending, tool, ToolError };

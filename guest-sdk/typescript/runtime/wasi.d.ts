@@ -149,3 +149,31 @@ declare module 'goondan:tool/agents' {
   export function list(): string;
   export function catalog(): object[];
 }
+
+declare module 'goondan:tool/tools' {
+  import type { Pollable } from 'wasi:io/poll';
+  export interface Tool {
+    name: string;
+    description?: string | null;
+    parameters: string;
+    outputSchema?: string | null;
+  }
+  interface ToolError {
+    message: string;
+    code?: string;
+    suggestion?: string;
+    helpUrl?: string;
+  }
+  type Result = { tag: 'ok'; val: string } | { tag: 'err'; val: { error: ToolError; parameters?: string } };
+  export interface Call {
+    id(): string;
+    subscribe(): Pollable;
+    get(): Result | null | undefined;
+    cancel(): void;
+    [Symbol.dispose]?(): void;
+  }
+  export function names(): Iterable<string>;
+  export function describe(name: string): Tool;
+  export function search(query: string, limit: number): Iterable<Tool>;
+  export function start(name: string, args: string): Call;
+}

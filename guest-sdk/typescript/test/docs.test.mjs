@@ -13,7 +13,7 @@ const snippets = [...page.matchAll(/^```ts\n(.*?)^```/gms)].map(([, text]) => te
 const compiled = async (text) => (await transform(text, { loader: 'ts', format: 'esm' })).code;
 
 test('the handler of the page runs', async () => {
-  assert.equal(snippets.length, 2);
+  assert.equal(snippets.length, 3);
   const code = await compiled(snippets[0]);
   const { handlers } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
   assert.equal(await handlers.greet({}, { name: 'Ada' }), 'Hello, Ada!');
@@ -26,4 +26,12 @@ test('the error of the page has a code and a suggestion', async () => {
     code: 'NOT_FOUND',
     suggestion: 'pass a path relative to the working directory',
   });
+});
+
+test('the tool of the page that calls tools runs', async () => {
+  const code = (await compiled(snippets[2])).replace('"toolhost"', '"data:text/javascript,export class ToolError extends Error {}"');
+  const { lines } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  const read = async ({ path }) => ({ totalLines: path.length });
+  const tools = { 'file-system__glob': async () => ({ files: ['a.ts', 'bc.ts'] }), file_system: { read } };
+  assert.deepEqual(await lines({ tools }, { pattern: '*.ts' }), { 'a.ts': 4, 'bc.ts': 5 });
 });

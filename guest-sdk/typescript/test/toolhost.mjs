@@ -103,10 +103,10 @@ spec:
   }
 
   /** The same with a policy, as text. */
-  async callWith(policy, handler, args, workdir) {
+  async callWith(policy, handler, args, workdir, ...more) {
     const file = path.join(await temporary(), 'policy.yaml');
     await writeFile(file, policy);
-    return this.call(handler, args, workdir, '--policy', file);
+    return this.call(handler, args, workdir, '--policy', file, ...more);
   }
 
   async output(handler, args, workdir) {

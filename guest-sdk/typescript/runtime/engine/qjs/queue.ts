@@ -36,10 +36,13 @@ export function forgetRejection(promise: object): void {
   rejections.delete(promise);
 }
 
-/** Returns the reason of the oldest rejected promise without a handler. */
-export function unhandledRejection(): { reason: unknown } | undefined {
+/** Takes out the oldest rejected promise without a handler. */
+export function takeRejection(): { promise: object; reason: unknown } | undefined {
   if (rejections.size === 0) return undefined;
-  for (const reason of rejections.values()) return { reason };
+  for (const [promise, reason] of rejections) {
+    rejections.delete(promise);
+    return { promise, reason };
+  }
   return undefined;
 }
 

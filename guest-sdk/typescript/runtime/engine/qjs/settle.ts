@@ -1,5 +1,5 @@
 /** Runs an async function to its end within one synchronous call. */
-import { clearQueue, drain, unhandledRejection } from './queue';
+import { clearQueue, drain, takeRejection } from './queue';
 import { QueuedPromise } from './promise';
 import { clearTimers, runNextTimer } from '../timers';
 
@@ -29,8 +29,11 @@ export function settle<T>(start: () => T | PromiseLike<T>): T {
     }
     for (;;) {
       drain();
-      const unhandled = unhandledRejection();
-      if (unhandled) throw unhandled.reason;
+      const unhandled = takeRejection();
+      if (unhandled) {
+        if (!isTaken(unhandled)) throw unhandled.reason;
+        continue;
+      }
       if (outcome) break;
       if (!waiting.waitForNext()) throw neverSettles();
     }
@@ -41,6 +44,15 @@ export function settle<T>(start: () => T | PromiseLike<T>): T {
   }
   if ('reason' in outcome) throw outcome.reason;
   return outcome.value;
+}
+
+/** Gives the error to `onunhandledrejection`, as on the web. Returns whether the program prevents that it ends the call. */
+function isTaken(rejection: { promise: object; reason: unknown }): boolean {
+  const { onunhandledrejection: take } = globalThis as { onunhandledrejection?: unknown };
+  if (typeof take !== 'function') return false;
+  let taken = false;
+  take({ type: 'unhandledrejection', ...rejection, preventDefault: () => (taken = true) });
+  return taken;
 }
 
 function neverSettles(): Error {

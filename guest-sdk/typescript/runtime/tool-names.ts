@@ -1,0 +1,146 @@
+/**
+ * Tools as properties of an object: `tools["file-system__read"]`, and `tools.file_system.read` where only one tool can be
+ * meant. The names of tools are data: none of them reaches a prototype.
+ */
+import { CUSTOM } from './format';
+import { ToolError } from './tool-error';
+
+type ToolFunction = (args?: unknown, options?: object) => Promise<unknown>;
+
+interface Source {
+  names(): Iterable<string>;
+  call(name: string, args?: unknown, options?: object): Promise<unknown>;
+  /** Returns the host's error for a name that no tool has. */
+  refusal(name: string): unknown;
+}
+
+/** Keys that no alias has: each object has them, or an `await` looks for them. */
+const OF_OBJECTS = new Set(['then', ...Object.getOwnPropertyNames(Object.prototype)]);
+
+/** Keys that libraries look for in any object, which may be an alias. */
+const OF_LIBRARIES = new Set(['toJSON', 'inspect', 'prototype', 'nodeType', '$$typeof', 'asymmetricMatch']);
+
+const MAX_LISTED = 20;
+
+const snake = (name: string): string => name.replaceAll('-', '_');
+const bracket = (name: string): string => `tools[${JSON.stringify(name)}]`;
+
+/** A name whose parts have no `_` cannot be an alias of another one, and needs no list of names. */
+const PLAIN = /^[^_]+__[^_]+$/;
+
+/** The names of the step's tools, and their aliases. They are asked for when they are needed: there may be thousands. */
+export class ToolNames {
+  readonly #source: Source;
+  #exact: Set<string> | undefined;
+  /** The names that are equal in snake case. */
+  #bySnake: Map<string, string[]> | undefined;
+  readonly #functions = new Map<string, ToolFunction>();
+  readonly #groups = new Map<string, object | undefined>();
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  get all(): Set<string> {
+    return (this.#exact ??= new Set(this.#source.names()));
+  }
+
+  /** Returns what `tools[key]` is. */
+  get(key: string): unknown {
+    return this.#find(key, bracket(key)) ?? this.#group(snake(key)) ?? this.#absent(key, bracket(key), key);
+  }
+
+  /** Says that there is no such tool, and which there are. `refusal` is what the host says. */
+  unknown(written: string, refusal: unknown): unknown {
+    if (!(refusal instanceof ToolError) || refusal.code !== 'E_TOOL_NOT_IN_CATALOG') return refusal;
+    const names = [...this.all];
+    const listed = names.slice(0, MAX_LISTED).join(', ');
+    const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more, which tools.search(text) finds` : '';
+    const exist = names.length === 0 ? 'there are no tools' : `the tools are ${listed}${more}`;
+    const hint = /^Did you mean '[^']*'\?/.exec(refusal.suggestion ?? '')?.[0];
+    const suggestion = hint ? `${hint} ${exist}` : exist;
+    return new ToolError({ message: `there is no tool ${written}`, code: 'E_TOOL_NOT_IN_CATALOG', suggestion }, refusal.tool);
+  }
+
+  /** Returns the function of a tool, by its name or its name in snake case. */
+  #find(key: string, written: string): ToolFunction | undefined {
+    return PLAIN.test(key) || this.all.has(key) ? this.#functionOf(key) : this.#alias(key, written);
+  }
+
+  #alias(key: string, written: string): ToolFunction | undefined {
+    const same = this.#aliases.get(snake(key)) ?? [];
+    if (same.length > 1) {
+      const suggestion = `write ${same.map(bracket).join(' or ')}`;
+      throw new ToolError({ message: `${written} can be ${same.length} tools`, code: 'AMBIGUOUS_TOOL', suggestion });
+    }
+    return same[0] === undefined ? undefined : this.#functionOf(same[0]);
+  }
+
+  get #aliases(): Map<string, string[]> {
+    if (this.#bySnake) return this.#bySnake;
+    const aliases = new Map<string, string[]>();
+    for (const name of this.all) {
+      const key = snake(name);
+      const same = aliases.get(key);
+      if (same) same.push(name);
+      else aliases.set(key, [name]);
+    }
+    return (this.#bySnake = aliases);
+  }
+
+  #functionOf(name: string): ToolFunction {
+    let made = this.#functions.get(name);
+    if (!made) {
+      made = Object.freeze((args?: unknown, options?: object) => this.#source.call(name, args, options));
+      this.#functions.set(name, made);
+    }
+    return made;
+  }
+
+  /** Returns the tools whose names begin with this part. */
+  #group(group: string): object | undefined {
+    if (this.#groups.has(group)) return this.#groups.get(group);
+    const prefix = `${group}__`;
+    const members = [...this.#aliases.keys()].filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length));
+    const get = (key: string): unknown => {
+      const written = `tools.${group}.${key}`;
+      return this.#alias(prefix + key, written) ?? this.#absent(key, written, prefix + key);
+    };
+    const made = members.length > 0 ? listing(() => members, get) : undefined;
+    this.#groups.set(group, made);
+    return made;
+  }
+
+  #absent(key: string, written: string, name: string): undefined {
+    if (OF_LIBRARIES.has(key)) return undefined;
+    throw this.unknown(written, this.#source.refusal(name));
+  }
+}
+
+/** Returns an object without a prototype that nothing changes. `get` returns or throws what a key has. */
+function listing(keys: () => Iterable<string>, get: (key: string) => unknown): object {
+  const has = (key: string | symbol): key is string => typeof key === 'string' && new Set(keys()).has(key);
+  return new Proxy(Object.create(null) as object, {
+    get: (_, key) => {
+      if (key === CUSTOM) return () => `tools: ${[...keys()].join(', ')}`;
+      return typeof key === 'symbol' || OF_OBJECTS.has(key) ? undefined : get(key);
+    },
+    has: (_, key) => has(key),
+    ownKeys: () => [...keys()],
+    getOwnPropertyDescriptor: (_, key) => (has(key) ? { value: get(key), enumerable: true, configurable: true } : undefined),
+    set: () => false,
+    defineProperty: () => false,
+    deleteProperty: () => false,
+    setPrototypeOf: () => false,
+    preventExtensions: () => false,
+  });
+}
+
+/** Returns `tools`: its own functions precede the names of tools. */
+export function toolsObject(own: object, names: ToolNames): object {
+  const functions = new Map<string, unknown>(Object.entries(own));
+  return listing(
+    () => names.all,
+    (key) => functions.get(key) ?? names.get(key),
+  );
+}
