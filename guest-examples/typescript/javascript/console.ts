@@ -4,7 +4,7 @@ import type { Output } from './output';
 
 type Args = unknown[];
 
-class ProgramConsole {
+export class ProgramConsole {
   #indent = '';
   #counts = new Map<string, number>();
   #starts = new Map<string, number>();

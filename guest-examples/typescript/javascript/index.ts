@@ -1,12 +1,15 @@
-/** The `javascript` tool: runs JavaScript on the workdir, as `node -e CODE` and `node FILE ARGS` do. */
+/** The `javascript` tool: runs JavaScript on the workdir, as `node -e CODE` and `node FILE ARGS` do, or over other tools. */
 import * as fs from 'node:fs';
 import type { JsonObject, ToolContext, ToolHandler } from 'toolhost';
 import { replaceConsole } from './console';
+import './globals';
 import { Loader } from './loader';
 import { Output } from './output';
+import { script } from './script';
+import { Sources } from './sources';
 import { describe } from './trace';
 import { Exit, replaceProcess } from './surroundings';
-import { settled, trackTimers } from './waiting';
+import { guarded, settled, trackTimers } from './waiting';
 
 interface Input {
   code?: string;
@@ -21,17 +24,20 @@ async function run(_ctx: ToolContext, input: Input): Promise<JsonObject> {
   replaceConsole(stdout, stderr);
   const process = replaceProcess(['node', file, ...(input.args ?? [])], input.stdin ?? '', stdout, stderr);
   trackTimers();
-  const loader = new Loader();
+  const sources = new Sources();
+  const loader = new Loader(sources);
   let exitCode: number;
   try {
-    await loader.entry(source, file);
-    await settled(loader.floating);
+    await guarded(async () => {
+      await loader.entry(source, file, 'module');
+      await settled(loader.floating);
+    });
     exitCode = Number(process.exitCode ?? 0);
   } catch (error) {
     if (error instanceof Exit) {
       exitCode = error.exitCode;
     } else {
-      stderr.write(`${describe(error, loader.files)}\n`);
+      stderr.write(`${describe(error, sources)}\n`);
       exitCode = 1;
     }
   }
@@ -56,4 +62,4 @@ function refusal(message: string, code: string, suggestion: string): Error {
   return Object.assign(new Error(message), { code, suggestion });
 }
 
-export const handlers: Record<string, ToolHandler> = { run };
+export const handlers: Record<string, ToolHandler> = { run, script };

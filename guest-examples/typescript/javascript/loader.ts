@@ -1,63 +1,83 @@
 /** Loads the modules of a program: files of the workdir, and those of Node that a tool has. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { body, type Kind } from './modules';
+import { runAsyncFunction } from 'toolhost/async';
 import { nodeModule } from './node';
+import type { Kind, Sources } from './sources';
 import { shown } from './trace';
 
 type Exports = Record<string, unknown>;
 
-/** Functions whose last argument is the body. */
-const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as FunctionConstructor;
-
-/** `package.json` asks for the engine whose own async functions run: those of a program are not compiled away. */
-const PARAMETERS = ['fetch', '$import', '$export', '$float', '$meta', 'require', 'module', 'exports', '__filename', '__dirname'];
+const NAMES = ['$import', '$export', '$float', '$meta', 'require', 'module', 'exports', '__filename', '__dirname'];
 
 const EXTENSIONS = ['', '.js', '.mjs', '.cjs', '.json', '/index.js', '/index.mjs', '/index.cjs'];
 
+/** A promise that the program does not wait for. */
+export interface Floating {
+  promise: Promise<unknown>;
+  /** The line of its statement. */
+  line: number;
+  /** Undefined while it is pending. */
+  outcome?: { value: unknown } | { reason: unknown };
+}
+
 export class Loader {
-  /** Promises that the program does not wait for. */
-  readonly floating: Promise<unknown>[] = [];
-  /** The files that were loaded. */
-  readonly files = new Set<string>();
+  readonly floating: Floating[] = [];
   #modules = new Map<string, Promise<Exports>>();
   #required = new Map<string, { exports: unknown }>();
 
-  /** Runs the program. */
-  async entry(source: string, file: string): Promise<void> {
-    await this.#evaluate(source, file, 'module', {});
+  /** `globals`: what a program may name beside the globals of the engine. */
+  constructor(
+    readonly sources: Sources,
+    readonly globals: Record<string, unknown> = {},
+  ) {}
+
+  /** Runs the program and returns what it returns. */
+  entry(source: string, file: string, kind: Kind): Promise<unknown> {
+    return this.#evaluate(source, file, kind, {});
   }
 
-  async #evaluate(source: string, file: string, kind: Kind, exported: Exports): Promise<void> {
-    this.files.add(file);
-    const module = { exports: exported as unknown };
-    const text = body(source, shown(file), kind);
-    await new AsyncFunction(...PARAMETERS, `${text}\n//# sourceURL=${file}`)(...this.#given(file, module, exported));
+  async #evaluate(source: string, file: string, kind: Kind, exported: Exports): Promise<unknown> {
+    const given = this.#given(file, { exports: exported as unknown }, exported);
+    return runAsyncFunction(undefined, [], this.#function(source, file, kind, given));
   }
 
-  #given(file: string, module: { exports: unknown }, exported: Exports): unknown[] {
-    const importNames = async (name: string, names?: string[]) => {
-      const found = await this.#import(name, file);
-      if (names === undefined) return found;
-      return names.map((each) => {
-        if (each in found) return found[each];
-        throw new SyntaxError(`The requested module '${name}' does not provide an export named '${each}'`);
+  #function(source: string, file: string, kind: Kind, given: Record<string, unknown>): (...args: any[]) => any {
+    return this.sources.evaluate(source, file, kind, Object.keys(given))(given);
+  }
+
+  #given(file: string, module: { exports: unknown }, exported: Exports): Record<string, unknown> {
+    const importNames = (name: string, names?: string[]) => {
+      // Made where the statement is, for its stack.
+      const missing = new SyntaxError();
+      return this.#import(name, file).then((found) => {
+        if (names === undefined) return found;
+        return names.map((each) => {
+          if (each in found) return found[each];
+          missing.message = `The requested module '${name}' does not provide an export named '${each}'`;
+          throw missing;
+        });
       });
     };
     const export_ = (getters: Record<string, () => unknown>) => {
       for (const [name, get] of Object.entries(getters)) Object.defineProperty(exported, name, { get, enumerable: true });
     };
-    const float = (value: unknown) => {
+    const float = (value: unknown, line: number) => {
       if (value instanceof Promise) {
-        // Marked as handled: its error is thrown when it is waited for.
-        value.catch(() => {});
-        this.floating.push(value);
+        const floating: Floating = { promise: value, line };
+        // Its error is thrown later.
+        value.then(
+          (value: unknown) => (floating.outcome = { value }),
+          (reason: unknown) => (floating.outcome = { reason }),
+        );
+        this.floating.push(floating);
       }
       return value;
     };
     const meta = { url: `file://${file}`, filename: file, dirname: path.dirname(file) };
     const require = (name: string) => this.#require(name, file);
-    return [fetched, importNames, export_, float, meta, require, module, module.exports, file, path.dirname(file)];
+    const values = [importNames, export_, float, meta, require, module, module.exports, file, path.dirname(file)];
+    return { ...Object.fromEntries(NAMES.map((name, index) => [name, values[index]])), ...this.globals };
   }
 
   #import(name: string, from: string): Promise<Exports> {
@@ -97,23 +117,10 @@ export class Loader {
     if (file.endsWith('.json')) {
       module.exports = JSON.parse(source);
     } else {
-      this.files.add(file);
-      const text = body(source, shown(file), 'script');
       const given = this.#given(file, module, {});
-      new Function(...PARAMETERS, `${text}\n//# sourceURL=${file}`).call(module.exports, ...given);
+      this.#function(source, file, 'script', given).call(module.exports);
     }
     return module.exports;
-  }
-}
-
-/** `fetch`, whose error says what may be the matter: the engine does not. */
-async function fetched(resource: RequestInfo | URL, options?: RequestInit): Promise<Response> {
-  try {
-    return await fetch(resource, options);
-  } catch (error) {
-    const url = String(resource instanceof Request ? resource.url : resource);
-    const allow = 'the operator allows an origin with --allow-http ORIGIN, or in the policy';
-    throw new TypeError(`fetch failed: ${url}: the policy does not allow it, or the server cannot be reached; ${allow}`, { cause: error });
   }
 }
 

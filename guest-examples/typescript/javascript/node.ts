@@ -9,10 +9,13 @@ import os from 'node:os';
 import path from 'node:path';
 import perfHooks from 'node:perf_hooks';
 import process from 'node:process';
+import stream from 'node:stream';
+import stringDecoder from 'node:string_decoder';
 import timers from 'node:timers';
 import timersPromises from 'node:timers/promises';
 import url from 'node:url';
 import util from 'node:util';
+import zlib from 'node:zlib';
 
 type Exports = Record<string, unknown>;
 
@@ -27,10 +30,13 @@ const MODULES: Record<string, unknown> = {
   path,
   perf_hooks: perfHooks,
   process,
+  stream,
+  string_decoder: stringDecoder,
   timers,
   'timers/promises': timersPromises,
   url,
   util,
+  zlib,
 };
 
 /** Returns the exports of a module of Node, if there is one of this name. */

@@ -1,9 +1,24 @@
 /** Waits, as Node does, until nothing is left to do. */
+import type { Floating } from './loader';
 
 type Timer = (callback: (...args: unknown[]) => void, ...rest: unknown[]) => unknown;
 
 const running = new Set<unknown>();
-let failure: { error: unknown } | undefined;
+
+let fail: (error: unknown) => void;
+
+/** Runs a program. Rejects with the first error that nothing catches: that of a timer, or of a promise without a handler. */
+export function guarded<T>(start: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    fail = reject;
+    const take = (event: { reason: unknown; preventDefault(): void }) => {
+      event.preventDefault();
+      reject(event.reason);
+    };
+    Object.assign(globalThis, { onunhandledrejection: take });
+    start().then(resolve, reject);
+  });
+}
 
 /** Replaces the functions that start and end timers by ones that note it. */
 export function trackTimers(): void {
@@ -20,7 +35,7 @@ export function trackTimers(): void {
         try {
           callback(...args);
         } catch (error) {
-          failure ??= { error };
+          fail(error);
         }
       }, ...rest);
       running.add(timer);
@@ -36,11 +51,10 @@ export function trackTimers(): void {
 
 let pause: () => Promise<void>;
 
-/** Waits for promises and timers, also for those that they start. Throws the error of one. */
-export async function settled(floating: Promise<unknown>[]): Promise<void> {
+/** Waits for promises and timers, also for those that they start. */
+export async function settled(floating: Floating[]): Promise<void> {
   for (;;) {
-    while (floating.length > 0) await floating.shift();
-    if (failure) throw failure.error;
+    while (floating.length > 0) await floating.shift()!.promise;
     if (running.size === 0) return;
     await pause();
   }

@@ -1,0 +1,76 @@
+/** The export `script`: a program over the other tools of the step. */
+import type { JsonObject, JsonValue, ToolContext } from 'toolhost';
+import { Calls } from './calls';
+import { ProgramConsole } from './console';
+import { scriptFailure, stillRunning } from './failure';
+import { Loader } from './loader';
+import { Output } from './output';
+import { toResult } from './result';
+import { Sources } from './sources';
+import { guarded, trackTimers } from './waiting';
+
+interface Input {
+  code: string;
+  args?: JsonValue;
+}
+
+/** UTF-16 units of the log that are kept at its beginning, and at its end. */
+const LOG_HALF = 8 << 10;
+
+const FILE = '/[script]';
+
+export async function script(ctx: ToolContext, { code, args = null }: Input): Promise<JsonObject> {
+  const log = new Output({ head: LOG_HALF, tail: LOG_HALF }, `the log keeps its first and its last ${LOG_HALF}`);
+  const sources = new Sources();
+  const calls = new Calls();
+  const globals = { tools: calls.follow(ctx.tools), args, console: new ProgramConsole(log, log) };
+  const loader = new Loader(sources, globals);
+  trackTimers();
+  try {
+    const value = await guarded(() => loader.entry(withoutFence(code), FILE, 'body'));
+    const failed = loader.floating.find(({ outcome }) => outcome && 'reason' in outcome);
+    if (failed?.outcome && 'reason' in failed.outcome) throw failed.outcome.reason;
+    stillRunning(calls, loader.floating, sources);
+    const text = log.text();
+    return { result: toResult(value), ...(text && { log: text }) };
+  } catch (error) {
+    throw scriptFailure(error, sources, calls.areUsed ? globals.tools : undefined, log.text());
+  }
+}
+
+/** Takes the code out of a fence of Markdown. Its lines keep their numbers. */
+function withoutFence(code: string): string {
+  const [, inner] = /^\s*```\w*[ \t]*\r?\n(.*?)\r?\n?```\s*$/s.exec(code) ?? [];
+  return inner === undefined ? code : `\n${inner}`;
+}
+
+/** What programs are like, for `prepare`. */
+const SAMPLE = `// A comment.
+const { a = 1, ...rest } = args ?? {};
+const list = await Promise.all([1, 2].map(async (n) => ({ n, text: \`\${n}\`.replace(/[a-z]+/g, '') })));
+for (const { n } of list) {
+  if (n > 1 && !rest.x) continue;
+  try {
+    console.log('seen %s', n);
+  } catch (error) {
+    throw new Error(error.message);
+  }
+}
+async function main() {
+  return list.filter((each) => each.n !== 2).length + 1;
+}
+return { result: await main() };
+`;
+
+/**
+ * Does what each call does while the tool is built: what the engine and the parser make at their first use is then there
+ * in each call.
+ */
+function prepare(): void {
+  const log = new Output({ head: LOG_HALF, tail: LOG_HALF });
+  const loader = new Loader(new Sources(), { tools: new Calls().follow({}), args: null, console: new ProgramConsole(log, log) });
+  void loader.entry(withoutFence(SAMPLE), FILE, 'body');
+  toResult({ list: [1, 'a', null, true] });
+}
+
+prepare();

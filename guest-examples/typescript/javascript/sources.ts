@@ -1,0 +1,142 @@
+/** The sources of a program: each is changed to what the engine runs, and evaluated at lines of its own. */
+import { parse, type AnyNode, type Expression, type Program } from 'acorn';
+import { HELPERS, MADE, replaceAsync } from './asynchronous';
+import { Edits, type Changed, type Place } from './edits';
+import { replaceModule } from './modules';
+
+/** A module has top-level `await`; a script is what `require` loads; a body is a function without a name. */
+export type Kind = 'module' | 'script' | 'body';
+
+/** Returns the function of a source, given what it may name. */
+export type Evaluated = (given: Record<string, unknown>) => (...args: any[]) => any;
+
+/** More lines than the code of the tool has. All code of a component has one file in the engine's stacks. */
+const FIRST_LINE = 10_000;
+
+/** A frame of the engine's stack: `at name (<input>:12:3)`. */
+const FRAME = /^\s*at (?:(.*?) \()?<input>:(\d+):(\d+)\)?$/;
+
+export interface Frame extends Place {
+  name: string;
+  file: string;
+  text: string;
+}
+
+interface Source {
+  file: string;
+  firstLine: number;
+  changed: Changed;
+}
+
+export class Sources {
+  readonly #sources: Source[] = [];
+  #nextLine = FIRST_LINE;
+
+  /** Returns the function of a source, as a generator except for a script. Throws a SyntaxError with its place. */
+  evaluate(source: string, file: string, kind: Kind, names: readonly string[]): Evaluated {
+    const program = parsed(source, file, kind);
+    const edits = new Edits(source);
+    if (source.startsWith('#!')) edits.insert(0, '//');
+    const isReturned = kind === 'body' && returnOnly(program, edits);
+    if (kind !== 'script' && !isReturned) noteFloating(program, edits);
+    const head = isReturned ? '' : replaceModule(program, edits);
+    replaceAsync(program, edits, kind !== 'script');
+    const all = [...names, ...Object.keys(HELPERS)];
+    const star = kind === 'script' ? '' : '*';
+    const changed = edits.changed(`(function({${all.join()}}){return function${star}(){${head}`, '\n}})');
+    const firstLine = this.#nextLine;
+    this.#nextLine += source.split('\n').length + 10;
+    this.#sources.push({ file, firstLine, changed });
+    const make = evaluate('\n'.repeat(firstLine - 1) + changed.text) as Evaluated;
+    return (given) => make({ ...given, ...HELPERS });
+  }
+
+  /** Returns the frames of a stack that lie in the sources. */
+  frames(stack: string | undefined): Frame[] {
+    return (stack ?? '').split('\n').flatMap((text) => {
+      const [, name = '', line, column] = FRAME.exec(text) ?? [];
+      const source = this.#sources.findLast(({ firstLine }) => firstLine <= Number(line));
+      const place = source?.changed.placeOf(Number(line) - source.firstLine + 1, Number(column), MADE);
+      if (!source || !place) return [];
+      const called = name === '<anonymous>' || name === 'anonymous' ? '' : name;
+      return [{ ...place, name: called, file: source.file, text: lineOf(source.changed.source, place.line) }];
+    });
+  }
+}
+
+const evaluate = globalThis.eval;
+
+export function lineOf(source: string, line: number): string {
+  return source.split('\n')[line - 1] ?? '';
+}
+
+/** An error of the parser, with its place. */
+export class ParseError extends SyntaxError {
+  constructor(
+    message: string,
+    readonly place: Place & { file: string; text: string },
+  ) {
+    super(message);
+  }
+}
+
+Object.defineProperty(ParseError.prototype, 'name', { value: 'SyntaxError' });
+
+function parsed(source: string, file: string, kind: Kind): Program {
+  try {
+    return parse(source, {
+      ecmaVersion: 'latest',
+      sourceType: kind === 'script' ? 'script' : 'module',
+      allowHashBang: true,
+      allowReturnOutsideFunction: true,
+      allowAwaitOutsideFunction: kind !== 'script',
+      preserveParens: true,
+    });
+  } catch (error) {
+    const { message, loc } = error as { message: string; loc?: Place };
+    if (!loc) throw error;
+    const place = { line: loc.line, column: loc.column + 1, file, text: lineOf(source, loc.line) };
+    throw new ParseError(message.replace(/ \(\d+:\d+\)$/, ''), place);
+  }
+}
+
+/** Notes the promises of statements, which nothing else waits for. */
+function noteFloating(program: Program, edits: Edits): void {
+  for (const node of program.body) {
+    if (node.type !== 'ExpressionStatement' || node.directive !== undefined || node.expression.type === 'AwaitExpression') continue;
+    const line = edits.source.slice(0, node.start).split('\n').length;
+    edits.around(node.expression.start, node.expression.end, '$float((', `),${line})`);
+  }
+}
+
+/** Lets a body that is one function, or one call of a function that is written there, return what that returns. */
+function returnOnly({ body }: Program, edits: Edits): boolean {
+  const [only] = body;
+  if (!only || body.length > 1) return false;
+  const isDefault = only.type === 'ExportDefaultDeclaration';
+  const value = isDefault ? only.declaration : only.type === 'ExpressionStatement' ? only.expression : only;
+  const inner = withoutParentheses(value);
+  const isCall = inner.type === 'CallExpression' && isFunction(withoutParentheses(inner.callee));
+  if (!isCall && !isFunction(inner)) return false;
+  if (isDefault) edits.replace(only.start, value.start, '');
+  const args = isFunction(inner) ? inner.params.map(argumentFor).join() : '';
+  edits.around(value.start, value.end, 'return (', isCall ? ')' : `)(${args})`);
+  return true;
+}
+
+function withoutParentheses(node: AnyNode): AnyNode {
+  return node.type === 'ParenthesizedExpression' ? withoutParentheses(node.expression) : node;
+}
+
+type Function = Extract<AnyNode, { params: unknown }>;
+
+function isFunction(node: AnyNode | Expression): node is Function {
+  return ['ArrowFunctionExpression', 'FunctionExpression', 'FunctionDeclaration'].includes(node.type);
+}
+
+/** What a parameter of the only function gets. */
+function argumentFor(parameter: AnyNode, index: number): string {
+  if (parameter.type === 'ObjectPattern') return '{tools,args,console}';
+  if (parameter.type === 'Identifier' && ['tools', 'console'].includes(parameter.name)) return parameter.name;
+  return index === 0 || (parameter.type === 'Identifier' && parameter.name === 'args') ? 'args' : 'undefined';
+}
