@@ -17,7 +17,7 @@ from builder.component import componentize  # noqa: E402
 from builder.failure import BuildError, Note  # noqa: E402
 from builder.packages import install_packages  # noqa: E402
 from builder.stage import Stage, check_entry  # noqa: E402
-from builder.web import uses_web  # noqa: E402
+from builder.imports import uses_tools, uses_web  # noqa: E402
 
 
 def main() -> int:
@@ -68,8 +68,9 @@ def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Any], l
         tool.check_imports(packages)
         if arguments.check:
             return handlers, [], [*notes, *tool.notes]
-        web = uses_web(arguments.entry.parent, arguments.entry, packages)
-        stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work, web))
+        web = uses_web(arguments.entry, packages)
+        tools = uses_tools(arguments.entry)
+        stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work, web, tools))
         exports = componentize(stage, packages, arguments.out, arguments.bases, arguments.resume)
         return [it["name"] for it in exports], exports, [*notes, *tool.notes, *stage.notes]
 

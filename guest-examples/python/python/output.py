@@ -5,16 +5,17 @@ import io
 # Bytes that are kept of a stream: even if each becomes `\u0001` in JSON, two of them are below the 1 MiB that the
 # host lets a result have.
 KEPT = 64 << 10
-HEAD = 48 << 10
 
 
 class Output(io.TextIOBase):
-    """Text of which the beginning and the end are kept."""
+    """Text of which the beginning, three quarters of what is kept, and the end are kept."""
 
     encoding = "utf-8"
     errors = "replace"
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int = KEPT) -> None:
+        self.kept = kept
+        self.kept_tail = kept // 4
         self.head = bytearray()
         self.tail = bytearray()
         self.left_out = 0
@@ -31,21 +32,21 @@ class Output(io.TextIOBase):
         return len(text)
 
     def push(self, data: bytes) -> None:
-        room = HEAD - len(self.head)
+        room = self.kept - self.kept_tail - len(self.head)
         self.head += data[:room]
         self.tail += data[room:]
         # Twice as much before it is cut, so that many short pieces are not moved each time.
-        if len(self.tail) > 2 * (KEPT - HEAD):
+        if len(self.tail) > 2 * self.kept_tail:
             self.cut()
 
     def cut(self) -> None:
-        surplus = max(0, len(self.tail) - (KEPT - HEAD))
+        surplus = max(0, len(self.tail) - self.kept_tail)
         del self.tail[:surplus]
         self.left_out += surplus
 
     @property
     def is_cut(self) -> bool:
-        return len(self.head) + len(self.tail) + self.left_out > KEPT
+        return len(self.head) + len(self.tail) + self.left_out > self.kept
 
     def text(self) -> str:
         self.cut()

@@ -1,4 +1,4 @@
-"""The `python` tool: runs Python on the workdir, as `python3 -c CODE` and `python3 FILE ARGS` do."""
+"""The `python` tool: runs Python on the workdir, as `python3 -c CODE` and `python3 FILE ARGS` do, or a script over tools."""
 
 import builtins
 import io
@@ -11,6 +11,7 @@ from toolhost import Context, ToolError
 
 import library  # noqa: F401 – what programs can import
 from output import Output
+from script import script
 
 
 def run(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
@@ -83,4 +84,4 @@ def without_own(error: BaseException) -> Any:
     return frames
 
 
-handlers = {"run": run}
+handlers = {"run": run, "script": script}

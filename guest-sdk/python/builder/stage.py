@@ -35,21 +35,22 @@ class Stage:
 
     @staticmethod
     @contextmanager
-    def of(entry: Path, contract: Path, work: Path, web: bool) -> Iterator["Stage"]:
+    def of(entry: Path, contract: Path, work: Path, web: bool, tools: bool) -> Iterator["Stage"]:
         """Copies the modules beside `entry` and the SDK, and removes the copy after the build.
 
-        `web` is whether the tool speaks HTTP.
+        `web` is whether the tool speaks HTTP, and `tools` whether it calls tools.
         """
         with tempfile.TemporaryDirectory(prefix="stage-", dir=work) as top:
             tool, sdk, wit = Path(top, "tool"), Path(top, "sdk"), Path(top, "wit")
             tool.mkdir()
-            shutil.copytree(SDK, sdk, ignore=shutil.ignore_patterns("__pycache__", *([] if web else ["_web"])))
+            unused = [*([] if web else ["_web"]), *([] if tools else ["_tools.py", "_tools_warm_up.py"])]
+            shutil.copytree(SDK, sdk, ignore=shutil.ignore_patterns("__pycache__", *unused))
             source = entry.read_text(encoding="utf-8", errors="replace")
-            lay_out_world(contract, wit, _assigns_polling(source), web)
+            lay_out_world(contract, wit, _assigns_polling(source), web, tools)
             stage = Stage(tool, sdk, wit)
             stage._copy_modules(entry.parent)
             # Where componentize-py shows the first folder to the interpreter.
-            start = {"module": entry.stem, "folder": "/0/", "web": web}
+            start = {"module": entry.stem, "folder": "/0/", "web": web, "tools": tools}
             Path(sdk, "entry.json").write_text(json.dumps(start))
             yield stage
 

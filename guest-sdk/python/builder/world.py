@@ -7,11 +7,12 @@ from pathlib import Path
 WORLD = "component"
 
 
-# What a component imports that speaks HTTP.
+# What a component imports that speaks HTTP, and one that calls tools.
 _WEB = ("wasi:http/outgoing-handler", "wasi:clocks/monotonic-clock")
+_TOOLS = ("goondan:tool/tools", "wasi:clocks/monotonic-clock")
 
 
-def lay_out_world(contract: Path, folder: Path, polls: bool, web: bool) -> None:
+def lay_out_world(contract: Path, folder: Path, polls: bool, web: bool, tools: bool) -> None:
     """Writes the WIT of a component to `folder`."""
     deps = folder / "deps"
     shutil.copytree(contract / "deps", deps)
@@ -19,7 +20,8 @@ def lay_out_world(contract: Path, folder: Path, polls: bool, web: bool) -> None:
     versions = dict(_packages(deps))
     contract_world = "goondan:tool/async-tool" if polls else "goondan:tool/tool"
     lines = [f"include {_versioned(contract_world, versions)};"]
-    lines += [f"import {_versioned(name, versions)};" for name in _WEB if web]
+    names = dict.fromkeys((*(_WEB if web else ()), *(_TOOLS if tools else ())))
+    lines += [f"import {_versioned(name, versions)};" for name in names]
     (folder / "world.wit").write_text("\n".join([f"package toolhost:build;\nworld {WORLD} {{", *lines, "}\n"]))
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import traceback
+from functools import partial
 from typing import Any
 
 from componentize_py_types import Err
@@ -25,7 +26,7 @@ except ImportError:
 
 from toolhost import Context, Pending
 from toolhost._closed import close
-from toolhost._context import CallContext
+from toolhost._context import CallContext, NoTools
 from toolhost._failure import failure_of
 from toolhost._handlers import HandlersError
 from toolhost._hashes import settle_hashlib
@@ -33,7 +34,7 @@ from toolhost._heap import settle_heap
 from toolhost._late import settle_imports
 from toolhost._log import settle_logging
 from toolhost._tool import Tool
-from toolhost._waiting import settle_asyncio
+from toolhost._waiting import prepare_loop, settle_asyncio
 from toolhost._warm_up import warm_up
 
 HERE = os.path.dirname(__file__)
@@ -74,6 +75,8 @@ def load() -> Tool:
         report(error, entry)
         raise SystemExit(1) from None
     settle_loop = settle_asyncio
+    if entry["tools"]:
+        settle_loop = partial(settle_asyncio, selector=open_tools())
     if entry["web"]:
         _web.import_rest()
         settle_loop = _web.settle_web
@@ -104,8 +107,20 @@ def report(error: BaseException, entry: dict[str, str]) -> None:
         json.dump(found, file)
 
 
+def open_tools() -> type:
+    """Lets handlers call tools. Returns the selector for event loops that wait for calls."""
+    global TOOLS
+    from toolhost._pollables import Selector
+    from toolhost._tools import Tools
+    from wit_world.imports import tools
+
+    TOOLS = Tools(tools)
+    return Selector
+
+
 # None in the base, until a build imports a tool.
 TOOL: Tool | None = None
+TOOLS: Any = NoTools()
 FILLING: list[Any] = []
 
 
@@ -159,6 +174,7 @@ def read(context: types.ToolContext) -> Context:
         tool_call_id=context.tool_call_id,
         workdir=context.workdir,
         trace_id=context.trace_id,
+        tools=TOOLS,
     )
 
 
@@ -167,10 +183,15 @@ def settle() -> list[Any]:
     # A tool may have replaced functions that this calls: then its calls start without it.
     with contextlib.suppress(Exception):
         warm_up(call_with, os.path.join(HERE, "entry.json"))
+    if "toolhost._tools" in sys.modules:
+        from toolhost._tools_warm_up import warm_up as warm_up_tools
+
+        warm_up_tools()
     if "toolhost._web" in sys.modules:
         from toolhost._web.warm_up import warm_up as warm_up_web
 
         warm_up_web()
+    prepare_loop()
     # Objects that exist now are never garbage: a call need not scan them.
     gc.collect()
     if gc.get_threshold() == GC_THRESHOLD:

@@ -15,9 +15,9 @@ This package needs no host: a test may import the tool and call `read("a.txt")`.
 
 from ._answer import JsonValue, Pending
 from ._context import Context
-from ._failure import ToolError
+from ._failure import ToolCallError, ToolError
 from ._handlers import handler
 from ._mark import tool
 from ._param import Param
 
-__all__ = ["Context", "JsonValue", "Param", "Pending", "ToolError", "handler", "tool"]
+__all__ = ["Context", "JsonValue", "Param", "Pending", "ToolCallError", "ToolError", "handler", "tool"]

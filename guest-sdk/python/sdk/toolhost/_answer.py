@@ -20,19 +20,33 @@ class Pending:
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
-def to_json(value: Any) -> str:
-    """Writes a handler's result as JSON.
+class NotJson(TypeError):
+    """A value that JSON cannot hold; the message says where it is."""
 
-    Raises ToolError where it is none, naming the type and the place.
-    """
+
+def json_text(value: Any, place: str) -> str:
+    """Writes a value as JSON. Raises NotJson where it is none, naming the type and the place, which begins with `place`."""
     try:
         text = _ENCODER.encode(value)
         text.encode()
         return text
     except (TypeError, ValueError, RecursionError) as error:
-        found = _offence(value, "result", set()) or str(error)
-    raise ToolError(
-        f"the handler's result is not JSON: {found}",
+        found = _offence(value, place, set()) or str(error)
+    raise NotJson(found)
+
+
+def to_json(value: Any) -> str:
+    """Writes a handler's result as JSON. Raises ToolError where it is none."""
+    try:
+        return json_text(value, "result")
+    except NotJson as error:
+        raise not_json(error) from None
+
+
+def not_json(error: NotJson) -> ToolError:
+    """Returns the error for a handler's result."""
+    return ToolError(
+        f"the handler's result is not JSON: {error}",
         name="ResultError",
         suggestion="the caller cannot change this: the author must correct the tool",
     )

@@ -3,7 +3,27 @@
 import json
 import logging
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ._failure import ToolError
+
+if TYPE_CHECKING:
+    from ._tools import Tools
+
+
+class NoTools:
+    """Stands in for the tools where there are none."""
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise ToolError(
+            "this component does not import `goondan:tool/tools`, and so cannot call tools",
+            suggestion="the author must write `ctx.tools` in the entry or a module that it imports; a test passes `tools=`",
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self[name]
 
 
 @dataclass(frozen=True)
@@ -33,6 +53,9 @@ class Context:
 
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("tool"))
     """The operator's log. The model never sees it."""
+
+    tools: "Tools" = field(default_factory=NoTools)  # type: ignore[assignment]
+    """The other tools that the operator's policy lets this one call."""
 
 
 class CallContext(Context):

@@ -4,6 +4,7 @@ import errno
 import sys
 import traceback
 from dataclasses import dataclass
+from typing import Any
 
 
 class ToolError(Exception):
@@ -32,6 +33,28 @@ class ToolError(Exception):
         self.suggestion = suggestion or self.suggestion
         self.help_url = help_url or self.help_url
         self.name = name or self.name
+
+
+class ToolCallError(Exception):
+    """Why a call of another tool has no output: see `Context.tools`."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        suggestion: str | None = None,
+        parameters: dict[str, Any] | None = None,
+        tool: str | None = None,
+    ) -> None:
+        self.message = message
+        self.code = code or "E_TOOL"
+        self.suggestion = suggestion
+        self.parameters = self.schema = parameters
+        """JSON Schema of the tool's arguments, where they were the reason."""
+        self.tool = tool
+        """Name of the tool; None if the error is not of one."""
+        super().__init__(f"{tool or 'tools'}: {message} ({self.code})")
 
 
 # Suggestions for errors of the file system whose text has none.

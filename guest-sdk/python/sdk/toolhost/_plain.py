@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ._answer import to_json
+from ._answer import NotJson, json_text, not_json
 from ._records import record_of
 from ._scalars import duration_text, scalar_of
 
@@ -60,6 +60,14 @@ _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(","
 def typed_json(value: Any) -> str:
     """Writes the result of a typed function as JSON. Raises ToolError where it is none."""
     try:
+        return typed_text(value, "result")
+    except NotJson as error:
+        raise not_json(error) from None
+
+
+def typed_text(value: Any, place: str) -> str:
+    """Writes a value as JSON. Raises NotJson where it is none, naming the type and the place, which begins with `place`."""
+    try:
         text = _ENCODER.encode(value)
         text.encode()
         return text
@@ -68,7 +76,7 @@ def typed_json(value: Any) -> str:
     # A mapping has keys that are no texts, or something is wrong, and its place is said.
     with contextlib.suppress(ValueError, RecursionError):
         value = plain(value)
-    return to_json(value)
+    return json_text(value, place)
 
 
 def prepare_writers(kinds: set[type]) -> None:

@@ -20,25 +20,36 @@ def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise RuntimeError("the handler awaits something that never completes")
 
 
-def settle_asyncio(asyncio: ModuleType, selector: type | None = None, connections: tuple[type, ...] = ()) -> None:
+class Clock:
+    """Replaces the selector of an event loop that waits only for time."""
+
+    def select(self, timeout: float | None) -> list[Any]:
+        if timeout is None:
+            raise RuntimeError("the handler awaits something that never completes")
+        time.sleep(timeout)
+        return []
+
+
+# An event loop that no call has used.
+_prepared: list[Any] = []
+
+
+def prepare_loop() -> None:
+    """Makes an event loop, so that a call need not."""
+    if asyncio := sys.modules.get("asyncio"):
+        _prepared.append(asyncio.EventLoop())
+
+
+def settle_asyncio(asyncio: ModuleType, selector: type = Clock, connections: tuple[type, ...] = ()) -> None:
     """Gives asyncio an event loop without sockets, which can wait only for time, and for what a selector knows.
 
     `connections` are classes with the methods that make connections.
     """
 
-    class Clock:
-        """Replaces the selector of an event loop."""
-
-        def select(self, timeout: float | None) -> list[Any]:
-            if timeout is None:
-                raise RuntimeError("the handler awaits something that never completes")
-            time.sleep(timeout)
-            return []
-
     class Loop(*connections, asyncio.BaseEventLoop):
         def __init__(self) -> None:
             super().__init__()
-            self._selector = (selector or Clock)()
+            self._selector = selector()
 
         def _process_events(self, event_list: list[Any]) -> None:
             for call in event_list:
@@ -52,7 +63,10 @@ def settle_asyncio(asyncio: ModuleType, selector: type | None = None, connection
 
             return subprocess.Popen([])  # Raises the error that there are no processes.
 
+    def new_event_loop() -> Loop:
+        return _prepared.pop() if _prepared else Loop()
+
     asyncio.EventLoop = asyncio.SelectorEventLoop = Loop
     asyncio.events._event_loop_policy = None
-    asyncio.events.new_event_loop = asyncio.new_event_loop = Loop
-    asyncio.runners.events.new_event_loop = Loop
+    asyncio.events.new_event_loop = asyncio.new_event_loop = new_event_loop
+    asyncio.runners.events.new_event_loop = new_event_loop

@@ -36,9 +36,10 @@ def open_web() -> None:
 
 def settle_web(asyncio: ModuleType) -> None:
     """Gives asyncio an event loop with connections."""
-    from . import loop
+    from .._pollables import Selector
+    from .loop import Connections
 
-    settle_asyncio(asyncio, loop.Selector, (loop.Connections,))
+    settle_asyncio(asyncio, Selector, (Connections,))
 
 
 def import_rest() -> None:

@@ -4,10 +4,11 @@ import contextlib
 from typing import Any
 
 from componentize_py_types import Err
-from wit_world.imports import monotonic_clock, outgoing_handler, poll
+from wit_world.imports import outgoing_handler
 from wit_world.imports import wasi_http_types as http
 from wit_world.imports.streams import StreamError_Closed
 
+from .._pollables import nanoseconds
 from .errors import exception_of, refusal
 from .request import Head
 
@@ -67,7 +68,7 @@ class Exchange:
         options = None
         if connect_timeout is not None:
             options = http.RequestOptions()
-            options.set_connect_timeout(_nanoseconds(connect_timeout))
+            options.set_connect_timeout(nanoseconds(connect_timeout))
         try:
             self._response = outgoing_handler.handle(request, options)
             _open.add(self)
@@ -166,20 +167,6 @@ class Exchange:
         text = text.partition("\n")[0]
         code = next((code for part, code in _TEXTS.items() if part in text), "InternalError")
         return exception_of(code, text, self._place)
-
-
-def wait_for(pollables: list[Any], timeout: float | None) -> list[int]:
-    """Waits until one of the pollables is ready; returns the indices of those that are, none if the time is over."""
-    if timeout is None:
-        return poll.poll(pollables)
-    with monotonic_clock.subscribe_duration(_nanoseconds(timeout)) as clock:
-        ready = poll.poll([*pollables, clock])
-    return [index for index in ready if index < len(pollables)]
-
-
-def _nanoseconds(seconds: float) -> int:
-    """No call takes a day."""
-    return int(min(max(0.0, seconds), 86_400.0) * 1e9)
 
 
 def _fields(head: Head) -> Any:

@@ -2,44 +2,14 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import Callable
 from typing import Any
 
 from .errors import refusal
-from .exchange import Exchange, wait_for
 from .sockets import HttpSocket, getaddrinfo
 from .wire import HIGH_WATER, Wire
 
 _READ_SIZE = 64 << 10
-
-
-class Selector:
-    """Waits for time and for connections."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[Any, tuple[Any, Callable[[], None]]] = {}
-
-    def add(self, key: Any, pollable: Any, then: Callable[[], None]) -> None:
-        """Calls `then` once the pollable is ready; replaces what the key waited for."""
-        self._waiting[key] = (pollable, then)
-
-    def remove(self, key: Any) -> None:
-        self._waiting.pop(key, None)
-
-    def select(self, timeout: float | None) -> list[Callable[[], None]]:
-        """Returns what to call of what is ready."""
-        keys = list(self._waiting)
-        if not keys:
-            if timeout is None:
-                raise RuntimeError("the handler awaits something that never completes")
-            time.sleep(timeout)
-            return []
-        ready = wait_for([self._waiting[key][0] for key in keys], timeout)
-        calls = [self._waiting[keys[index]][1] for index in ready]
-        for index in ready:
-            self.remove(keys[index])
-        return calls
 
 
 class Transport(asyncio.Transport):

@@ -7,8 +7,9 @@ import socket
 import time
 from typing import Any, NoReturn
 
+from .._pollables import wait_for
 from .errors import refusal
-from .exchange import Exchange, wait_for
+from .exchange import Exchange
 from .wire import Wire
 
 _Socket = socket.socket

@@ -1,7 +1,8 @@
-"""Whether a tool speaks HTTP: only then does its component import `wasi:http`."""
+"""What a tool uses of the host beside files, and so what its component imports."""
 
+import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 # Modules of the standard library that make connections for HTTP. A library that makes its own imports `ssl`.
@@ -14,19 +15,38 @@ _IMPORT = re.compile(
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
 
 
-def uses_web(folder: Path, entry: Path, packages: Path | None) -> bool:
+def uses_web(entry: Path, packages: Path | None) -> bool:
     """Whether modules that the entry may import, in functions too, import one that makes connections."""
+    return any(found in _WEB for name, file in _reached(entry, packages) for found in _imports(file, name))
+
+
+def uses_tools(entry: Path) -> bool:
+    """Whether a module of the tool reads an attribute `tools`, as in `ctx.tools`."""
+    return any(_reads_tools(file.read_bytes()) for _, file in _reached(entry, None))
+
+
+def _reads_tools(source: bytes) -> bool:
+    if b"tools" not in source:
+        return False
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        # Perhaps it is newer than the Python that builds.
+        return b".tools" in source
+    return any(isinstance(node, ast.Attribute) and node.attr == "tools" for node in ast.walk(tree))
+
+
+def _reached(entry: Path, packages: Path | None) -> Iterator[tuple[str, Path]]:
+    """Finds the modules that the entry may import, with their names, itself first."""
     waiting, seen = [entry.stem], {entry.stem}
     while waiting:
         name = waiting.pop()
-        for file in _files(name, folder, packages):
+        for file in _files(name, entry.parent, packages):
+            yield name, file
             for found in _imports(file, name):
-                if found in _WEB:
-                    return True
                 if found not in seen:
                     seen.add(found)
                     waiting.append(found)
-    return False
 
 
 def _files(name: str, *folders: Path | None) -> Iterable[Path]:

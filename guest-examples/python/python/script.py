@@ -1,0 +1,132 @@
+"""The handler `script`: runs a program that calls the other tools of the step, and returns its value."""
+
+import asyncio
+import builtins
+import inspect
+import json
+import linecache
+import sys
+import warnings
+from types import ModuleType
+from typing import Any
+
+from toolhost import Context, ToolCallError, ToolError
+from toolhost._answer import NotJson
+from toolhost._plain import typed_text
+
+from mistakes import NotAwaited, error_of
+from output import Output
+from program import FILE, script_function
+
+# Bytes that are kept of the log.
+LOG = 16 << 10
+
+# Frames between the script and the kit's function that calls a tool.
+_DEPTH = 4
+
+
+def script(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
+    """Runs a program to its end; what it returns is the result, and what it prints the log."""
+    source = input["code"]
+    log = sys.stdout = sys.stderr = Output(LOG)
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    # Classes look for their module, to know what their annotations mean.
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    names = vars(main)
+    names |= {
+        "__builtins__": builtins,
+        "tools": ctx.tools,
+        "args": input.get("args", {}),
+        "asyncio": asyncio,
+        "json": json,
+        "ToolCallError": ToolCallError,
+    }
+    result = None
+    try:
+        result = json.loads(run(source, names))
+    except NotJson as error:
+        suggestion = "return what JSON has: texts, numbers, lists and dicts"
+        raise ToolError(f"the result is not JSON: {error}", code="E_SCRIPT", name="ResultError", suggestion=suggestion) from None
+    except BaseException as error:
+        # To end a program without an error is to return nothing.
+        if not isinstance(error, SystemExit) or error.code not in (None, 0):
+            raise error_of(error, names) from None
+    text = log.text()
+    return {"result": result, "log": text} if text else {"result": result}
+
+
+def run(source: str, names: dict[str, Any]) -> str:
+    """Returns the value of a script as JSON. Raises NotAwaited where it has not waited for all that it began."""
+    unfinished = Unfinished()
+    function = script_function(source, names)
+    result = unfinished.watch(function) if inspect.iscoroutinefunction(function) else function()
+    if inspect.iscoroutine(result):
+        unfinished.add_coroutine(result)
+        unfinished.check()
+    text = typed_text(result, "result")
+    # What only a variable refers to is not awaited any more.
+    del function, result
+    names.clear()
+    unfinished.check()
+    return text
+
+
+class Unfinished:
+    """What a script has begun, and neither awaited nor cancelled."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[str, int | None]] = []
+        self._failed: list[BaseException] = []
+        sys.set_coroutine_origin_tracking_depth(_DEPTH)
+        warnings._warn_unawaited_coroutine = self.add_coroutine
+        # Called by asyncio.run at its end.
+        self._cancel = asyncio.runners._cancel_all_tasks
+        asyncio.runners._cancel_all_tasks = self._end
+
+    def watch(self, function: Any) -> Any:
+        """Runs an `async` function to its end, in an event loop."""
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(self._add_failure)
+        task = loop.create_task(function())
+        try:
+            return loop.run_until_complete(task)
+        except RuntimeError as error:
+            if task.done():
+                raise
+            # The event loop has nothing to wait for.
+            raise NotAwaited(f"{error}", task.get_stack()[-1].f_lineno) from None
+        finally:
+            if task.done():
+                self._add_tasks(loop)
+            loop.close()
+
+    def add_coroutine(self, coroutine: Any) -> None:
+        """Adds a coroutine that nobody awaits any more."""
+        name = coroutine.__qualname__
+        what = "a call of a tool" if name == "Tools._await" else f"`{name}`"
+        self._found.append((f"{what} is not awaited, so nothing of it was done", _origin(coroutine)))
+
+    def check(self) -> None:
+        """Raises an error for the first that was found."""
+        if self._failed:
+            raise self._failed[0]
+        for text, line in self._found:
+            raise NotAwaited(text, line)
+
+    def _end(self, loop: Any) -> None:
+        self._add_tasks(loop)
+        self._cancel(loop)
+
+    def _add_tasks(self, loop: Any) -> None:
+        for task in asyncio.all_tasks(loop):
+            self._found.append(("a task still runs at the end of the script", _origin(task.get_coro())))
+
+    def _add_failure(self, loop: Any, context: dict[str, Any]) -> None:
+        """Adds the exception of a task that nobody awaits."""
+        if error := context.get("exception"):
+            self._failed.append(error)
+
+
+def _origin(coroutine: Any) -> int | None:
+    """Returns the line of the script in which a coroutine was made."""
+    return next((line for file, line, _ in getattr(coroutine, "cr_origin", None) or () if file == FILE), None)
