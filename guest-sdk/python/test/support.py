@@ -40,20 +40,23 @@ def build(entry: Path, out: Path, *options: str, cwd: Path | None = None) -> dic
 
 
 class Bundle:
-    """A tool named `t` of one component, and a workdir. The manifest lists the exports by name, or as the build does."""
+    """A tool named `t` of one component, and a workdir. The manifest lists the exports by name, or as the build does.
 
-    def __init__(self, component: Path, exports: list[str] | None = None) -> None:
+    `others` are more tools: their components, by name.
+    """
+
+    def __init__(self, component: Path, exports: list[str] | None = None, others: dict[str, Path] = {}) -> None:
         self.dir = Path(tempfile.mkdtemp(prefix="bundle-", dir=TOP))
         self.workdir = self.dir / "workdir"
         self.workdir.mkdir()
-        shutil.copy(component, self.dir / "t.wasm")
-        resource = {
-            "apiVersion": "goondan.ai/v1",
-            "kind": "Tool",
-            "metadata": {"name": "t"},
-            "spec": {"entry": "./t.wasm", "exports": [{"name": it} for it in exports] if exports else EXPORTS[component]},
-        }
-        (self.dir / "goondan.yaml").write_text(json.dumps(resource))
+        listed = [{"name": it} for it in exports] if exports else EXPORTS[component]
+        tools = {"t": (component, listed), **{name: (other, EXPORTS[other]) for name, other in others.items()}}
+        resources = []
+        for name, (file, listed) in tools.items():
+            shutil.copy(file, self.dir / f"{name}.wasm")
+            spec = {"entry": f"./{name}.wasm", "exports": listed}
+            resources.append({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": name}, "spec": spec})
+        (self.dir / "goondan.yaml").write_text("\n---\n".join(map(json.dumps, resources)))
 
     def call(self, handler: str, **args: Any) -> dict[str, Any]:
         """Returns the ToolResult, with the stderr of the host as `stderr`."""
@@ -99,9 +102,9 @@ def component(name: str) -> Path:
 
 
 @cache
-def example() -> Path:
-    """Builds the example tool, once."""
-    return _built(REPOSITORY / "guest-examples" / "python" / "csv-stats" / "tool.py", "csv-stats")
+def example(name: str = "csv-stats") -> Path:
+    """Builds an example, once."""
+    return _built(REPOSITORY / "guest-examples" / "python" / name / "tool.py", name)
 
 
 def _built(entry: Path, name: str) -> Path:

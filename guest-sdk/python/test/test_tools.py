@@ -195,6 +195,11 @@ class Names(WithLoop):
         self.assertEqual(tools.describe("a-b__echo"), described)
         self.assertEqual(tools.search("echo"), [described])
         self.assertEqual(tools.search("a", -1), [])
+
+        async def main() -> list[Any]:
+            return [await tools.names(), await tools.describe("a-b__echo"), await tools.search("echo")]
+
+        self.assertEqual(asyncio.run(main()), [tools.names(), described, [described]])
         with self.assertRaises(ToolCallError):
             tools.describe("x")
 

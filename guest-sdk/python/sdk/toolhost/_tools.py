@@ -4,7 +4,7 @@ import asyncio
 import json
 import keyword
 from asyncio.events import _get_running_loop
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -61,24 +61,24 @@ class Tools:
         every = self._every([Function(self, name)._request(arguments) for name, arguments in calls], return_exceptions)
         return every if _get_running_loop() is not None else finish(every)
 
-    def names(self) -> list[str]:
+    def names(self) -> "List":
         """Returns the names of the tools that may be called, in the order of the catalog."""
         try:
-            return self._host.names()
+            return List(self._host.names())
         except Err as error:
             raise _error(None, error.value) from None
 
-    def describe(self, name: str) -> dict[str, Any]:
+    def describe(self, name: str) -> "Dict":
         """Returns `name`, `description`, `parameters` (a JSON Schema) and, where the tool says one, `outputSchema`."""
         try:
-            return _described(self._host.describe(_name(name)))
+            return Dict(_described(self._host.describe(_name(name))))
         except Err as error:
             raise _error(name, error.value) from None
 
-    def search(self, text: str, limit: int = 10) -> list[dict[str, Any]]:
+    def search(self, text: str, limit: int = 10) -> "List":
         """Returns the tools that fit a text, the best first; none if none fits. At most 50."""
         try:
-            return [_described(it) for it in self._host.search(text, min(max(0, limit), 50))]
+            return List(_described(it) for it in self._host.search(text, min(max(0, limit), 50)))
         except Err as error:
             raise _error(None, error.value) from None
 
@@ -137,6 +137,22 @@ class Tools:
         if self._slots is None or self._slots[0] is not loop:
             self._slots = (loop, Slots(_AT_ONCE))
         return self._slots[1]
+
+
+class List(list[Any]):
+    """A list that may be awaited, as calls are."""
+
+    def __await__(self) -> Iterator[Any]:
+        return self
+        yield
+
+
+class Dict(dict[str, Any]):
+    """A dict that may be awaited, as calls are."""
+
+    def __await__(self) -> Iterator[Any]:
+        return self
+        yield
 
 
 class Slots(asyncio.Semaphore):
