@@ -4,9 +4,9 @@ import asyncio
 import json
 import keyword
 from asyncio.events import _get_running_loop
+from collections import deque
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import partial
 from typing import Any
 
 from componentize_py_types import Err
@@ -34,7 +34,7 @@ class Tools:
 
     def __init__(self, host: Any) -> None:
         self._host = host
-        self._slots: tuple[Any, asyncio.Semaphore] | None = None
+        self._slots: Slots | None = None
         self._aliases: dict[str, dict[str, list[str]]] | None = None
 
     def __getitem__(self, name: str) -> "Function":
@@ -104,39 +104,24 @@ class Tools:
 
     async def _await(self, name: str, arguments: str) -> Any:
         """Calls a tool while other tasks run."""
-        slots = self._slots_of(asyncio.get_running_loop())
-        await slots.acquire()
-        try:
-            while True:
-                try:
-                    call = self._host.start(name, arguments)
-                    break
-                except Err as error:
-                    failure = _error(name, error.value)
-                if failure.code != _LIMIT or not slots.running:
-                    raise failure
-                # The policy allows fewer at once. This slot is never used again.
-                await slots.acquire()
-        except BaseException:
-            slots.release()
-            raise
-        slots.running += 1
-        try:
-            with call:
+        loop: Any = asyncio.get_running_loop()
+        selector = loop._selector
+        if not (loop._ready or loop._scheduled or selector._waiting):
+            # No task, timer or connection could do anything meanwhile.
+            return self._wait(name, arguments)
+        slots = self._slots
+        if slots is None or slots.loop is not loop:
+            slots = self._slots = Slots(loop)
+        with await slots.start(self._host, name, arguments) as call:
+            try:
                 with call.subscribe() as pollable:
-                    await _until_ready(pollable)
+                    await selector.ready(loop.create_future(), pollable)
                 return _output(name, call.get())
-        finally:
-            slots.running -= 1
-            slots.release()
+            finally:
+                slots.give_back()
 
     async def _every(self, requests: list[tuple[str, str]], return_exceptions: bool) -> list[Any]:
         return await asyncio.gather(*(self._await(*it) for it in requests), return_exceptions=return_exceptions)
-
-    def _slots_of(self, loop: Any) -> "Slots":
-        if self._slots is None or self._slots[0] is not loop:
-            self._slots = (loop, Slots(_AT_ONCE))
-        return self._slots[1]
 
 
 class List(list[Any]):
@@ -155,10 +140,52 @@ class Dict(dict[str, Any]):
         yield
 
 
-class Slots(asyncio.Semaphore):
+class Slots:
     """How many calls may run at once in an event loop."""
 
-    running = 0
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._most = _AT_ONCE
+        self._used = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def start(self, host: Any, name: str, arguments: str) -> Any:
+        """Starts a call once there is a slot for it, which the caller must give back."""
+        if self._used < self._most:
+            self._used += 1
+        else:
+            await self._turn()
+        while True:
+            try:
+                return host.start(name, arguments)
+            except Err as error:
+                failure = _error(name, error.value)
+            if failure.code != _LIMIT or self._used == 1:
+                self.give_back()
+                raise failure
+            # The policy allows fewer at once. A call that ends passes its slot on.
+            self._most -= 1
+            self._used -= 1
+            await self._turn()
+
+    def give_back(self) -> None:
+        """Passes a slot on to the call that has waited longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._used -= 1
+
+    async def _turn(self) -> None:
+        turn = self.loop.create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give_back()
+            raise
 
 
 class Function:
@@ -257,23 +284,3 @@ def _error(name: str | None, value: Any) -> ToolCallError:
         parameters=None if parameters is None else json.loads(parameters),
         tool=name and _short(name),
     )
-
-
-async def _until_ready(pollable: Any) -> None:
-    loop: Any = asyncio.get_running_loop()
-    selector = loop._selector
-    if not (loop._ready or loop._scheduled or selector._waiting):
-        # No task, timer or connection could do anything meanwhile.
-        wait_for([pollable], None)
-        return
-    ready = loop.create_future()
-    selector.add(ready, pollable, partial(_complete, ready))
-    try:
-        await ready
-    finally:
-        selector.remove(ready)
-
-
-def _complete(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

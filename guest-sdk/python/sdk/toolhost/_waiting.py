@@ -52,8 +52,11 @@ def settle_asyncio(asyncio: ModuleType, selector: type = Clock, connections: tup
             self._selector = selector()
 
         def _process_events(self, event_list: list[Any]) -> None:
-            for call in event_list:
-                self.call_soon(call)
+            for then in event_list:
+                if not asyncio.isfuture(then):
+                    self.call_soon(then)
+                elif not then.done():
+                    then.set_result(None)
 
         def _write_to_self(self) -> None:
             pass
