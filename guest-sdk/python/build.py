@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from builder.check import Tool  # noqa: E402
 from builder.component import componentize  # noqa: E402
 from builder.failure import BuildError, Note  # noqa: E402
-from builder.packages import install_packages  # noqa: E402
+from builder.packages import install_packages, once  # noqa: E402
 from builder.stage import Stage, check_entry  # noqa: E402
 from builder.imports import uses_tools, uses_web  # noqa: E402
 
@@ -63,16 +63,27 @@ def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Any], l
         work.mkdir(parents=True, exist_ok=True)
         # What takes a second comes first.
         tool = Tool.read(arguments.entry)
-        handlers = tool.handlers()
+        handlers, no_handlers = handlers_of(tool)
         packages, notes = install_packages(arguments.entry.parent / "requirements.txt", work)
+        # A wrong import may be why there is no handler.
         tool.check_imports(packages)
+        if no_handlers:
+            raise no_handlers
         if arguments.check:
             return handlers, [], [*notes, *tool.notes]
         web = uses_web(arguments.entry, packages)
         tools = uses_tools(arguments.entry)
         stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work, web, tools))
         exports = componentize(stage, packages, arguments.out, arguments.bases, arguments.resume)
-        return [it["name"] for it in exports], exports, [*notes, *tool.notes, *stage.notes]
+        return [it["name"] for it in exports], exports, [*once(packages, notes), *tool.notes, *stage.notes]
+
+
+def handlers_of(tool: Tool) -> tuple[list[str] | None, BuildError | None]:
+    """Returns the names of the handlers, or what is wrong with them."""
+    try:
+        return tool.handlers(), None
+    except BuildError as error:
+        return None, error
 
 
 def parse() -> argparse.Namespace:

@@ -1,5 +1,6 @@
 """Finds the errors of a tool that can be found without running it, before the slow part of a build."""
 
+import ast
 import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,10 @@ from builder.failure import BuildError, Note
 from builder.library import ABSENT, LIBRARY, OF_THE_COMPONENT
 from builder.marked import marked_functions
 from builder.source import Import, Source
+from builder.stage import SDK
+
+# Other frameworks for tools, of which a component has none.
+_FRAMEWORKS = frozenset({"fastmcp", "mcp"})
 
 
 @dataclass
@@ -68,6 +73,7 @@ class Tool:
         errors = []
         for source in self.sources:
             for found in source.imports():
+                errors += _absent_names(found, source.file)
                 if (missing := self._missing(found, packages)) is None:
                     continue
                 message, next_move = self._explain(missing, packages)
@@ -97,13 +103,16 @@ class Tool:
         return None
 
     def _explain(self, name: str, packages: Path | None) -> tuple[str, str]:
+        if name in _FRAMEWORKS:
+            message = f"module `{name}` was not found, and a tool needs no server"
+            return message, "write `from toolhost import tool`, and @tool above each function"
         if name in ABSENT:
             message = f"the component's Python has no module `{name}`"
             return message, "remove the import: a component has no processes, terminals or C libraries"
         if (self.folder / name).is_dir():
             message = f"`{name}` is a folder without an `__init__.py`, which is left out of the component"
             return message, f"create an empty file {name}/__init__.py"
-        known = {*LIBRARY, *(it.stem for it in self.folder.iterdir())}
+        known = {"toolhost", *LIBRARY, *(it.stem for it in self.folder.iterdir())}
         if packages is not None:
             known |= {it.stem for it in packages.iterdir()}
         similar = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.8)
@@ -122,6 +131,27 @@ class Tool:
     def _package(self, name: str) -> Path | None:
         folder = self.folder.joinpath(*name.split("."))
         return folder if folder.is_dir() else None
+
+
+def _absent_names(found: Import, file: str) -> list[BuildError]:
+    """Returns an error for each name that `toolhost` has not."""
+    if found.name != "toolhost":
+        return []
+    names = _names_of_toolhost()
+    errors = []
+    for member in found.members:
+        if member in names or member == "*" or member.startswith("_"):
+            continue
+        similar = difflib.get_close_matches(member, names, n=1, cutoff=0.5)
+        move = f"did you mean `{similar[0]}`?" if similar else f"it has {', '.join(f'`{it}`' for it in names)}"
+        errors.append(BuildError(f"`toolhost` has no `{member}`", move, file=file, line=found.line))
+    return errors
+
+
+def _names_of_toolhost() -> list[str]:
+    tree = ast.parse((SDK / "toolhost" / "__init__.py").read_text(encoding="utf-8"))
+    lists = (it.value for it in tree.body if isinstance(it, ast.Assign) and ast.unparse(it.targets[0]) == "__all__")
+    return [name for names in lists for name in ast.literal_eval(names)]
 
 
 def _modules_of(found: Import) -> list[str]:

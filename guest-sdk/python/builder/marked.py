@@ -21,6 +21,7 @@ class Marked(NamedTuple):
 def marked_functions(tree: ast.Module, file: str) -> list[Marked]:
     """Returns the marked functions, or raises an error about one that cannot be a handler."""
     names, modules = _imported(tree)
+    _refuse_methods(tree, names, modules, file)
     found = []
     for node in tree.body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -35,6 +36,21 @@ def marked_functions(tree: ast.Module, file: str) -> list[Marked]:
                 _check_parameters(node, file)
             found.append(marked)
     return found
+
+
+def _refuse_methods(tree: ast.Module, names: set[str], modules: set[str], file: str) -> None:
+    for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        for node in kind.body:
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            decorators = [it.func if isinstance(it, ast.Call) else it for it in node.decorator_list]
+            if any(_is_tool(it, names, modules) for it in decorators):
+                raise BuildError(
+                    f"`{kind.name}.{node.name}` is a method, and @tool is for functions at the top level of a module",
+                    f"write a function that calls it, with @tool; each call begins with a new `{kind.name}`",
+                    file=file,
+                    line=node.lineno,
+                )
 
 
 def _imported(tree: ast.Module) -> tuple[set[str], set[str]]:

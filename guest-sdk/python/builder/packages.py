@@ -57,6 +57,17 @@ def install_packages(file: Path, work: Path) -> tuple[Path | None, list[Note]]:
     return folder, _notes(folder, file)
 
 
+def once(folder: Path | None, notes: list[Note]) -> list[Note]:
+    """Returns the notes on a folder of packages the first time."""
+    if folder is None or not notes:
+        return notes
+    told = folder.with_name(f"{folder.name}.told")
+    if told.exists():
+        return []
+    told.touch()
+    return notes
+
+
 def _install(file: Path, requirements: list[Requirement], work: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="packages-", dir=work) as unfinished:
         pip = _Pip(file, requirements, Path(unfinished))

@@ -119,11 +119,7 @@ class Source:
         uses = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name) and node.id == "handlers"]
         if not uses and not self._may_be_bound("handlers"):
             if not marked and not self._has_hidden_marks():
-                raise BuildError(
-                    "there is no handler: write @tool above a function (from toolhost import tool)",
-                    "correct the module and build again",
-                    file=self.file,
-                )
+                raise self._no_handler()
             return self._written([*dict.fromkeys(marked.values())])
         value = self._assigned("handlers")
         if len(uses) != 1 or not isinstance(value, ast.Dict):
@@ -132,6 +128,25 @@ class Source:
         names = [key.value if isinstance(key, ast.Constant) else None for key in value.keys]
         listed = {it.id for it in value.values if isinstance(it, ast.Name)}
         return self._written([*names, *(name for function, name in marked.items() if function not in listed)])
+
+    def _no_handler(self) -> BuildError:
+        functions = [it for it in self.tree.body if isinstance(it, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        for function in functions:
+            for decorator in function.decorator_list:
+                name = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+                if name.rpartition(".")[2] == "tool":
+                    return BuildError(
+                        f"there is no handler: `@{name}` is not the `tool` of toolhost",
+                        "write `from toolhost import tool`, and `@tool` above each function; a tool needs no server",
+                        file=self.file,
+                        line=decorator.lineno,
+                    )
+        public = next((it.name for it in functions if not it.name.startswith("_")), "a function")
+        return BuildError(
+            "there is no handler: write @tool above a function (from toolhost import tool)",
+            f"write @tool above `{public}`" if functions else "write a function with @tool",
+            file=self.file,
+        )
 
     def _written(self, names: "list[str | None]") -> "list[str] | None":
         if not names or not all(isinstance(name, str) for name in names) or self._has_hidden_marks():

@@ -9,8 +9,9 @@ from support import FIXTURES, SDK, TOP, build
 
 sys.path.insert(0, str(SDK))
 from builder.distribution import Distribution  # noqa: E402
-from builder.failure import BuildError  # noqa: E402
+from builder.failure import BuildError, Note  # noqa: E402
 from builder.newer import refuse_older_majors  # noqa: E402
+from builder.packages import once  # noqa: E402
 from builder.requirements import Requirement, as_text, read_requirements, requirement_of  # noqa: E402
 
 # Modules of the builder, of pip, and of the library that they use.
@@ -74,6 +75,8 @@ class Refusals(unittest.TestCase):
             [folder] = (TOP / "work").glob("packages-*/yaml")
             self.assertTrue((folder / "loader.py").is_file())
             self.assertEqual(list(folder.rglob("*.so")), [])
+            notes = [Note("without its native part")]
+            self.assertEqual([once(folder.parent, notes) for _ in range(2)], [notes, []])
 
     def test_never_takes_an_older_major_version_unseen(self) -> None:
         log = "Skipping link: No sources permitted for a-b: https://x.example/a_b-2.0.tar.gz (from x)\n"

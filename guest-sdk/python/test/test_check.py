@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from support import FIXTURES, SDK
+from support import FIXTURES, SDK, build
 
 sys.path.insert(0, str(SDK))
 from builder.check import Tool  # noqa: E402
@@ -141,10 +141,28 @@ class Check(unittest.TestCase):
         self.refused("tool.py:3", "the parameter `x` has no type", mark + "def a(x): ...\n")
         error = self.refused("tool.py:4", "the parameter `ctx` has no type", mark + "def a(y: int,\n  ctx=1): ...\n")
         self.assertIn("ctx: Context", error.next_move)
-        self.refused("tool.py", "there is no handler", "def tool(x): ...\n@tool\ndef a(): ...\n")
+        error = self.refused("tool.py:2", "`@tool` is not the `tool` of toolhost", "def tool(x): ...\n@tool\ndef a(): ...\n")
+        self.assertIn("from toolhost import tool", error.next_move)
+        error = self.refused("tool.py:4", "`A.a` is a method", "from toolhost import tool\nclass A:\n  @tool\n  def a(self): ...\n")
+        self.assertIn("write a function", error.next_move)
+
+    def test_a_wrong_import_comes_before_the_handler_that_it_hides(self) -> None:
+        for text, message, move in [
+            ("from toolhsot import tool\n@tool\ndef a(): ...\n", "module `toolhsot` was not found", "did you mean `toolhost`?"),
+            ("from toolhost import toool\n@toool\ndef a(): ...\n", "`toolhost` has no `toool`", "did you mean `tool`?"),
+            ("from toolhost import Progress\ndef a(): ...\n", "`toolhost` has no `Progress`", "it has `Context`"),
+            ("from fastmcp import FastMCP\nm = FastMCP()\n@m.tool\ndef a(): ...\n", "a tool needs no server", "from toolhost import tool"),
+        ]:
+            entry = self.folder / "tool.py"
+            entry.write_text(text)
+            [error] = build(entry, self.folder / "tool.wasm", "--check")["errors"]
+            self.assertEqual((error["file"], error["line"]), ("tool.py", 1), text)
+            self.assertIn(message, error["text"])
+            self.assertIn(move, error["suggestion"])
 
     def test_missing_handlers_and_functions_are_reported(self) -> None:
-        self.refused("tool.py", "there is no handler", "def a(ctx, input): ...\n")
+        error = self.refused("tool.py", "there is no handler", "def _b(): ...\ndef a(ctx, input): ...\n")
+        self.assertEqual(error.next_move, "write @tool above `a`")
         self.refused("tool.py:2", "`cuont` is not defined", 'def count(ctx, input): ...\nhandlers = {"a": cuont}\n')
 
     def test_a_source_that_cannot_be_parsed_here_is_left_to_the_build(self) -> None:

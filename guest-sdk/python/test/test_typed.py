@@ -16,6 +16,7 @@ KIT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(KIT / "sdk"))
 
 from toolhost import Context, ToolError
+from toolhost._context import CallContext
 from toolhost._handlers import HandlersError
 from toolhost._tool import Tool
 
@@ -140,11 +141,16 @@ class Refusals(unittest.TestCase):
     def test_what_cannot_be_said_is_an_error_with_its_line(self) -> None:
         imports = "import enum, dataclasses\nfrom typing import *\n"
         for source, line, message in [
+            ("@tool\ndef f(\n  x: Annotated[int, Param(le=7)] = 8): ...", 5, "the default of `x` is 8, beyond its `maximum` 7"),
+            ("@tool\ndef f(x: Annotated[str, Param(pattern='^a')] = 'b'): ...", 4, "beyond its `pattern` ^a"),
+            ("@tool\ndef f(x: Annotated[list[int], Param(min_length=1)] = []): ...", 4, "beyond its `minItems` 1"),
+            ('@tool\ndef f(limit: int):\n  """F.\n\n  Args:\n    limitt: N\n  """', 8, "describes `limitt`, which is no parameter: did you mean `limit`?"),
+            ('@tool\ndef f(ctx: Context):\n  """F.\n\n  :param str path: N\n  """', 7, "describes `path`, which is no parameter: its parameters are ctx"),
             ("@tool\ndef f(x): ...", 4, "the parameter `x` has no type: write `x: str`"),
             ("@tool\ndef f(\n    ctx): ...", 5, "write `ctx: Context`"),
             ("@tool\ndef f(a: int,\n      *x: int): ...", 5, "takes any arguments"),
-            ("@tool\ndef f(x: Callable[[], int]): ...", 4, "Callable has no JSON Schema"),
-            ("@tool\ndef f(a: int,\n      x: complex): ...", 5, "complex has no JSON Schema"),
+            ("@tool\ndef f(x: Callable[[], int]): ...", 4, "Callable has no JSON Schema: take the name of the function"),
+            ("@tool\ndef f(a: int,\n      x: complex): ...", 5, "complex has no JSON Schema: take a tuple[float, float]"),
             ("class A: ...\n@tool\ndef f(x: list[A]): ...", 5, "the class A has no fields: make it a @dataclass"),
             ("@tool\ndef f(x: 'Nowhere'): ...", 4, "`Nowhere` in the annotation `Nowhere` is not defined"),
             ("@tool\ndef f(x: set[list[int]]): ...", 4, "a set cannot hold"),
@@ -188,7 +194,45 @@ class Refusals(unittest.TestCase):
         self.assertEqual(tool.call("older", Context(), '{"a": 1}'), '{"a":1}')
 
 
+class Contexts(unittest.TestCase):
+    def test_what_contexts_of_others_have_is_said_with_what_there_is_instead(self) -> None:
+        of_host = CallContext('{"role": "assistant"}', agent_name="a", tool_call_id="call_1")
+        self.assertEqual((of_host.agent_name, of_host.message), ("a", {"role": "assistant"}))
+        for context in (Context(), of_host):
+            for name, instead in [
+                ("info", "ctx.logger.info"),
+                ("report_progress", "no progress"),
+                ("request_id", "ctx.tool_call_id"),
+                ("set_state", "files of the workdir"),
+                ("nothing", "it has agent_name, "),
+            ]:
+                with self.assertRaisesRegex(AttributeError, f"has no `{name}`: .*{instead}"):
+                    getattr(context, name)
+
+
 class Docstrings(unittest.TestCase):
+    def test_what_is_nearest_to_a_parameter_describes_it(self) -> None:
+        source = '''
+            import enum
+            from typing import Annotated
+            class Unit(enum.Enum):
+                "Of the type"
+                C = "c"
+            @tool
+            def f(a: Unit, b: Unit, c: Annotated[Unit, "Of the annotation"], d: Unit | None = None):
+                """F.
+
+                Args:
+                    b: Of the docstring
+                    c: Of the docstring
+                    d: Of the docstring
+                """
+            '''
+        properties = Refusals().tool(source).handlers["f"].parameters["properties"]
+        said = {name: it["description"] for name, it in properties.items()}
+        docstring = "Of the docstring"
+        self.assertEqual(said, {"a": "Of the type", "b": docstring, "c": "Of the annotation", "d": docstring})
+
     def test_the_three_forms_describe_parameters(self) -> None:
         forms = {
             "google": "Finds\n    rows.\n\n    First by name:\n\n    - a\n    - b\n\n    Args:\n        x (int): How many,\n"

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._failure import ToolError
@@ -24,6 +24,20 @@ class NoTools:
         if name.startswith("__"):
             raise AttributeError(name)
         self[name]
+
+
+# What contexts of other frameworks have, and what there is in its place.
+_LOG = "log with `ctx.logger.info(...)`: the operator reads it, and the model does not"
+_STATE = "each call starts anew: keep state in files of the workdir"
+_ELSEWHERE = {
+    **dict.fromkeys(("debug", "info", "warning", "error", "log"), _LOG),
+    "report_progress": f"a call has no progress; {_LOG}",
+    **dict.fromkeys(("get_state", "set_state", "state", "lifespan_context"), _STATE),
+    "request_id": "use `ctx.tool_call_id`",
+    **dict.fromkeys(("session", "session_id", "client_id"), "use `ctx.instance_key`: its calls share one workspace"),
+    **dict.fromkeys(("sample", "elicit"), "a tool cannot ask the model or its user: return what it needs to know"),
+    **dict.fromkeys(("read_resource", "list_resources"), "read files of the workdir"),
+}
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,10 @@ class Context:
     tools: "Tools" = field(default_factory=NoTools)  # type: ignore[assignment]
     """The other tools that the operator's policy lets this one call."""
 
+    def __getattr__(self, name: str) -> Any:
+        instead = _ELSEWHERE.get(name) or f"it has {', '.join(it.name for it in fields(self))}"
+        raise AttributeError(f"the context of a call has no `{name}`: {instead}")
+
 
 class CallContext(Context):
     """The context that the host gives. Most handlers do not read the message, so it is parsed when one does."""
@@ -66,5 +84,5 @@ class CallContext(Context):
 
     def __getattr__(self, name: str) -> Any:
         if name != "message":
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return super().__getattr__(name)
         return self.__dict__.setdefault("message", json.loads(self.__dict__["_message_json"]))

@@ -8,6 +8,7 @@ from . import _place
 from ._containers import fixed_items
 from ._docstring import Docs
 from ._mismatch import CannotSay, Mismatch, shown
+from ._param import beyond
 from ._records import MISSING, Field, Record
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def object_shape(
 
 def _field_shape(types: "Types", field: Field, docs: Docs, place: Callable[[str], _place.Place]) -> "Shape":
     shape = types.with_metadata(types.shape(field.annotation, field.scope), field.metadata)
-    if "description" not in shape.schema and (text := docs.of.get(field.name)):
+    # The type may have a docstring, which says less of this field.
+    if text := field.description() or docs.of.get(field.name):
         shape = shape._replace(schema={**shape.schema, "description": text})
     if types.is_result or field.default is MISSING:
         return shape
@@ -75,6 +77,8 @@ def _field_shape(types: "Types", field: Field, docs: Docs, place: Callable[[str]
                 shape.read(default)
             except Mismatch as error:
                 raise CannotSay(f"the default of `{field.name}` {error}") from None
+            if bound := beyond(shape.schema, default):
+                raise CannotSay(f"the default of `{field.name}` is {shown(default)}, beyond its {bound}")
             shape.schema["default"] = default
 
     types.later(add_default)

@@ -4,8 +4,9 @@
 """
 
 import json
+import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,28 @@ def keywords(metadata: Any, takes: tuple[type, ...]) -> dict[str, Any]:
         except (TypeError, ValueError):
             raise CannotSay(f"`examples={examples!r}` is not JSON") from None
     return added
+
+
+_BEYOND: dict[str, tuple[tuple[type, ...], Callable[[Any, Any], bool]]] = {
+    "minimum": ((int, float), operator.lt),
+    "maximum": ((int, float), operator.gt),
+    "exclusiveMinimum": ((int, float), operator.le),
+    "exclusiveMaximum": ((int, float), operator.ge),
+    "multipleOf": ((int,), lambda value, step: value % step != 0),
+    "minLength": ((str,), lambda value, least: len(value) < least),
+    "maxLength": ((str,), lambda value, most: len(value) > most),
+    "pattern": ((str,), lambda value, pattern: re.search(pattern, value) is None),
+    "minItems": ((list,), lambda value, least: len(value) < least),
+    "maxItems": ((list,), lambda value, most: len(value) > most),
+}
+
+
+def beyond(schema: Mapping[str, Any], value: Any) -> str | None:
+    """Returns the keyword that refuses a value, with its bound."""
+    for keyword, (kinds, is_beyond) in _BEYOND.items():
+        if keyword in schema and type(value) in kinds and is_beyond(value, schema[keyword]):
+            return f"`{keyword}` {schema[keyword]}"
+    return None
 
 
 def with_parts(metadata: Iterable[Any]) -> Iterator[Any]:

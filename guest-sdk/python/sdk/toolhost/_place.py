@@ -2,6 +2,7 @@
 
 import contextlib
 import linecache
+import re
 import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -42,6 +43,16 @@ def of_parameter(function: FunctionType, name: str) -> Place:
             if argument is not None and argument.arg == name:
                 return code.co_filename, argument.lineno
         return code.co_filename, node.returns.lineno if name == "return" and node.returns else node.lineno
+    return code.co_filename, code.co_firstlineno
+
+
+def in_docstring(function: FunctionType, name: str) -> Place:
+    """Returns the place where a docstring describes a parameter."""
+    code = function.__code__
+    head = re.compile(rf"\s*(:\w+\s([^:]*\s)?)?\*{{0,2}}{re.escape(name)}\b")
+    for line, text in enumerate(linecache.getlines(code.co_filename), 1):
+        if line > code.co_firstlineno and head.match(text):
+            return code.co_filename, line
     return code.co_filename, code.co_firstlineno
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 from ._docstring import Docs, docs_of
 from ._mismatch import CannotSay, Mismatch
-from ._param import renamed
+from ._param import described, renamed
 from ._scope import Scope
 
 MISSING: Any = dataclasses.MISSING
@@ -41,13 +41,20 @@ class Field(NamedTuple):
 
     def key(self) -> str:
         """Returns its name for the model."""
-        annotation = self.scope.evaluated(self.annotation)
-        inside = annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
-        for it in (*self.metadata, *inside):
+        for it in (*self.metadata, *self._inside()):
             if alias := renamed(it):
                 return alias
         stem = self.name.removesuffix("_")
         return stem if keyword.iskeyword(stem) else self.name
+
+    def description(self) -> str | None:
+        """Returns what the field itself says, and not its type."""
+        texts = (described(it) for it in reversed((*self._inside(), *self.metadata)))
+        return next(filter(None, texts), None)
+
+    def _inside(self) -> tuple[Any, ...]:
+        annotation = self.scope.evaluated(self.annotation)
+        return annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
 
 
 class Record(NamedTuple):

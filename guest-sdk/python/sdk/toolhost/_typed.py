@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from . import _place
 from ._answer import Pending
 from ._context import Context
-from ._docstring import docs_of
+from ._docstring import Docs, docs_of
 from ._failure import ToolError
 from ._mismatch import CannotSay, Mismatch
 from ._objects import object_shape
@@ -37,6 +37,10 @@ def typed(function: FunctionType, description: str | None) -> Typed:
     place = partial(_place.of_parameter, inside)
     docs = docs_of(inside)
     fields, context, positional = _parameters(function, scope, place)
+    # A decorator may give the function some of its parameters.
+    own = inside.__code__
+    names = {*_signature(function).parameters, *own.co_varnames[: own.co_argcount + own.co_kwonlyargcount]}
+    _refuse_unknown_names(inside, docs, sorted(names))
     types = Types()
 
     def arguments(values: dict[str, Any]) -> dict[str, Any]:
@@ -62,6 +66,19 @@ def typed(function: FunctionType, description: str | None) -> Typed:
         return function(**values)
 
     return Typed(call, description or docs.text, parameters, output_schema, typed_json)
+
+
+def _refuse_unknown_names(function: FunctionType, docs: Docs, names: list[str]) -> None:
+    """Refuses a docstring that describes parameters which a function has not: a model would not read it."""
+    for name in docs.of:
+        if name in names:
+            continue
+        with _place.around(lambda: _place.in_docstring(function, name)):
+            import difflib
+
+            similar = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean `{similar[0]}`?" if similar else f"its parameters are {', '.join(names) or 'none'}"
+            raise CannotSay(f"the docstring describes `{name}`, which is no parameter: {hint}")
 
 
 def _signature(function: Any) -> inspect.Signature:

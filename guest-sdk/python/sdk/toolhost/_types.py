@@ -31,6 +31,19 @@ _ANYTHING = (str, int, float, bool, list, dict, type(None))
 _LITERALS = (str, int, float, bool, type(None))
 
 
+# What a tool may take in the place of a type, by its name.
+_INSTEAD = {
+    "complex": "take a tuple[float, float]",
+    "Callable": "take the name of the function as a Literal or an Enum",
+    "function": "take the name of the function as a Literal or an Enum",
+    "type": "take the name of the class as a Literal or an Enum",
+    "range": "take a start and an end as two int",
+    "slice": "take a start and an end as two int",
+    **dict.fromkeys(("Iterator", "Generator", "AsyncIterator", "AsyncGenerator", "AsyncIterable"), "write a list"),
+    **dict.fromkeys(("Awaitable", "Coroutine"), "write `async def`, and the type of its result"),
+}
+
+
 class Shape(NamedTuple):
     """A type in JSON."""
 
@@ -114,7 +127,8 @@ class Types:
             return self._scalar(scalar)
         name = getattr(kind, "__qualname__", shown(kind)).rpartition("<locals>.")[2]
         if kind.__module__ in ("builtins", "typing", "collections.abc"):
-            raise CannotSay(f"{name} has no JSON Schema")
+            instead = _INSTEAD.get(name)
+            raise CannotSay(f"{name} has no JSON Schema" + (f": {instead}" if instead else ""))
         raise CannotSay(f"the class {name} has no fields: make it a @dataclass, a TypedDict or an Enum")
 
     def _scalar(self, scalar: Scalar) -> Shape:
