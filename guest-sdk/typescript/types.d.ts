@@ -204,6 +204,22 @@ declare module 'node:fs/promises' {
   export function copyFile(from: string | URL, to: string | URL): Promise<void>;
 }
 
+/** For unit tests. `@types/node` has all. */
+declare module 'node:test' {
+  export function test(name: string, run: () => void | Promise<void>): void;
+}
+
+declare module 'node:assert/strict' {
+  const assert: {
+    equal(actual: unknown, expected: unknown): void;
+    deepEqual(actual: unknown, expected: unknown): void;
+    match(text: string, pattern: RegExp): void;
+    throws(run: () => unknown, expected?: unknown): void;
+    rejects(run: Promise<unknown> | (() => Promise<unknown>), expected?: unknown): Promise<void>;
+  };
+  export default assert;
+}
+
 interface ToolFile {
   readonly name: string;
   readonly type: string;

@@ -24,7 +24,14 @@ const EMBEDDED: [(&str, &[&str]); 4] = [
     ),
     (
         "guest-sdk/typescript",
-        &["build.mjs", "build", "runtime", "types.d.ts", "template"],
+        &[
+            "build.mjs",
+            "build",
+            "runtime",
+            "package",
+            "types.d.ts",
+            "template",
+        ],
     ),
     (
         "guest-sdk/python",

@@ -100,12 +100,23 @@ export async function bundleUser(entry, root, engine) {
     code: code + inline(map),
     exported,
     served,
+    named: namedOf(exported, served),
     exports,
     usesFetch: /\bglobalThis\.fetch\b/.test(code),
     usesTools: usesTools(exported),
     inputs: Object.keys(metafile.inputs).map((input) => path.resolve(folder, input)),
     warnings: warnings.map((warning) => finding(warning)),
   };
+}
+
+/** `import { a as b, c } from "fs"`, as esbuild writes it. */
+const IMPORT = /\bimport(?: [\w$]+,)?\{([^}]*)\}from"([^"]+)"/g;
+
+/** Returns the names that a bundle imports from each module of the runtime, as `[module, name]`. */
+function namedOf(code, served) {
+  const imports = [...code.matchAll(IMPORT)].filter(([, , module]) => served.has(module));
+  const pairs = imports.flatMap(([, names, module]) => names.split(',').map((each) => [module, each.split(' as ')[0].trim()]));
+  return pairs.filter(([, name]) => /^[\w$]+$/.test(name) && name !== 'default');
 }
 
 /** Makes handlers of the functions that a module exports. */
@@ -169,7 +180,10 @@ async function bundleWhole(user, engine) {
     ...imports,
     `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
     `import load from 'toolhost:user';`,
-    `export const { handlers, polling, exports, leftOut } = component(load, { ${served.join(', ')} }, toolhostTypes);`,
+    `const served = { ${served.join(', ')} };`,
+    'export const { handlers, polling, exports, leftOut } = component(load, served, toolhostTypes);',
+    // An import of a name that a module has not is undefined.
+    `export const absent = ${JSON.stringify(user.named)}.filter(([module, name]) => !(name in served[module])).map(([module, name]) => [module, name, Object.keys(served[module])]);`,
     ...(engine === 'qjs' ? [`export { ${RUN_ASYNC} } from 'toolhost:engine';`] : []),
   ];
   const { outputFiles } = await run({

@@ -31,9 +31,10 @@ function load(types, code) {
     const module = { exports: {} };
     (0, eval)(code)(module, module.exports, (name) => host[name], JSON.parse(types));
     tool = module.exports;
-    return { tag: 'output', val: JSON.stringify({ exports: tool.exports, leftOut: tool.leftOut }) };
+    return { tag: 'output', val: JSON.stringify({ exports: tool.exports, leftOut: tool.leftOut, absent: tool.absent }) };
   } catch (error) {
-    return { tag: 'output', val: JSON.stringify({ failure: { message: String(error), stack: String(error && error.stack) } }) };
+    const { stack, suggestion } = Object(error);
+    return { tag: 'output', val: JSON.stringify({ failure: { message: String(error), stack: String(stack), suggestion } }) };
   }
 }
 export const handlers = {

@@ -3,8 +3,10 @@ import path from 'node:path';
 import { engineComponent } from './engine.mjs';
 import { BuildFailure, ExitCode, describe, missingPackage } from './failure.mjs';
 import { replaceFile } from './files.mjs';
+import { plainName } from './modules.mjs';
 import { USAGE, parseOptions } from './options.mjs';
 import { afterLoading } from './snapshot.mjs';
+import { absentName } from './types/imports.mjs';
 import { describeTypes } from './types/index.mjs';
 
 /** Returns the exit code. */
@@ -43,6 +45,7 @@ async function build(options) {
   const stop = new AbortController();
   const types = describeTypes(options.entry, options.work, stop.signal).catch(missingPackage);
   const [{ engine, features, code, map, inputs, warnings }, typed] = await both(bundle(options), types, stop);
+  if (typed.wrong.length > 0) throw new BuildFailure('source', ...typed.wrong);
   const { loaded, component } = afterLoading(await engineComponent(engine, features, options), code, typed.handlers);
   if (loaded.failure) {
     const { topLevelFailure } = await import('./top-level.mjs');
@@ -54,9 +57,9 @@ async function build(options) {
     engine,
     world: features,
     bytes: component.length,
-    exports: loaded.exports,
+    exports: loaded.exports.map((each) => withPlace(each, typed.places)),
     inputs: [...new Set([...inputs, ...typed.inputs])],
-    warnings: [...warnings, ...(typed.warnings ?? []), ...loaded.leftOut.map((name) => leftOutWarning(options.entry, name))],
+    warnings: [...warnings, ...typed.warnings, ...absentWarnings(loaded.absent, typed.imported), ...loaded.leftOut.map((name) => leftOutWarning(options.entry, name))],
     milliseconds: Math.round(performance.now() - started),
   };
 }
@@ -68,6 +71,21 @@ async function both(bundled, types, stop) {
   } finally {
     stop.abort();
   }
+}
+
+/** The problem of a schema that the module makes stands where its handler does. */
+function withPlace({ problem, ...said }, places) {
+  return problem ? { ...said, problem: { ...places[said.name], ...problem } } : said;
+}
+
+/** Names that the author imports from modules of Node, and that these have not here. */
+function absentWarnings(absent, imported) {
+  return imported.flatMap(({ module, name, ...place }) => {
+    const [, , names] = absent.find((each) => each[0] === plainName(module) && each[1] === name) ?? [];
+    if (!names) return [];
+    const { text, ...said } = absentName(module, name, names, place);
+    return [{ text: `${text} in the sandbox of a tool: it is undefined`, ...said }];
+  });
 }
 
 /** The handlers that a tool has not, because no manifest can export their names. */

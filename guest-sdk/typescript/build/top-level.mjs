@@ -6,13 +6,14 @@ import { BuildFailure } from './failure.mjs';
 /** A place in the bundle, as the two engines write it. */
 const FRAME = /(?:<input>| > eval):(\d+):(\d+)/g;
 
-/** `failure`: the `message` and `stack` of the exception. */
-export function topLevelFailure({ message, stack }, map) {
-  return new BuildFailure('source', {
-    text: message.replace(/^(Type)?Error: /, '').trim(),
-    ...placeOf(stack, map),
-    suggestion: 'top-level code runs while the tool is built: it must not fail; move code that depends on a call into the handler',
-  });
+/** `failure`: the `message`, `stack` and perhaps a `suggestion` of the exception. */
+export function topLevelFailure({ message, stack, suggestion }, map) {
+  const place = placeOf(stack, map);
+  const general = place.file
+    ? 'top-level code runs while the tool is built: it must not fail; move code that depends on a call into the handler'
+    : 'correct what the module exports';
+  const next = typeof suggestion === 'string' ? suggestion : general;
+  return new BuildFailure('source', { text: message.replace(/^(Type)?Error: /, '').trim(), ...place, suggestion: next });
 }
 
 export function componentizerFailure(error) {

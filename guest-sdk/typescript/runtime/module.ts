@@ -1,6 +1,6 @@
 /** Checks the author's module, once, while the tool is built. */
 import type { WholePlan } from './convert';
-import { jsonSchemaOf } from './schema';
+import { jsonSchemaOf, planOf } from './schema';
 import { DEFINITION, type Definition } from './toolhost';
 
 type Handler = ((context: object, input: unknown) => unknown) & { [DEFINITION]?: Definition };
@@ -22,7 +22,7 @@ export interface Described {
   /** How arguments and results are converted. */
   plan?: { input?: WholePlan; output?: WholePlan };
   /** Why there are no parameters. */
-  problem?: { text: string };
+  problem?: { text: string; suggestion?: string };
 }
 
 /** What a module may export. */
@@ -63,26 +63,25 @@ export function describeModule(module: ToolModule, types: readonly Described[] =
   }
   if (polling !== undefined && typeof polling?.poll !== 'function') throw new TypeError('`polling` has no function `poll`');
   const described = names.map((name) => {
-    const { plan, ...typed } = types.find((each) => each.name === name) ?? { name };
-    const definition = handlers[name]![DEFINITION];
-    const said = { ...typed, ...defined(definition), ...written(exports.find((each) => each.name === name)) };
+    const typed = types.find((each) => each.name === name) ?? { name };
+    const said = { ...typed, ...defined(handlers[name]![DEFINITION], typed.plan), ...written(exports.find((each) => each.name === name)) };
     if (said.parameters) delete said.problem;
-    // What `tool` calls is given what its own schema makes of the arguments.
-    return definition?.input ? said : { ...said, ...(plan && { plan }) };
+    return said;
   });
   return { described, leftOut: all.filter((name) => !NAME.test(name)) };
 }
 
-/** What the definition of `tool` says. */
-function defined(definition: Definition | undefined): Partial<Described> {
+/** What the definition of `tool` says. Its schemas say how to convert, in the place of `typed`. */
+function defined(definition: Definition | undefined, typed: Described['plan']): Partial<Described> {
   if (!definition) return {};
   const { description, input, output } = definition;
   try {
     const parameters = input && jsonSchemaOf(input, 'input');
     const result = output && jsonSchemaOf(output, 'output');
-    return { ...written({ description, parameters }), ...(result?.type === 'object' && { outputSchema: result }) };
+    const plan = { input: input ? planOf(input, 'input') : typed?.input, output: output ? planOf(output, 'output') : typed?.output };
+    return { ...written({ description, parameters }), plan, ...(result?.type === 'object' && { outputSchema: result }) };
   } catch (error) {
-    return { ...written({ description }), problem: { text: `a schema cannot be JSON Schema: ${String((error as Error)?.message ?? error)}` } };
+    return { ...written({ description }), problem: { text: `a schema cannot be JSON Schema: ${String((error as Error)?.message ?? error)}`, suggestion: 'use schemas of values that JSON has' } };
   }
 }
 

@@ -8,12 +8,13 @@ interface CountInput {
 
 export const handlers = {
   /** Counts the lines, words and characters of a text file of the workdir. */
-  count: async (ctx: ToolContext, { path }: CountInput) => {
-    const text = await readFile(path, 'utf8');
-    return {
-      lines: text.split('\n').length - (text.endsWith('\n') ? 1 : 0),
-      words: text.split(/\s+/).filter(Boolean).length,
-      chars: [...text].length,
-    };
-  },
+  count: async (ctx: ToolContext, { path }: CountInput) => counts(await readFile(path, 'utf8')),
 };
+
+export function counts(text: string) {
+  return {
+    lines: text.split('\n').length - (text.endsWith('\n') ? 1 : 0),
+    words: text.split(/\s+/).filter(Boolean).length,
+    chars: [...text].length,
+  };
+}

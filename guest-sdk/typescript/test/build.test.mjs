@@ -1,12 +1,13 @@
 // What an author is told when a module cannot become a tool.
 import assert from 'node:assert';
-import { readFile } from 'node:fs/promises';
+import { readFile, readdir, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { bundle } from '../build/bundle.mjs';
 import { withOwnTable } from '../build/own-table.mjs';
+import { compileTypes } from '../build/types/index.mjs';
 import { ComponentSection, Kind, Section, importsOf, sectionsOf } from '../build/wasm.mjs';
-import { SDK, WIT, buildText, lay, run, sources } from './toolhost.mjs';
+import { SDK, WIT, buildText, lay, run, sources, temporary } from './toolhost.mjs';
 
 const HANDLERS = 'export const handlers = { a: () => 1 };\n';
 
@@ -55,6 +56,53 @@ test('top-level code that fails is said with its place', async () => {
   });
   await refuses('export const handlers = { "Bad__Name": () => 1 };', { says: /`Bad__Name`: a name is lower-case/ });
   await refuses(`${HANDLERS}export const exports = [{ name: "b" }];`, { says: /`exports` describes `b`/ });
+});
+
+test('a name that a module has not is said with the nearest one', async () => {
+  const text = `import { toool } from 'toolhost';\nimport type { ToolContex } from 'toolhost';\nexport const handlers = { a: toool({}) as ToolContex };`;
+  await refuses(text, { at: 'index.ts:1:10', says: /`toolhost` has no `toool`/, next: /did you mean `tool`/ });
+  const { errors } = await buildText(text);
+  assert.deepStrictEqual([errors[1].line, errors[1].suggestion], [2, 'did you mean `ToolContext`?']);
+  const { warnings } = await buildText("import { opne, readFile, type Stats } from 'node:fs/promises';\nexport const handlers = { a: () => [opne, readFile] };");
+  const [{ text: said, line, suggestion }, ...others] = warnings;
+  assert.match(said, /`node:fs\/promises` has no `opne`/);
+  assert.deepStrictEqual([line, suggestion, others], [1, 'did you mean `open`?', []]);
+});
+
+test('a schema that is none is said with its place', async () => {
+  const standard = "const text = { '~standard': { version: 1 as const, vendor: 'test', validate: (value: unknown) => ({ value }), jsonSchema: { input: () => { throw new Error('a symbol'); } } } };";
+  const head = `import { tool } from 'toolhost';\n${standard}\nexport const handlers = {\n`;
+  await refuses(`${head}  a: tool({ input: { text }, run: async () => 1 }),\n};`, { says: /`input` of tool\(\) is an object of schemas \(`text`/, at: 'index.ts:4:6', next: /z\.object\(\{ text/ });
+  const { exports } = await buildText(`${head}  a: tool({ input: text, run: async () => 1 }),\n};`);
+  const [{ problem }] = exports;
+  assert.match(problem.text, /a schema cannot be JSON Schema: a symbol/);
+  assert.deepStrictEqual([problem.file, problem.line], ['index.ts', 4]);
+});
+
+test('an error about what a module exports has no hint about top-level code', async () => {
+  const { errors } = await buildText('export const handlers = {};');
+  assert.match(errors[0].text, /`handlers` is empty/);
+  assert.strictEqual(errors[0].suggestion, 'correct what the module exports');
+});
+
+test('an exported function with the context of a call that is no handler is noted', async () => {
+  const { warnings } = await buildText(`import type { ToolContext } from 'toolhost';
+    export async function listed(ctx: ToolContext) {}
+    export async function forgotten(ctx: ToolContext, input: { n: number }) {}
+    export const helper = (text: string) => text;
+    export const handlers = { listed, inline: async (ctx: ToolContext) => 1 };`);
+  assert.deepStrictEqual(warnings.map(({ text, line }) => [text.split(' ')[0], line]), [['`forgotten`', 3]]);
+});
+
+test('the records of types that are kept are few', async () => {
+  const work = await temporary();
+  await lay(Object.fromEntries(Array.from({ length: 105 }, (_, index) => [`types-${index}.json`, '{}'])), work);
+  await utimes(path.join(work, 'types-7.json'), 1, 1);
+  const folder = await sources(HANDLERS);
+  const { finish } = compileTypes(path.join(folder, 'index.ts'), work, path.join(work, 'types-new.json'));
+  finish();
+  const names = (await readdir(work)).filter((name) => name.startsWith('types-'));
+  assert.deepStrictEqual([names.length, names.includes('types-new.json'), names.includes('types-7.json')], [100, true, false]);
 });
 
 test('a handler whose name cannot be exported is left out with a note', async () => {

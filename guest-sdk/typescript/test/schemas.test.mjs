@@ -1,6 +1,6 @@
 // Where schemas come from: comments, JSDoc types, exported functions, packages for schemas, and the manifest.
 import assert from 'node:assert';
-import { readFile } from 'node:fs/promises';
+import { readFile, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -142,6 +142,45 @@ describe('schemas', () => {
     await lay({ 'goondan.yaml': JSON.stringify(manifest), 'tests/cases.yaml': JSON.stringify(cases) }, folder);
     const { code, stdout, stderr } = await run(TOOLHOST, ['test', folder, '--no-generated'], { HOME: folder });
     assert.strictEqual(code, 0, stdout + stderr);
+  });
+
+  test('a schema of zod takes values that JSON has not, and refuses arguments that it does not name', needsHost, async () => {
+    for (const version of ['zod', 'zod/v3']) {
+      const folder = await sources(`import { tool } from 'toolhost';
+        import { z } from '${version}';
+        const both = z.intersection(z.object({ a: z.string() }), z.object({ b: z.bigint() }));
+        const either = z.union([z.object({ kind: z.literal('none') }), z.object({ kind: z.literal('one'), n: z.bigint() }), z.date()]);
+        export const handlers = {
+          next: tool({ input: z.object({ id: z.bigint().min(1n) }), output: z.object({ id: z.bigint() }), run: async (ctx, { id }) => ({ id: id + 1n }) }),
+          day: tool({ input: z.object({ at: z.date().optional(), more: z.array(z.date()).default([]) }), run: async (ctx, { at, more }) => [at ?? null, ...more].map((each) => each?.getTime() ?? 0) }),
+          many: tool({ input: z.object({ ids: z.set(z.bigint()), by: z.map(z.string(), z.bigint()) }), run: async (ctx, { ids, by }) => String(by.get('a')) + ids.has(2n) }),
+          both: tool({ input: z.object({ both }), run: async (ctx, { both: { a, b } }) => a + typeof b }),
+          either: tool({ input: z.object({ either }), run: async (ctx, { either }) => (either instanceof Date ? 'date' : 'n' in either ? typeof either.n : either.kind) }),
+          open: tool({ input: z.object({ n: z.number() }).passthrough(), run: async (ctx, input) => Object.keys(input) }),
+        };`);
+      await symlink(path.join(SDK, 'build/node_modules'), path.join(folder, 'node_modules'));
+      const { exports, errors } = await build(path.join(folder, 'index.ts'), path.join(folder, 'tool.wasm'));
+      assert.deepStrictEqual(errors, undefined);
+      assert.deepStrictEqual(exports[0].parameters, record({ id: { type: 'integer', minimum: 1 } }));
+      const refused = '"error": "E_TOOL_INVALID_ARGS"';
+      const cases = [
+        ['next', '{"id": 9007199254740993}', '"output": {"id": 9007199254740994}'],
+        ['next', '{"id": 0}', refused],
+        ['next', '{"id": 7, "idd": 8}', refused],
+        ['day', '{"at": "1970-01-01T00:00:01Z", "more": ["1970-01-01T00:00:02Z"]}', '"output": [1000, 2000]'],
+        ['day', '{}', '"output": [0]'],
+        ['many', '{"ids": [1, 2], "by": {"a": 3}}', '"output": "3true"'],
+        ['both', '{"both": {"a": "x", "b": 1}}', '"output": "xbigint"'],
+        ['either', '{"either": {"kind": "none"}}', '"output": "none"'],
+        ['either', '{"either": {"kind": "one", "n": 1}}', '"output": "bigint"'],
+        ['either', '{"either": "1970-01-01T00:00:01Z"}', '"output": "date"'],
+        ['open', '{"n": 1, "m": 2}', '"output": ["n", "m"]'],
+      ].map(([name, args, expect], index) => `{"name": "${index}", "tool": "t__${name}", "args": ${args}, "expect": {${expect}}}`);
+      const manifest = { apiVersion: 'goondan.ai/v1', kind: 'Tool', metadata: { name: 't' }, spec: { entry: './tool.wasm', exports: exports.map(({ name }) => ({ name })) } };
+      await lay({ 'goondan.yaml': JSON.stringify(manifest), 'tests/cases.yaml': `[${cases.join(',\n')}]` }, folder);
+      const { code, stdout, stderr } = await run(TOOLHOST, ['test', folder, '--no-generated'], { HOME: folder });
+      assert.strictEqual(code, 0, version + stdout + stderr);
+    }
   });
 
   test('types of packages are read where a handler names them', async () => {

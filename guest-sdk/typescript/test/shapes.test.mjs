@@ -99,6 +99,8 @@ const SHAPES = {
 const REFUSED = {
   'a-function': ['{ run: () => void }', /`run`: a function is not JSON/],
   'private-state': ['{ safe: Safe }', /a class with private state/],
+  'a-default-beyond': ['{ /** @maximum 7 @default 8 */ n?: number }', /`n`: the default 8 is beyond `maximum`/],
+  'a-default-of-another-type': ['{ /** @default x */ n?: number }', /`n`: the default "x" is no number/],
   'a-symbol': ['{ key: symbol }', /`key`: a symbol is not JSON/],
   'undefined-alone': ['{ nothing: undefined }', /`nothing`: `undefined` alone/],
   'a-promise': ['{ later: Promise<string> }', /`later`: a Promise is not JSON/],

@@ -123,9 +123,9 @@ spec:
 }
 
 /** Runs a program to its end, whatever it returns. */
-export function run(program, args, env = {}) {
+export function run(program, args, { cwd, ...env } = {}) {
   return new Promise((resolve, reject) => {
-    const options = { env: { PATH: process.env.PATH, ...env }, maxBuffer: 64 << 20 };
+    const options = { cwd, env: { PATH: process.env.PATH, ...env }, maxBuffer: 64 << 20 };
     execFile(program, args, options, (error, stdout, stderr) => {
       if (error && typeof error.code !== 'number') reject(error);
       else resolve({ code: error?.code ?? 0, stdout, stderr });

@@ -26,6 +26,7 @@ pub(crate) use installed::{InstalledKit, KitState, installed_kits, outdated_kits
 pub(crate) use job::{BuildOptions, BuiltComponent, DescribedExport, Engine, TargetDir};
 pub(crate) use kit_cache::KitCache;
 pub(crate) use rust::write_sdk;
+pub(crate) use typescript::write_package;
 
 /// Finds the errors that can be found without compiling the sources or running them. Returns the names of the
 /// handlers, or `None` if only the component tells them. `entry` is an absolute path without links.

@@ -11,6 +11,8 @@ const require = createRequire(import.meta.url);
 /** Types that a module of a tool has without an import. */
 const AMBIENT = ['../../types.d.ts', 'globals.d.ts'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
 
+const OF_KIT = /^(toolhost|@goondan)(\/|$)/;
+
 /** What says nothing about types of handlers, or is large. */
 const LIBRARY_WITHOUT = /\.(intl|decorators|decorators\.legacy)\.d\.ts$/;
 
@@ -62,7 +64,8 @@ export function programOf(ts, entry, work, { files, withPackages }) {
   const missing = [];
   host.resolveModuleNameLiterals = (literals, from, redirected) =>
     literals.map(({ text }) => {
-      if (!withPackages && !/^[./]/.test(text)) return { resolvedModule: undefined };
+      // Those of the kit are declared in types.d.ts, of which a project has a copy.
+      if (OF_KIT.test(text) || (!withPackages && !/^[./]/.test(text))) return { resolvedModule: undefined };
       const resolution = ts.resolveModuleName(text, from, options, host, modules, redirected);
       if (!resolution.resolvedModule && text.startsWith('.')) missing.push(text);
       return resolution;

@@ -20,6 +20,28 @@ export function keywordsOf(ts, declarations) {
   return keywords;
 }
 
+/** What a bound refuses of a value or its length. */
+const BOUNDS = {
+  minimum: (value, bound) => value < bound,
+  maximum: (value, bound) => value > bound,
+  exclusiveMinimum: (value, bound) => value <= bound,
+  exclusiveMaximum: (value, bound) => value >= bound,
+  minLength: ({ length }, bound) => length < bound,
+  maxLength: ({ length }, bound) => length > bound,
+  minItems: ({ length }, bound) => length < bound,
+  maxItems: ({ length }, bound) => length > bound,
+};
+
+/** Says why a default does not fit its schema. Undefined if it does. */
+export function misfit(schema, value) {
+  const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  const types = [schema.type ?? kind].flat();
+  if (!types.some((type) => type === kind || (type === 'integer' && Number.isInteger(value)))) return `is no ${types.join(' or ')}`;
+  if (schema.enum && !schema.enum.includes(value)) return `is none of ${schema.enum.map((each) => JSON.stringify(each)).join(', ')}`;
+  const bound = Object.keys(BOUNDS).find((name) => schema[name] !== undefined && value !== null && BOUNDS[name](value, schema[name]));
+  return bound && `is beyond \`${bound}\`, which is ${schema[bound]}`;
+}
+
 /** Returns the text of a comment before its tags. */
 export function descriptionOf(ts, declaration) {
   if (ts.isJSDocPropertyLikeTag(declaration)) return textOf(ts, declaration).replace(/^-\s*/, '');

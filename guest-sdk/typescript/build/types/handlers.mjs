@@ -1,29 +1,58 @@
 // Finds the handlers of a module with their types, and says what they take and return.
 import path from 'node:path';
 import { descriptionOf } from './docs.mjs';
-import { SchemaWriter, Unsayable, isUnresolved } from './schema.mjs';
+import { placeOf } from './place.mjs';
+import { SchemaWriter, Unsayable, isUnresolved, refuseDefault } from './schema.mjs';
 
 /**
- * Returns `{handlers, isWhole}`. Handlers are `{name, description?, parameters?, outputSchema?, plan?, problem?}`: `plan` converts
- * input and output. They are not whole where a type is of a package that was not read.
+ * Returns `{handlers, places, warnings, isWhole}`. Handlers are `{name, description?, parameters?, outputSchema?, plan?, problem?}`:
+ * `plan` converts input and output. `places` has where each stands, by name. They are not whole where a type is of a
+ * package that was not read.
  */
 export function handlersOf(ts, program, entry, isAmbient) {
   const checker = program.getTypeChecker();
   const source = program.getSourceFile(entry);
   const module = source && checker.getSymbolAtLocation(source);
-  if (!module) return { handlers: [], isWhole: true };
+  if (!module) return { handlers: [], places: {}, warnings: [], isWhole: true };
   const exports = checker.getExportsOfModule(module);
   const exported = exports.find(({ name }) => name === 'handlers');
   const context = { ts, checker, isAmbient, folder: path.dirname(entry), unresolved: new Set() };
-  const result = (handlers) => ({ handlers, isWhole: context.unresolved.size === 0 });
-  if (!exported) return result(exports.map((each) => handlerOf(context, resolved(ts, checker, each), source, each.name)).filter(({ parameters, problem }) => parameters || problem));
+  const result = (properties, handlers, warnings = []) => ({ handlers, places: placesOf(properties, context.folder), warnings, isWhole: context.unresolved.size === 0 });
+  if (!exported) return result(exports, exports.map((each) => handlerOf(context, resolved(ts, checker, each), source, each.name)).filter(({ parameters, problem }) => parameters || problem));
   const symbol = resolved(ts, checker, exported);
   const declaration = symbol.valueDeclaration;
-  if (!declaration) return result([]);
+  if (!declaration) return result([], []);
   const initializer = declaration.initializer && unwrapped(ts, declaration.initializer);
   const isWritten = initializer && ts.isObjectLiteralExpression(initializer);
   const type = isWritten ? checker.getTypeAtLocation(initializer) : checker.getTypeOfSymbolAtLocation(symbol, declaration);
-  return result(checker.getPropertiesOfType(type).map((property) => handlerOf(context, property, declaration)));
+  const properties = checker.getPropertiesOfType(type);
+  const handlers = properties.map((property) => handlerOf(context, property, declaration));
+  return result(properties, handlers, notListed(context, exports, properties));
+}
+
+function placesOf(properties, folder) {
+  const placed = properties.filter(({ declarations }) => declarations?.length > 0);
+  return Object.fromEntries(placed.map(({ name, declarations }) => [name, placeOf(declarations[0], folder)]));
+}
+
+/** Warns of exported functions that take the context of a call, and that `handlers` does not list. */
+function notListed(context, exports, properties) {
+  const { ts, checker, folder } = context;
+  const listed = new Set(properties.flatMap((property) => [...(property.declarations ?? []), ...functionsOf(ts, checker, property)]));
+  const others = exports.map((each) => resolved(ts, checker, each)).filter(({ declarations = [] }) => !declarations.some((each) => listed.has(each)));
+  return others.filter((each) => takesContext(context, each)).map((each) => ({
+    text: `\`${each.name}\` is exported and takes the context of a call, and \`handlers\` does not list it`,
+    ...placeOf(each.declarations[0], folder),
+    suggestion: 'add it to `handlers`, or do not export it',
+  }));
+}
+
+function takesContext({ checker, isAmbient }, { name, valueDeclaration, declarations = [] }) {
+  if (!valueDeclaration || name === 'polling' || !declarations.some((each) => !isAmbient(each.getSourceFile().fileName))) return false;
+  const [signature] = checker.getTypeAtLocation(valueDeclaration).getCallSignatures();
+  const first = signature?.parameters[0];
+  if (!first) return false;
+  return checker.getTypeOfSymbolAtLocation(first, valueDeclaration).symbol?.name === 'ToolContext';
 }
 
 function handlerOf(context, property, declaration, name = property.name) {
@@ -91,6 +120,7 @@ function withDefaults(ts, declaration, schema, plan) {
     const property = (propertyName ?? name).text;
     const value = initializer && literalOf(ts, initializer);
     if (value === undefined || !Object.hasOwn(properties, property)) continue;
+    refuseDefault(properties[property], value, initializer);
     properties[property] = { ...properties[property], default: value };
     required = required?.filter((each) => each !== property);
   }
@@ -135,7 +165,7 @@ function described({ ts, checker }, property) {
 
 function functionsOf(ts, checker, property) {
   const declaration = property.valueDeclaration;
-  if (!declaration) return result([]);
+  if (!declaration) return [];
   const symbol = ts.isShorthandPropertyAssignment(declaration)
     ? checker.getShorthandAssignmentValueSymbol(declaration)
     : declaration.initializer && checker.getSymbolAtLocation(declaration.initializer);
@@ -155,16 +185,10 @@ function unwrapped(ts, node) {
 
 /** An error of a build, in the form of failure.mjs. */
 function problemOf({ ts, folder }, { message, node, suggestion }) {
-  const source = node.getSourceFile();
-  const { line, character } = source.getLineAndCharacterOfPosition(node.getStart());
-  const starts = source.getLineStarts();
   const what = ts.isParameter(node) || node.name === undefined ? '' : `\`${node.name.getText()}\`: `;
   return {
     text: `${what}${message}`,
-    file: path.relative(folder, source.fileName),
-    line: line + 1,
-    column: character + 1,
-    lineText: source.text.slice(starts[line], starts[line + 1]).trimEnd(),
+    ...placeOf(node, folder),
     suggestion: suggestion ?? 'use types of values that JSON has, or describe the parameters in the manifest',
   };
 }

@@ -1,5 +1,5 @@
 // Converts a type to JSON Schema, and to a plan by which the runtime converts its values (runtime/convert.ts).
-import { keywordsOf } from './docs.mjs';
+import { keywordsOf, misfit } from './docs.mjs';
 import { objectPlan, wholePlan } from './plan.mjs';
 import { unionSchema } from './union.mjs';
 
@@ -216,6 +216,7 @@ export class SchemaWriter {
       const keywords = keywordsOf(ts, symbol.declarations ?? []);
       properties[symbol.name] = merged(schema, keywords);
       const hasDefault = Object.hasOwn(keywords, 'default');
+      if (hasDefault) refuseDefault(properties[symbol.name], keywords.default, place);
       const mayBeAbsent = isOptional || this.mayBeUndefined(full) || (isInput && hasDefault);
       if (!mayBeAbsent) required.push(symbol.name);
       if (plan) plans[symbol.name] = plan;
@@ -261,6 +262,12 @@ export class SchemaWriter {
     const parts = types.map(({ flags }) => (flags & this.ts.TypeFlags.NumberLike ? '-?[0-9]+(\\.[0-9]+)?' : flags & this.ts.TypeFlags.BigIntLike ? '-?[0-9]+' : '[\\s\\S]*'));
     return `^${escaped.map((text, index) => text + (parts[index] ?? '')).join('')}$`;
   }
+}
+
+/** Refuses a default that a call could not pass. */
+export function refuseDefault(schema, value, node) {
+  const why = misfit(schema, value);
+  if (why) throw new Unsayable(`the default ${JSON.stringify(value)} ${why}`, node, 'correct the default, or what the comment says of the value');
 }
 
 /** Adds what a comment says to a schema. A reference stays one. */

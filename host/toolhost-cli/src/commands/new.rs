@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::{stdin, stdout, text};
 use crate::toolchains::kit::{Kit, KitFile};
-use crate::toolchains::{write_editor_types, write_sdk};
+use crate::toolchains::{write_editor_types, write_package, write_sdk};
 
 /// The placeholder for the tool's name in templates.
 const NAME: &str = "{{name}}";
@@ -138,11 +138,7 @@ fn create(folder: &Path, name: &ResourceName, lang: Lang) -> Result<()> {
     match language {
         Language::Rust => write_sdk(folder),
         Language::Python => write_editor_types(folder),
-        Language::TypeScript => {
-            let mut types = kit.builder().filter(|file| file.path == "types.d.ts");
-            let types = types.next().context("the kit has no types")?;
-            write(&folder.join("toolhost.d.ts"), types.bytes)
-        }
+        Language::TypeScript => write_package(folder),
     }
 }
 

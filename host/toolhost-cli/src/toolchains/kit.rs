@@ -102,6 +102,20 @@ pub(crate) fn write_files(
     Ok(())
 }
 
+/// Makes a link beneath `top`, unless there is something of that name.
+pub(crate) fn link(target: &str, top: &Path, path: &str) -> Result<()> {
+    let dir = open(top)?;
+    let path = Path::new(path);
+    let cannot = || format!("{} cannot be made", top.join(path).display());
+    let parent = path.parent().unwrap_or(Path::new(""));
+    check_no_links(&dir, top, parent)?;
+    if dir.symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    dir.create_dir_all(parent).with_context(cannot)?;
+    dir.symlink(target, path).with_context(cannot)
+}
+
 /// Writes files into a folder and removes all others.
 pub(crate) fn sync_folder(
     files: impl Iterator<Item = KitFile> + Clone,
@@ -216,6 +230,26 @@ mod tests {
         for file in files {
             assert_eq!(fs::read(at(file.path)).unwrap(), file.bytes);
         }
+    }
+
+    #[test]
+    fn a_link_is_made_where_nothing_is_and_beneath_no_other_link() {
+        let (project, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |path: &str| project.path().join(path);
+        let make = || link("../sdk", project.path(), "node_modules/toolhost");
+        make().unwrap();
+        assert_eq!(
+            fs::read_link(at("node_modules/toolhost")).unwrap(),
+            Path::new("../sdk")
+        );
+        fs::remove_file(at("node_modules/toolhost")).unwrap();
+        fs::write(at("node_modules/toolhost"), "kept").unwrap();
+        make().unwrap();
+        assert_eq!(fs::read(at("node_modules/toolhost")).unwrap(), b"kept");
+        fs::remove_dir_all(at("node_modules")).unwrap();
+        symlink(outside.path(), at("node_modules")).unwrap();
+        assert!(make().is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Builds TypeScript and JavaScript with esbuild and a JavaScript engine, through
 //! `guest-sdk/typescript`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use toolhost_manifest::bundle::built::Language;
 
 use super::build_error::{BuildError, Fault};
@@ -24,6 +25,9 @@ pub(super) const GET_NODE: &str = "Install Node 20 or newer, with npm: https://n
 /// The folder of the kit with the packages of StarlingMonkey.
 pub(super) const STARLINGMONKEY: &str = "build/starlingmonkey";
 
+/// The package of a project that unit tests and editors find as `toolhost`: its `package.json` names this folder.
+const PACKAGE: &str = ".toolhost/sdk/typescript";
+
 /// Size of the kit with its packages, in bytes.
 const KIT_BYTES: u64 = 80_000_000;
 
@@ -35,6 +39,7 @@ pub(super) async fn build(
     options: BuildOptions<'_>,
 ) -> Result<BuiltComponent, BuildError> {
     let kit = kit(options).await?;
+    update_package(entry, options.bundle)?;
     if options.engine == Some(Engine::StarlingMonkey) {
         starlingmonkey(&kit, options).await?;
     }
@@ -106,6 +111,30 @@ async fn run_kit(
     KitReply::parse(&output, "TypeScript")
 }
 
+/// Writes the package for unit tests and editors into the project of an entry, if its package.json names it.
+fn update_package(entry: &Path, bundle: &Path) -> Result<()> {
+    let names_it = |folder: &&Path| {
+        let package = fs::read_to_string(folder.join("package.json"));
+        package.is_ok_and(|text| text.contains(PACKAGE))
+    };
+    let folders = entry.ancestors().skip(1);
+    let mut folders = folders.take_while(|folder| folder.starts_with(bundle));
+    let folder = folders.find(names_it);
+    folder.map_or(Ok(()), write_package)
+}
+
+/// Writes the package for unit tests and editors into a project. The link is that of `npm ci`, which a project without
+/// other packages need not run.
+pub(crate) fn write_package(project: &Path) -> Result<()> {
+    let files = KIT.builder().filter_map(|file| {
+        let of_package = file.path.strip_prefix("package/");
+        let path = of_package.or((file.path == "types.d.ts").then_some(file.path))?;
+        Some(KitFile { path, ..file })
+    });
+    kit::write_files(files, project, PACKAGE)?;
+    kit::link(&format!("../{PACKAGE}"), project, "node_modules/toolhost")
+}
+
 /// Returns the folder of the kit, with its packages installed.
 async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
     check_node().await?;
@@ -166,4 +195,29 @@ pub(super) fn is_supported(version: &str) -> bool {
     let major = version.trim_start_matches('v').split('.').next();
     let major = major.and_then(|major| major.parse::<u32>().ok());
     major.is_some_and(|major| major >= NODE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_that_names_the_package_gets_it_and_another_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (bundle, entry) = (dir.path(), dir.path().join("src/index.ts"));
+        let index = bundle.join("node_modules/toolhost/index.js");
+        fs::write(bundle.join("package.json"), "{}").unwrap();
+        update_package(&entry, bundle).unwrap();
+        assert!(!bundle.join(".toolhost").exists());
+        let template = Kit::of(Language::TypeScript).template();
+        let mut package = template.filter(|file| file.path == "package.json");
+        fs::write(bundle.join("package.json"), package.next().unwrap().bytes).unwrap();
+        update_package(&entry, bundle).unwrap();
+        for name in ["package.json", "types.d.ts", "index.js", "agents.js"] {
+            assert!(index.with_file_name(name).is_file(), "{name}");
+        }
+        fs::write(&index, "old").unwrap();
+        update_package(&entry, bundle).unwrap();
+        assert!(fs::read_to_string(index).unwrap().contains("pending"));
+    }
 }

@@ -153,25 +153,26 @@ function payloadOf(error: unknown): unknown {
   return (error as { payload?: unknown } | null)?.payload ?? error;
 }
 
-/** Codes of Node by the names of the host's errors. */
-const CODES: Record<string, string> = {
-  'DNS-timeout': 'EAI_AGAIN',
-  'DNS-error': 'ENOTFOUND',
-  'destination-not-found': 'ENOTFOUND',
-  'connection-refused': 'ECONNREFUSED',
-  'connection-terminated': 'ECONNRESET',
-  'connection-timeout': 'ETIMEDOUT',
-  'connection-read-timeout': 'ETIMEDOUT',
-  'connection-write-timeout': 'ETIMEDOUT',
-  'HTTP-response-timeout': 'ETIMEDOUT',
+/** What the host's errors say, and the codes of Node, by their names. */
+const ERRORS: Record<string, [says: string, code: string]> = {
+  'DNS-timeout': ['the name was not looked up in time', 'EAI_AGAIN'],
+  'DNS-error': ['the name does not exist', 'ENOTFOUND'],
+  'destination-not-found': ['the name does not exist', 'ENOTFOUND'],
+  'connection-refused': ['the server refused the connection', 'ECONNREFUSED'],
+  'connection-terminated': ['the server closed the connection', 'ECONNRESET'],
+  'connection-timeout': ['no connection in the time that a request may take, or that the call has left', 'ETIMEDOUT'],
+  'connection-read-timeout': ['no answer in the time that a request may take, or that the call has left', 'ETIMEDOUT'],
+  'connection-write-timeout': ['the server did not take the request in time', 'ETIMEDOUT'],
+  'HTTP-response-timeout': ['no answer in the time that a request may take, or that the call has left', 'ETIMEDOUT'],
 };
 
 /** The host adds to the result of a call which request it denied, and what would allow it. */
 function networkError(why: unknown): TypeError {
   const { tag, val } = (typeof why === 'object' && why !== null ? why : { tag: why }) as { tag?: unknown; val?: unknown };
   const detail = typeof val === 'string' ? `: ${val}` : '';
-  const text = `${String(tag ?? 'the connection failed')}${detail}`;
-  const cause = Object.assign(new Error(text), { code: CODES[String(tag)] ?? 'UND_ERR_SOCKET' });
+  const [says, code] = ERRORS[String(tag)] ?? ['', 'UND_ERR_SOCKET'];
+  const text = `${String(tag ?? 'the connection failed')}${says && `: ${says}`}${detail}`;
+  const cause = Object.assign(new Error(text), { code });
   return new TypeError(`fetch failed: ${text}`, { cause });
 }
 

@@ -287,7 +287,7 @@ fn a_typescript_tool_is_built_and_called() {
     let desk = Desk::new();
     new_and_call(&desk, "typescript");
     misspell_export(&desk, "typescript");
-    let (good, bad) = ("const text = await", "const text = = await");
+    let (good, bad) = ("chars: [...text]", "chars: = [...text]");
     break_and_mend(&desk, "typescript", "index.ts", good, bad);
 }
 
