@@ -110,9 +110,52 @@ fn lacks_grant(result: &ToolResult, code: Option<ToolErrorCode>) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use toolhost_contract::ToolError;
+    use toolhost_contract::{ToolError, Usage};
 
     use super::*;
+
+    #[test]
+    fn a_denial_that_only_a_policy_takes_away_does_not_fail_a_valid_case() {
+        let case = GeneratedCase {
+            tool: ToolName::parse("a__b").unwrap(),
+            name: String::new(),
+            args: JsonObject::new(),
+            kind: GeneratedKind::Valid,
+        };
+        let check = |code, denials: &[Denial], is_met: bool| {
+            let locale = toolhost_contract::Locale::En;
+            let error = ToolError::host(code, "it is so", locale);
+            let mut usage = Usage::default();
+            usage.denials.extend(denials.iter().cloned());
+            let result = ToolResult::error("c", "a__b", error).with_usage(usage);
+            assert_eq!(
+                case.judge(&result).is_none(),
+                is_met,
+                "{code:?} {denials:?}"
+            );
+        };
+        let http = Denial::HttpRequest("GET https://a.example/x".to_owned());
+        let network = Denial::HttpNetwork {
+            host: "a.example".to_owned(),
+            network: "10.0.0.0/8".to_owned(),
+        };
+        let granted = [http.clone(), network, Denial::AgentsSend];
+        for denial in &granted {
+            check(ToolErrorCode::Denied, std::slice::from_ref(denial), true);
+        }
+        check(ToolErrorCode::Denied, &granted, true);
+        // Without a record, the tool has not been denied anything by the policy.
+        check(ToolErrorCode::Denied, &[], false);
+        for never in [
+            Denial::OutsideWorkdir,
+            Denial::WriteProtected,
+            Denial::ReadOnly,
+        ] {
+            check(ToolErrorCode::Denied, std::slice::from_ref(&never), false);
+            check(ToolErrorCode::Denied, &[http.clone(), never], false);
+        }
+        check(ToolErrorCode::Trap, &granted, false);
+    }
 
     #[test]
     fn a_crash_fails_a_case_but_an_error_of_the_tool_does_not() {

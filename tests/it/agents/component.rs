@@ -120,7 +120,9 @@ async fn an_ungranted_import_is_a_warning_when_the_bundle_loads() {
         panic!("one warning")
     };
     assert!(
-        warning.ends_with("tool ask: it imports other agents, which the policy does not grant"),
+        warning.ends_with(
+            "tool ask: it imports other agents, which no policy grants it here: a call that uses it is refused"
+        ),
         "{warning}"
     );
     assert!(warned("tools: {ask: {agents: true}}").await.is_empty());

@@ -28,6 +28,9 @@ use session::BuildSession;
 pub(crate) use sources::{Sources, sources};
 use watch::SourceWatch;
 
+/// How often an entry is built whose sources change meanwhile.
+const ATTEMPTS_MAX: usize = 5;
+
 /// The result of one source entry.
 #[derive(Debug, Serialize)]
 struct BuildReport {
@@ -225,7 +228,7 @@ async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> BuildRepor
     let state = match session.current(source) {
         Some(Ok(bytes)) => BuildState::Current { bytes },
         Some(Err(error)) => BuildState::Failed(error),
-        None => match session.build(source).await {
+        None => match settled(session, source).await {
             Ok((bytes, notes)) => BuildState::Built { bytes, notes },
             Err(error) => BuildState::Failed(error),
         },
@@ -239,6 +242,20 @@ async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> BuildRepor
     }
 }
 
+/// Builds a source entry, again while its sources change.
+async fn settled(
+    session: &BuildSession<'_>,
+    source: &SourceEntry<'_>,
+) -> Result<(u64, Vec<Fault>), BuildError> {
+    for _ in 1..ATTEMPTS_MAX {
+        match session.build(source).await {
+            Err(error) if error.cause == ErrorCause::Changed => {}
+            result => return result,
+        }
+    }
+    session.build(source).await
+}
+
 fn exit(outcomes: &[BuildReport]) -> Exit {
     let failed = |cause: ErrorCause| {
         outcomes.iter().any(|outcome| match &outcome.state {
@@ -246,7 +263,8 @@ fn exit(outcomes: &[BuildReport]) -> Exit {
             BuildState::Built { .. } | BuildState::Current { .. } => false,
         })
     };
-    match (failed(ErrorCause::Machine), failed(ErrorCause::Source)) {
+    let is_refused = failed(ErrorCause::Source) || failed(ErrorCause::Changed);
+    match (failed(ErrorCause::Machine), is_refused) {
         (true, _) => Exit::Unusable,
         (false, true) => Exit::Refused,
         (false, false) => Exit::Done,

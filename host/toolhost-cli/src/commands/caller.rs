@@ -172,10 +172,11 @@ pub(super) fn workspace(
         Failure::of(error).hint(hint)
     };
     let path = bundle.instance_path(instance).map_err(wrong)?;
+    let is_new = !path.exists();
     let workdir = bundle.instance_workspace(instance).map_err(wrong)?;
-    settings.note(&format!(
-        "the workdir is the workspace of instance '{instance}': {} (--workdir names another)",
-        path.display()
-    ));
+    if is_new || settings.verbosity >= Verbosity::Verbose {
+        let path = path.display();
+        settings.note(&format!("the workdir is {path}; --workdir names another"));
+    }
     Ok(workdir)
 }

@@ -139,15 +139,21 @@ impl Progress {
         self.begin(Work::new(what, AtOnce::Yes).with(amount))
     }
 
-    /// Displays at once how large a folder is that a program downloads into. `about` is the size at the
-    /// end, in bytes, if it is known roughly.
+    /// Displays at once how large a folder is that a program downloads into, or notes that it begins. `about` is the
+    /// size at the end, in bytes, if it is known roughly.
     pub(crate) fn downloading(&self, what: &str, folder: &Path, about: Option<u64>) -> Phase {
         let amount = Amount::Folder {
             folder: folder.to_owned(),
             bytes: 0,
             about,
         };
-        self.begin(Work::new(&format!("downloading {what}"), AtOnce::Yes).with(amount))
+        let what = format!("downloading {what}");
+        if self.notes.is_some() {
+            let size = about.map(|about| format!(": about {}", size(about)));
+            let note = format!("note: {what}{}", size.unwrap_or_default());
+            stderr::write(&text::line(&note));
+        }
+        self.begin(Work::new(&what, AtOnce::Yes).with(amount))
     }
 
     fn begin(&self, mut work: Work) -> Phase {
@@ -252,14 +258,12 @@ fn paint(current: &Current, stopped: &Receiver<()>) {
     }
 }
 
-/// Writes a line about each stage of a slow start, once, until `stopped` is closed.
+/// Writes a line about each stage of a slow start that lasts, once, until `stopped` is closed.
 fn note(current: &Current, stopped: &Receiver<()>) {
     let mut stages = vec![PrepareStage::Compiling, PrepareStage::Waiting];
-    let mut pause = SLOW_START;
-    while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && !stages.is_empty() {
-        pause = TICK;
+    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) && !stages.is_empty() {
         stages.retain(|stage| {
-            let line = line_of_stage(&lock(current), *stage);
+            let line = line_of_stage(&lock(current), *stage, SLOW_START);
             // Not under the lock: a write to stderr may block.
             line.inspect(|line| stderr::write(line)).is_none()
         });

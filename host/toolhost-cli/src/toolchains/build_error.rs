@@ -20,6 +20,8 @@ pub(crate) enum ErrorCause {
     Source,
     /// The machine: a program is not installed, or a package cannot be downloaded.
     Machine,
+    /// Nothing: a source changed during the build.
+    Changed,
 }
 
 /// An error or a warning of a build. Kits write it with the names of the aliases.

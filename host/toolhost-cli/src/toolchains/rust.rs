@@ -47,11 +47,13 @@ pub(super) async fn build(
     };
     let inputs = inputs(&component, &messages)?;
     refuse_outside_data(&inputs, &messages, options.bundle)?;
+    let mut notes = messages.warnings();
+    notes.extend(handlers::unlisted(package, &inputs));
     let component = BuiltComponent {
         component: fs::read(&component).context("cargo wrote no component")?,
         inputs,
         started,
-        notes: messages.warnings(),
+        notes,
         // The component tells.
         exports: None,
     };

@@ -170,9 +170,9 @@ fn a_missing_grant_is_a_warning_with_the_policy_line_that_grants_it() {
     );
     let ran = terminal.run(["check"]).exits(0);
     for says in [
-        "tool ask_agents: it imports other agents, which the policy does not grant",
+        "tool ask_agents: it imports other agents, which no policy grants it here",
         "Write `tools: {ask_agents: {agents: true}}` in the policy to grant it.",
-        "tool fetch: it imports HTTP, which the policy does not grant",
+        "tool fetch: it imports HTTP, which no policy grants it here",
         "Write `tools: {fetch: {http: {allow: [\"GET https://api.example.com/*\"]}}}` in the policy to grant it.",
         "tool dial_out: it imports interfaces that no policy can grant: network: dns, network: tcp",
     ] {

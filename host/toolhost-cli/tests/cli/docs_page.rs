@@ -85,7 +85,8 @@ fn a_page_has_the_grants_and_the_changed_limits_of_the_policy() {
         "{page}"
     );
     let without = page_of(&terminal, &bundle, &[]);
-    assert!(without.contains("<li>No network.</li>"), "{without}");
+    let refused = "<li>No network: it can send HTTP requests, and the policy allows none.</li>";
+    assert!(without.contains(refused), "{without}");
     assert!(
         !without.contains("Limits that the policy sets"),
         "{without}"

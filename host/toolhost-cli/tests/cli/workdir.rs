@@ -33,18 +33,11 @@ fn the_default_workdir_is_the_workspace_and_not_the_current_directory() {
     };
     let ran = write(&[]);
     assert!(
-        ran.stderr
-            .starts_with("note: the workdir is the workspace of instance 'cli': ../state/"),
+        ran.stderr.starts_with("note: the workdir is ../state/"),
         "{ran:?}"
     );
-    let path = ran
-        .stderr
-        .split(": ")
-        .nth(2)
-        .unwrap()
-        .split(" (")
-        .next()
-        .unwrap();
+    let path = ran.stderr.split("the workdir is ").nth(1).unwrap();
+    let path = path.split(';').next().unwrap();
     assert_eq!(
         fs::read_to_string(terminal.path("here").join(path).join("a.txt")).unwrap(),
         "hi"
@@ -53,9 +46,11 @@ fn the_default_workdir_is_the_workspace_and_not_the_current_directory() {
 
     let other = write(&["--instance", "../../etc"]);
     assert!(
-        other.stderr.contains("'../../etc'") && !other.stderr.contains(path),
+        other.stderr.contains("the workdir is ") && !other.stderr.contains(path),
         "{other:?}"
     );
+    let again = write(&[]);
+    assert!(!again.stderr.contains("the workdir is "), "{again:?}");
     assert_eq!(terminal.names(""), ["D", "cache", "here", "home", "state"]);
 }
 

@@ -8,6 +8,8 @@ use toolhost::{
     tool::SourceType,
 };
 
+use toolhost_contract::suggest::did_you_mean;
+
 use super::session::Runner;
 use crate::case::Case;
 use crate::case_files::CaseFiles;
@@ -103,6 +105,9 @@ fn caller(case: &Case, runner: &Runner) -> Result<Agent, Box<Diagnostic>> {
     let mut agents = bundle.agents().iter();
     let owner = agents.find(|agent| agent.catalog().get(&case.tool).is_some());
     owner.cloned().ok_or_else(|| {
+        if let Some((message, help)) = absent_export(bundle, &case.tool) {
+            return missing(case.tool_place.clone(), message, help);
+        }
         let mut agents = bundle.agents().iter();
         let closest = agents.find_map(|agent| similar(agent, &case.tool));
         let path = runner.path.display();
@@ -110,6 +115,23 @@ fn caller(case: &Case, runner: &Runner) -> Result<Agent, Box<Diagnostic>> {
         let message = format!("no agent of the bundle has the tool '{}'", case.tool);
         missing(case.tool_place.clone(), message, closest.unwrap_or(list))
     })
+}
+
+/// Returns what is wrong with the name of a tool whose resource is there and has no such export.
+fn absent_export(bundle: &LoadedBundle, name: &str) -> Option<(String, String)> {
+    let (resource, export) = name.split_once("__")?;
+    let mut tools = bundle.bundle().tools().iter();
+    let tool = tools.find(|tool| tool.metadata.name.as_str() == resource)?;
+    let exports = tool.spec.exports.iter();
+    let exports: Vec<&str> = exports.map(|export| export.name.as_str()).collect();
+    if exports.contains(&export) {
+        return None;
+    }
+    let entry = &tool.spec.entry;
+    let (list, similar) = (exports.join(", "), did_you_mean(export, &exports));
+    let message = format!("tool {resource} has no '{export}': {entry} has {list}");
+    let help = "Name one of these, or remove the case.".to_owned();
+    Some((message, similar.unwrap_or(help)))
 }
 
 /// Returns a help text with the tool of an agent that was probably meant.

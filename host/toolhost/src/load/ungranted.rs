@@ -38,7 +38,9 @@ pub(super) fn not_granted(
         let is_granted = agents.iter().any(|agent| grant.is_set(policy, agent, name));
         let (message, help) = match (imports_any(grant.import), is_granted, grant.needed) {
             (true, false, Some((what, line))) => (
-                format!("tool {name}: it imports {what}, which the policy does not grant"),
+                format!(
+                    "tool {name}: it imports {what}, which no policy grants it here: a call that uses it is refused"
+                ),
                 format!("Write `tools: {{{name}: {{{line}}}}}` in the policy to grant it."),
             ),
             (false, true, _) => (

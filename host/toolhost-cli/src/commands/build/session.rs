@@ -21,7 +21,9 @@ use crate::args::BuildArgs;
 use crate::files::{self, replace};
 use crate::host_context;
 use crate::settings::Settings;
-use crate::toolchains::{self, BuildError, BuildOptions, BuiltComponent, DescribedExport, Fault};
+use crate::toolchains::{
+    self, BuildError, BuildOptions, BuiltComponent, DescribedExport, ErrorCause, Fault,
+};
 
 /// First bytes of a component.
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -296,7 +298,10 @@ impl<'a> BuildSession<'a> {
             // Cargo writes its lock file during the build.
             if changed.with_context(cannot)? > built.started && !is_lock {
                 let fault = Fault::new("the file changed while it was being built");
-                return Err(BuildError::source(fault.file(path).next("Build again.")));
+                return Err(BuildError {
+                    cause: ErrorCause::Changed,
+                    faults: vec![fault.file(path).next("Build again.")],
+                });
             }
             let bytes = fs::read(input).with_context(cannot)?;
             sources.push(Source::new(path, &bytes));

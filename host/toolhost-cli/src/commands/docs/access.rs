@@ -3,8 +3,16 @@
 use toolhost::workdir::WorkdirChanges;
 use toolhost::{Agent, Policy, ToolCatalogItem};
 
-/// Returns what a tool of an agent can reach under the policy, a sentence each.
-pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<String> {
+/// The import of a component that sends HTTP requests.
+const HTTP: &str = "wasi:http/outgoing-handler@";
+
+/// Returns what a tool of an agent can reach under the policy, a sentence each. `imports` are those of its component.
+pub(super) fn of(
+    agent: &Agent,
+    policy: &Policy,
+    item: &ToolCatalogItem,
+    imports: &[String],
+) -> Vec<String> {
     let Some(access) = agent.tool_access(item.name.as_str()) else {
         return vec![
             "It runs outside the sandbox, and its access is not limited by it.".to_owned(),
@@ -27,7 +35,11 @@ pub(super) fn of(agent: &Agent, policy: &Policy, item: &ToolCatalogItem) -> Vec<
         }
     });
     let http = grants.http.as_deref().filter(|_| access.network);
+    let imports_http = imports.iter().any(|import| import.starts_with(HTTP));
     sentences.push(match http {
+        None if imports_http => {
+            "No network: it can send HTTP requests, and the policy allows none.".to_owned()
+        }
         None => "No network.".to_owned(),
         Some(http) => {
             let rules: Vec<String> = http.allow.iter().map(ToString::to_string).collect();

@@ -224,9 +224,12 @@ impl Collector<'_> {
     }
 
     fn access(&self, item: &ToolCatalogItem, agents: &[&Agent]) -> Vec<Access> {
+        let mut components = self.bundle.components().iter();
+        let component = components.find(|(name, _)| *name == item.name.resource().as_str());
+        let imports = component.map_or(&[][..], |(_, facts)| &facts.imports);
         let mut by_access: IndexMap<Vec<String>, Vec<String>> = IndexMap::new();
         for agent in agents {
-            let sentences = access::of(agent, self.policy, item);
+            let sentences = access::of(agent, self.policy, item, imports);
             let of = by_access.entry(sentences).or_default();
             of.extend(self.named(agent));
         }

@@ -126,7 +126,10 @@ fn parameters(tool: &Tool) -> Markup {
                                     code { (parameter.name) }
                                     @if parameter.is_required { " " small { "required" } }
                                 }
-                                td { (parameter.kind) }
+                                td {
+                                    (parameter.kind)
+                                    @if !parameter.rules.is_empty() { " " small { (parameter.rules.join(", ")) } }
+                                }
                                 td .words { (parameter.description) }
                             }
                         }

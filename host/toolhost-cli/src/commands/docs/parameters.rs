@@ -15,6 +15,8 @@ pub(super) struct Parameter {
     pub(super) kind: String,
     pub(super) is_required: bool,
     pub(super) description: String,
+    /// Its bounds and its default, such as `1 to 7`, `by default 3`.
+    pub(super) rules: Vec<String>,
 }
 
 /// Returns the properties that the schema declares at its top, in its order.
@@ -32,9 +34,40 @@ pub(super) fn of(schema: &JsonSchemaObject) -> Vec<Parameter> {
             kind: escape_lines(&kind(property)),
             is_required: is_required(name),
             description: escape_lines(description.unwrap_or_default()),
+            rules: rules(property),
         }
     });
     parameters.collect()
+}
+
+/// Returns what a schema says of its values beside their type.
+fn rules(schema: &Value) -> Vec<String> {
+    let of = |key: &str| schema.get(key).map(Value::to_string);
+    let range = |least: &str, most: &str, unit: &str| match (of(least), of(most)) {
+        (Some(least), Some(most)) if least == most => Some(format!("{least}{unit}")),
+        (Some(least), Some(most)) => Some(format!("{least} to {most}{unit}")),
+        (Some(least), None) => Some(format!("at least {least}{unit}")),
+        (None, Some(most)) => Some(format!("at most {most}{unit}")),
+        (None, None) => None,
+    };
+    let one = |key: &str, words: &str| of(key).map(|value| format!("{words} {value}"));
+    let text = |key: &str, words: &str| {
+        let value = schema.get(key).and_then(Value::as_str);
+        value.map(|value| format!("{words} {value}"))
+    };
+    let rules = [
+        range("minimum", "maximum", ""),
+        one("exclusiveMinimum", "more than"),
+        one("exclusiveMaximum", "less than"),
+        one("multipleOf", "a multiple of"),
+        range("minLength", "maxLength", " characters"),
+        range("minItems", "maxItems", " items"),
+        text("format", "format"),
+        text("pattern", "pattern"),
+        one("default", "by default"),
+    ];
+    let rules = rules.into_iter().flatten();
+    rules.map(|rule| escape_lines(&rule)).collect()
 }
 
 fn kind(schema: &Value) -> String {
@@ -97,6 +130,31 @@ mod tests {
                 ("anything", "any", false, ""),
                 ("one", "1", false, ""),
             ]
+        );
+    }
+
+    #[test]
+    fn bounds_and_defaults_are_rules() {
+        let check = |schema: Value, expected: &[&str]| {
+            assert_eq!(rules(&schema), expected, "{schema}");
+        };
+        check(json!({"type": "string"}), &[]);
+        check(
+            json!({"type": "integer", "minimum": 1, "maximum": 7, "default": 3}),
+            &["1 to 7", "by default 3"],
+        );
+        check(
+            json!({"minLength": 1, "maxItems": 2, "pattern": "^a\u{1b}", "default": "x"}),
+            &[
+                "at least 1 characters",
+                "at most 2 items",
+                "pattern ^a\\u{1b}",
+                "by default \"x\"",
+            ],
+        );
+        check(
+            json!({"exclusiveMinimum": 0, "multipleOf": 0.5, "minItems": 2, "maxItems": 2}),
+            &["more than 0", "a multiple of 0.5", "2 items"],
         );
     }
 }

@@ -27,8 +27,8 @@ pub(super) struct Work {
     tool: String,
     /// The component, with its size. Empty for other work.
     component: String,
-    /// What takes long, if a host prepares a component and it is not in the cache.
-    stage: Option<PrepareStage>,
+    /// What takes long, if a host prepares a component and it is not in the cache, and since when.
+    stage: Option<(PrepareStage, Instant)>,
     what: String,
     at_once: AtOnce,
     pub(super) amount: Amount,
@@ -95,7 +95,7 @@ impl Work {
 
     /// Sets what takes long.
     pub(super) fn enter(&mut self, stage: PrepareStage) {
-        self.stage = Some(stage);
+        self.stage = Some((stage, Instant::now()));
         self.what = format!("{} {}", what_of(stage), text::line(&self.component));
     }
 
@@ -166,13 +166,17 @@ fn what_of(stage: PrepareStage) -> &'static str {
     }
 }
 
-/// Returns a line about the components in a stage, if there are any.
-pub(super) fn line_of_stage(all: &[Work], stage: PrepareStage) -> Option<String> {
-    let of_stage = all.iter().filter(|work| work.stage == Some(stage));
+/// Returns a line about the components in a stage, if one has been in it for this time.
+pub(super) fn line_of_stage(all: &[Work], stage: PrepareStage, least: Duration) -> Option<String> {
+    let since = |work: &Work| work.stage.filter(|it| it.0 == stage).map(|it| it.1);
+    if !all.iter().filter_map(since).any(|it| it.elapsed() >= least) {
+        return None;
+    }
+    let of_stage = all.iter().filter(|work| since(work).is_some());
     let components: Vec<&str> = of_stage.map(|work| work.component.as_str()).collect();
     let listed = text::line(&components.join(", "));
     let what = what_of(stage);
-    (!components.is_empty()).then(|| format!("note: {what} components: {listed}"))
+    Some(format!("note: {what} components: {listed}"))
 }
 
 /// Adds up the sizes of the files in a folder. Follows no links, and leaves out what cannot be read.
@@ -228,6 +232,8 @@ mod tests {
         check(&call, 3_000, Some("calling wait__seconds, 3 s"));
     }
 
+    const AT_ONCE: Duration = Duration::ZERO;
+
     #[test]
     fn a_stage_has_a_line_with_all_components_that_are_in_it() {
         let mut all = [
@@ -236,7 +242,7 @@ mod tests {
             Work::compiling("echo\u{1b}", 170_000),
             Work::compiling("text", 170_000),
         ];
-        assert_eq!(line_of_stage(&all, PrepareStage::Compiling), None);
+        assert_eq!(line_of_stage(&all, PrepareStage::Compiling, AT_ONCE), None);
         all[1].enter(PrepareStage::Waiting);
         let waiting = "waiting for another process that compiles bash (18.7 MB), 1 s";
         assert_eq!(
@@ -246,16 +252,18 @@ mod tests {
         all[1].enter(PrepareStage::Compiling);
         all[2].enter(PrepareStage::Compiling);
         all[3].enter(PrepareStage::Waiting);
-        let line = line_of_stage(&all, PrepareStage::Compiling).unwrap();
+        let line = line_of_stage(&all, PrepareStage::Compiling, AT_ONCE).unwrap();
         assert!(
             line.starts_with("note: compiling components: bash (18.7 MB), echo"),
             "{line}"
         );
         assert!(!line.contains(toolhost::text::needs_escape), "{line:?}");
         assert_eq!(
-            line_of_stage(&all, PrepareStage::Waiting).as_deref(),
+            line_of_stage(&all, PrepareStage::Waiting, AT_ONCE).as_deref(),
             Some("note: waiting for another process that compiles components: text (170 KB)")
         );
+        let hour = Duration::from_secs(3_600);
+        assert_eq!(line_of_stage(&all, PrepareStage::Waiting, hour), None);
     }
 
     #[test]

@@ -110,11 +110,14 @@ fn unknown_tools_and_agents_of_a_case_are_reported() {
     let terminal = Terminal::new();
     let wrong = "- {name: a, tool: echo__sya}
 - {name: b, tool: echo__say, context: {agentName: nobody}}
+- {name: d, tool: ecco__say}
 - {name: c, tool: echo__say, policy: {tools: {ecco: {readOnly: true}}}}
 ";
-    let ran = cases(&terminal, wrong).fails(2, "error: the case files hold 3 errors");
+    let ran = cases(&terminal, wrong).fails(2, "error: the case files hold 4 errors");
     for says in [
-        "no agent of the bundle has the tool 'echo__sya'",
+        "tool echo has no 'sya': ./echo.wasm has say",
+        "Did you mean 'say'?",
+        "no agent of the bundle has the tool 'ecco__say'",
         "Did you mean 'echo__say'?",
         "the bundle has no agent 'nobody'; it has default",
         "Tool/ecco is not in the bundle",
