@@ -18,6 +18,7 @@ mod scripts;
 mod shell;
 mod starts;
 mod tiers;
+mod tool_search;
 mod transactions;
 
 use std::path::Path;
@@ -310,6 +311,9 @@ const STARTS: &str = "starts";
 /// The argument after which only what optimised code costs and gains is measured.
 const TIERS: &str = "tiers";
 
+/// The argument after which only the search of tools is measured.
+const SEARCH: &str = "search";
+
 /// The argument after which only transactional calls are measured, beside direct ones.
 const TRANSACTIONS: &str = "transactions";
 
@@ -370,6 +374,9 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         let work = tempfile::tempdir().unwrap();
         tiers::print(&runtime(), work.path());
         return Ok(());
+    }
+    if has(SEARCH) {
+        return tool_search::print();
     }
     if has(TRANSACTIONS) {
         transactions::print(&runtime());

@@ -2,6 +2,7 @@
 
 mod audit_failures;
 mod catalog;
+mod catalog_tools;
 mod contexts;
 mod extend_async;
 mod middleware;

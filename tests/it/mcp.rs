@@ -12,6 +12,7 @@ mod oauth;
 mod output_schema;
 pub(crate) mod peer;
 mod pending;
+mod search;
 mod sessions;
 mod starting;
 mod subscriptions;

@@ -11,7 +11,7 @@ use crate::api::{self, ApiRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
-    any_language, child, clients, conformance, dist, instructions, mcp_clients, mcp_servers,
+    any_language, bfcl, child, clients, conformance, dist, instructions, mcp_clients, mcp_servers,
     npm_tools, oauth, registry, sources,
 };
 
@@ -130,7 +130,11 @@ pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
         "--",
         "--bench",
     ];
-    child::run(cargo_with_guests(workspace).args(bench).args(args))
+    let mut cargo = cargo_with_guests(workspace);
+    if args.iter().any(|arg| arg == "search") {
+        cargo.env("TOOLHOST_BFCL", bfcl::installed(workspace)?);
+    }
+    child::run(cargo.args(bench).args(args))
 }
 
 /// Clients of the MCP server that leave their sessions, and as many that leave their calls.

@@ -12,6 +12,7 @@ mod any_language;
 mod api;
 mod apt;
 mod bashkit;
+mod bfcl;
 mod checks;
 mod child;
 mod clients;

@@ -45,6 +45,8 @@ Set-up and build commands that need only cargo.
   cargo xtask bench peers [--write]
                                 measures the same work in Bun, Node, CPython, Extism, jaq and the engine
                                 alone, installed in target/; writes docs/performance.md and its plots
+  cargo xtask bench search      measures the search of tools on the functions and requests of BFCL, which it
+                                fetches from PyPI into target/
   cargo xtask instructions [--write]
                                 counts the instructions of the steps of a call with valgrind, which it
                                 unpacks into target/, and compares them with

@@ -14,6 +14,7 @@ mod policy;
 mod replay;
 mod rpc;
 mod script;
+mod search;
 mod serve;
 mod test;
 mod tool_arguments;
@@ -43,7 +44,8 @@ pub(crate) use parse::parse;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use rpc::RpcArgs;
 pub(crate) use script::ScriptArgs;
-pub(crate) use serve::{McpClient, ServeArgs};
+pub(crate) use search::{HitFormat, SearchArgs};
+pub(crate) use serve::{McpClient, ServeArgs, ServedTools};
 pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
 
@@ -114,6 +116,13 @@ pub(crate) enum Command {
     /// List the tools of an agent
     #[command(after_long_help = help::LIST)]
     List(ListArgs),
+    /// Search the tools of an agent
+    #[command(
+        after_long_help = search::HELP,
+        arg_required_else_help = true,
+        override_usage = "toolhost search [OPTIONS] [BUNDLE] QUERY"
+    )]
+    Search(SearchArgs),
     /// Write a page about the tools of a bundle: HTML without scripts
     #[command(after_long_help = docs::HELP)]
     Docs(DocsArgs),

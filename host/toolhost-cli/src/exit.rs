@@ -6,7 +6,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// 0: done; also for a pending call.
     Done,
-    /// 1: a ToolResult of status `error`, or a bundle or a component that would not load.
+    /// 1: a ToolResult of status `error`, a search without a hit, or a bundle or a component that would not load.
     Refused,
     /// 2: wrong usage, or a file could not be read or loaded.
     Unusable,

@@ -143,6 +143,7 @@ async fn execute(
         Command::Build(args) => commands::build(&args, settings).await,
         Command::Check(args) => commands::check(&args, settings).await,
         Command::List(args) => commands::list(&args, settings).await,
+        Command::Search(args) => commands::search(&args, settings).await,
         Command::Docs(args) => commands::docs(&args, settings).await,
         Command::Call(args) => commands::call(&args, settings).await,
         Command::Poll(args) => commands::poll(&args, settings).await,

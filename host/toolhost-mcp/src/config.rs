@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use toolhost::search::ToolExposure;
+
 /// Configuration of an [`McpServer`](crate::McpServer).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -37,6 +39,9 @@ pub struct McpConfig {
     pub resource_bytes: u64,
     /// Whether clients may list and read the files of their workdir as resources. Default: false.
     pub serve_workdir: bool,
+    /// Which tools clients see of the agent's. With [`ToolExposure::Search`] the agent must have
+    /// [`toolhost::catalog_tools`]. Default: all.
+    pub tools: ToolExposure,
     /// The user for whom calls run: they use the user's grants of OAuthApps with `subjectMode: user`. Over HTTP,
     /// a token that is valid for one instance alone identifies the user instead: the key of the instance.
     /// Default: none.
@@ -58,6 +63,7 @@ impl Default for McpConfig {
             max_files: 16,
             resource_bytes: 8 << 20,
             serve_workdir: false,
+            tools: ToolExposure::default(),
             subject: None,
         }
     }

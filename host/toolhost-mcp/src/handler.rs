@@ -117,8 +117,8 @@ impl Handler {
         instance.map_err(no_instance)
     }
 
-    fn tools(agent: &Agent) -> Vec<Tool> {
-        let catalog = agent.catalog();
+    fn tools(&self, agent: &Agent) -> Vec<Tool> {
+        let catalog = agent.catalog().exposed(self.shared.config.tools);
         let mut tools: Vec<Tool> = catalog
             .items()
             .iter()
@@ -185,7 +185,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let agent = self.shared.served.agent_for(self.key(&context)?);
-        let tools = Self::tools(&agent.map_err(no_instance)?);
+        let tools = self.tools(&agent.map_err(no_instance)?);
         let mut result = ListToolsResult::with_all_items(tools);
         // The list depends on who asks, and may change at any time.
         result.ttl_ms = Some(0);

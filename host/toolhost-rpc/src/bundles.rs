@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use toolhost::LoadedBundle;
+use toolhost::{LoadedBundle, search::ToolExposure};
 
 use crate::config::RpcConfig;
 use crate::error::{RpcError, RpcErrorCode};
@@ -40,6 +40,9 @@ impl Bundles {
         let most = config.limits.bundles;
         check_room(&self.loaded(), most)?;
         let bundle = config.host.load_to_serve(path).await?;
+        if config.tools == ToolExposure::Search {
+            bundle.add_catalog_tools()?;
+        }
         let mut bundles = self.loaded();
         // Others may have been loaded meanwhile.
         check_room(&bundles, most)?;

@@ -1,6 +1,6 @@
 //! What a server serves.
 
-use toolhost::{Host, LiveBundle, LoadedBundle, Workdir};
+use toolhost::{Host, LiveBundle, LoadedBundle, Workdir, search::ToolExposure};
 
 use crate::limits::RpcLimits;
 
@@ -27,6 +27,7 @@ pub struct RpcConfig {
     pub(crate) instance: Option<String>,
     pub(crate) workdir: Option<Workdir>,
     pub(crate) limits: RpcLimits,
+    pub(crate) tools: ToolExposure,
 }
 
 impl RpcConfig {
@@ -40,6 +41,7 @@ impl RpcConfig {
             instance: None,
             workdir: None,
             limits: RpcLimits::default(),
+            tools: ToolExposure::default(),
         }
     }
 
@@ -76,6 +78,14 @@ impl RpcConfig {
     #[must_use]
     pub fn workdir(mut self, workdir: Workdir) -> Self {
         self.workdir = Some(workdir);
+        self
+    }
+
+    /// Sets which tools clients see of an agent's. With [`ToolExposure::Search`], bundles that clients load get
+    /// [`toolhost::catalog_tools`]; the operator's bundle must have them. Default: all.
+    #[must_use]
+    pub fn tools(mut self, tools: ToolExposure) -> Self {
+        self.tools = tools;
         self
     }
 

@@ -1,6 +1,7 @@
 //! The errors of requests.
 
 use serde_json::{Value, json};
+use toolhost::extension::ExtensionError;
 use toolhost::{AgentError, LoadError, ToolError, WorkdirError, WorkspaceError};
 
 /// Why a request was not carried out.
@@ -160,6 +161,13 @@ impl From<WorkspaceError> for RpcError {
     fn from(error: WorkspaceError) -> Self {
         Self::params(error.to_string())
             .suggesting("Name a workdir, or start the server with a state root.")
+    }
+}
+
+impl From<ExtensionError> for RpcError {
+    fn from(error: ExtensionError) -> Self {
+        Self::new(RpcErrorCode::Bundle, error.to_string())
+            .suggesting("Start the server with --tools direct, or give the tool another name.")
     }
 }
 

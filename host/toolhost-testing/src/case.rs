@@ -36,6 +36,21 @@ pub struct Case {
     pub repeat: u32,
     /// How often the case runs at the same time, each run in a workdir of its own. 1 to 64, default 1.
     pub parallel: u32,
+    /// The search that the case makes, in the place of a call. `tool` is then the tool that it is to find, or
+    /// [`NOTHING`].
+    pub search: Option<SearchCase>,
+}
+
+/// What a search is to find that has no answer.
+pub const NOTHING: &str = "nothing";
+
+/// A search of the tools of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchCase {
+    /// What is searched for.
+    pub query: String,
+    /// Among how many of the first hits the tool must be. 1 to 50, default 5.
+    pub within: usize,
 }
 
 /// The context that a case calls in.

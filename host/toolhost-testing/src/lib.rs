@@ -18,10 +18,13 @@ mod recorded_case;
 mod report;
 mod runner;
 pub mod script;
+mod search_case;
 mod selection;
 mod work_tree;
 
-pub use case::{Case, CaseContext, ErrorIs, Expect, FileIs, LogIs, StubResponse, TextIs};
+pub use case::{
+    Case, CaseContext, ErrorIs, Expect, FileIs, LogIs, NOTHING, SearchCase, StubResponse, TextIs,
+};
 pub use case_file::{CaseFile, EditError, Edited};
 pub use case_files::{CaseFiles, CaseFilesError};
 pub use case_report::{CaseReport, Verdict};

@@ -3,10 +3,11 @@
 pub(crate) mod tool_access;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 use toolhost_contract::{ResourceName, ToolName, ToolPattern, WorkdirChanges};
 use toolhost_manifest::policy::{ChangesetGrant, Policy};
+use toolhost_runtime::lock;
 use toolhost_sandbox::{Grants, Limits};
 
 use crate::catalog::ToolCatalog;
@@ -80,8 +81,28 @@ pub(crate) struct AgentInner {
     pub(crate) required: Vec<ToolName>,
     /// What extensions add.
     pub(crate) overlay: Arc<CurrentOverlay>,
+    pub(crate) merged: MergedCatalog,
     pub(crate) permits: HashMap<ResourceName, Arc<ToolPermit>>,
     pub(crate) host: Arc<HostInner>,
+}
+
+/// The catalog with the tools of an overlay. Steps share it until the overlay changes, and with it what a search has read.
+#[derive(Default)]
+pub(crate) struct MergedCatalog(Mutex<Option<(Weak<Overlay>, ToolCatalog)>>);
+
+impl MergedCatalog {
+    fn of(&self, declared: &ToolCatalog, overlay: &Arc<Overlay>) -> ToolCatalog {
+        let mut merged = lock(&self.0);
+        if let Some((of, catalog)) = &*merged
+            && of.as_ptr() == Arc::as_ptr(overlay)
+        {
+            return catalog.clone();
+        }
+        let items = declared.items().iter().chain(overlay.items());
+        let catalog: ToolCatalog = items.cloned().collect();
+        *merged = Some((Arc::downgrade(overlay), catalog.clone()));
+        catalog
+    }
 }
 
 impl std::fmt::Debug for AgentInner {
@@ -104,13 +125,11 @@ impl AgentInner {
     /// Returns the tools that a step starts with: the bundle's, then those that extensions registered.
     ///
     /// Spec: tool-spec-v2 §2.1(2), §12.3.
-    pub(crate) fn step_catalog(&self, overlay: &Overlay) -> ToolCatalog {
-        let mut dynamic = overlay.items().peekable();
-        if dynamic.peek().is_none() {
+    pub(crate) fn step_catalog(&self, overlay: &Arc<Overlay>) -> ToolCatalog {
+        if overlay.items().next().is_none() {
             return self.catalog.clone();
         }
-        let declared = self.catalog.items().iter();
-        declared.chain(dynamic).cloned().collect()
+        self.merged.of(&self.catalog, overlay)
     }
 }
 

@@ -64,6 +64,16 @@ pub mod sandbox {
     };
 }
 
+/// The search of a catalog: [`ToolCatalog::search`](crate::ToolCatalog::search),
+/// [`catalog_tools`](crate::catalog_tools) for models, and a ranker of an embedder's own.
+pub mod search {
+    pub use crate::catalog::exposure::ToolExposure;
+    pub use crate::catalog::search::hits::ToolHit;
+    #[doc(hidden)]
+    pub use crate::catalog::search::parts::SearchPart;
+    pub use crate::catalog::search::ranker::ToolRanker;
+}
+
 /// What is known of a tool and of its calls: its definition, what it can reach, what it logged and what it
 /// was denied.
 pub mod tool {

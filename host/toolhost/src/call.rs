@@ -3,6 +3,7 @@
 mod acceptance;
 mod access_tokens;
 pub(crate) mod cancellation;
+mod catalog_search;
 pub(crate) mod component;
 pub(crate) mod executor;
 mod exit;
@@ -10,6 +11,7 @@ mod failed_operation;
 pub(crate) mod failure;
 mod hints;
 pub(crate) mod inner;
+
 pub(crate) mod live_log;
 mod native;
 mod output_schema;
@@ -17,5 +19,6 @@ mod recorded;
 pub(crate) mod run;
 pub(crate) mod scope;
 mod telemetry;
+mod tools_call;
 mod transaction;
 pub(crate) mod validate;

@@ -2,14 +2,19 @@
 
 mod declarations;
 pub(crate) mod descriptions;
+pub(crate) mod exposure;
 mod formats;
 pub(crate) mod provider;
+pub(crate) mod search;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use toolhost_contract::suggest::closest;
 use toolhost_contract::{Locale, ToolCatalogItem, ToolError, ToolErrorCode, text};
+
+use search::index::SearchIndex;
+use search::parts::SearchParts;
 
 /// Longest name quoted from a call, in characters: the limit of a tool name.
 const QUOTED_NAME_MAX: usize = 64;
@@ -39,6 +44,8 @@ struct CatalogInner {
     items: Vec<ToolCatalogItem>,
     /// Index in `items` by name.
     indexes: HashMap<Box<str>, usize>,
+    /// Made by the first search.
+    search_index: OnceLock<SearchIndex>,
 }
 
 impl ToolCatalog {
@@ -60,6 +67,31 @@ impl ToolCatalog {
         Self {
             inner: Arc::new(inner),
         }
+    }
+
+    /// Creates a catalog of the items of another, whose searches use this index of them.
+    fn with_index(items: Vec<ToolCatalogItem>, index: SearchIndex) -> Self {
+        let mut inner = Arc::into_inner(Self::new(items).inner).unwrap_or_default();
+        inner.search_index = index.into();
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Returns the index of the items. Makes it first, once.
+    fn search_index(&self) -> &SearchIndex {
+        let make = || SearchIndex::new(self.items(), SearchParts::default());
+        self.inner.search_index.get_or_init(make)
+    }
+
+    /// Whether the index of the items is made.
+    pub(crate) fn has_search_index(&self) -> bool {
+        self.inner.search_index.get().is_some()
+    }
+
+    /// Makes the index of the items, so that the first search does not.
+    pub(crate) fn prepare_search(&self) {
+        let _made = self.search_index();
     }
 
     /// Returns the items, in order.

@@ -7,7 +7,8 @@
 //! - `tracing` spans of target `toolhost::call`, which `toolhost-otel` exports to a collector with OTLP.
 //!
 //! Events contain no arguments, outputs or messages of a conversation, because these may contain
-//! secrets. An error has the message that the model receives, within its limit.
+//! secrets. An error has the message that the model receives, within its limit. The event of a search of tools has its
+//! query, cut at 256 bytes and without the policy's secrets, so that its misses tell what tools are missing.
 //!
 //! ```json
 //! {"type":"tool.failed","timestamp":"2026-11-21T05:00:00.000Z","agentName":"coder",
@@ -15,6 +16,11 @@
 //!  "toolName":"bash__exec","traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7",
 //!  "parentSpanId":"53995c3f42cd8ad8","status":"error","durationMs":30001.2,
 //!  "error":{"code":"E_TOOL_TIMEOUT","message":"…"},"usage":{…}}
+//! ```
+//!
+//! ```json
+//! {"type":"tools.searched", …, "toolCallId":"call_2","toolName":"tools__search",
+//!  "search":{"query":"resize an image","hits":0,"best":[]}}
 //! ```
 //!
 //! A grant of an OAuthApp belongs to no call; only subscribers receive its event:
@@ -35,7 +41,7 @@ mod span;
 mod trace;
 
 pub use bus::{EventBus, EventBusConfig, EventStream, Received};
-pub use event::{AuthGrant, EventError, EventKind, RuntimeEvent};
+pub use event::{AuthGrant, EventError, EventKind, RuntimeEvent, ToolSearch};
 pub use toolhost_contract::Timestamp;
 pub use trace::{SpanId, TraceContext, TraceId};
 

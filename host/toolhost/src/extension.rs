@@ -17,7 +17,7 @@ use crate::middleware::Middleware;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::registry::additions::Additions;
 use crate::registry::overlay::{CurrentOverlay, Overlay, Removed};
-use crate::registry::{RegisteredTool, Runs};
+use crate::registry::{CatalogTool, RegisteredTool, Runs};
 use toolhost_schema::{ArgsSchema, OutputSchema, PatternBudget, SchemaError};
 
 /// An extension, or one of its tools, that cannot be registered.
@@ -252,7 +252,18 @@ impl ToolsApi<'_> {
         let output_schema = item.output_schema.as_ref();
         let output_schema =
             output_schema.map(|schema| OutputSchema::compile(schema, &mut patterns));
-        self.add(item, schema, output_schema, handler)
+        self.add(item, schema, output_schema, native(self.0, handler))
+    }
+
+    /// Registers a tool over the catalog of the step.
+    pub(crate) fn register_catalog_tool(
+        self,
+        item: ToolCatalogItem,
+        tool: CatalogTool,
+    ) -> Result<(), ExtensionError> {
+        let schema = ArgsSchema::compile(&parameters(&item), &mut PatternBudget::default());
+        let owner = Arc::clone(&self.0.name);
+        self.add(item, schema, None, Runs::Catalog { owner, tool })
     }
 
     /// Registers a tool of a server, as [`Self::register`] does. Patterns of its schemas that cannot be matched
@@ -279,7 +290,7 @@ impl ToolsApi<'_> {
             note(errors);
             Ok(schema)
         });
-        self.add(item, schema, output_schema, handler)?;
+        self.add(item, schema, output_schema, native(self.0, handler))?;
         Ok(unchecked.iter().map(ToString::to_string).collect())
     }
 
@@ -288,7 +299,7 @@ impl ToolsApi<'_> {
         item: ToolCatalogItem,
         schema: Result<ArgsSchema, SchemaError>,
         output_schema: Option<Result<OutputSchema, SchemaError>>,
-        handler: impl ToolHandler,
+        runs: Runs,
     ) -> Result<(), ExtensionError> {
         let ExtensionApi { name: owner, .. } = self.0;
         let schema = schema.map_err(|reason| ExtensionError::Parameters {
@@ -311,10 +322,7 @@ impl ToolsApi<'_> {
             output_schema: output_schema.map(Arc::new),
             commit_when: None,
             error_message_limit: ErrorMessageLimit::DEFAULT,
-            runs: Runs::Native {
-                owner: Arc::clone(owner),
-                handler: Arc::new(handler),
-            },
+            runs,
         };
         // An extension may pass on the descriptions of an MCP server.
         descriptions::bound(&mut tool.item);
@@ -343,6 +351,14 @@ impl ToolsApi<'_> {
             is_own
         };
         self.0.change(|_| Ok(()), unregister)
+    }
+}
+
+/// Returns what runs when a tool of an extension is called.
+fn native(extension: &ExtensionApi, handler: impl ToolHandler) -> Runs {
+    Runs::Native {
+        owner: Arc::clone(&extension.name),
+        handler: Arc::new(handler),
     }
 }
 

@@ -15,6 +15,7 @@ use toolhost_sandbox::{
     Workdir, WorkdirError, WorkdirRules,
 };
 
+use crate::catalog::search::ranker::ToolRanker;
 use crate::events::{EventBus, EventBusConfig};
 use crate::host::write_protection::WriteProtection;
 use crate::oauth::OAuth;
@@ -126,6 +127,7 @@ pub struct HostBuilder {
     workdirs: Option<Arc<dyn WorkdirProvider>>,
     oauth: Option<OAuth>,
     recorder: Option<CallRecorder>,
+    ranker: Option<Arc<dyn ToolRanker>>,
 }
 
 impl fmt::Debug for HostBuilder {
@@ -245,6 +247,13 @@ impl HostBuilder {
         self
     }
 
+    /// Sets what ranks the tools of a step for a query. Default: [`ToolCatalog::search`](crate::ToolCatalog::search).
+    #[must_use]
+    pub fn tool_ranker(mut self, ranker: impl ToolRanker) -> Self {
+        self.ranker = Some(Arc::new(ranker));
+        self
+    }
+
     /// Builds the host.
     ///
     /// # Errors
@@ -293,6 +302,7 @@ impl HostBuilder {
             ignores_lock: self.ignores_lock,
             oauth: self.oauth,
             recorder: self.recorder,
+            ranker: self.ranker,
             events,
             state_root: self.state_root,
             staging,
@@ -352,6 +362,8 @@ pub(crate) struct HostInner {
     pub(crate) oauth: Option<OAuth>,
     /// Receives the recordings of calls.
     pub(crate) recorder: Option<CallRecorder>,
+    /// Ranks the tools of a step, in the place of its catalog.
+    pub(crate) ranker: Option<Arc<dyn ToolRanker>>,
     pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
     /// Where transactions keep their changes. None until a policy has transactions.

@@ -8,7 +8,7 @@
 //! The root has what each runtime uses. The rest is in modules by subject: [`extension`] and
 //! [`middleware`] for what a runtime adds to an agent, [`events`], [`pending`] and [`message`] for what it
 //! receives and returns, [`sandbox`], [`manifest`], [`http`], [`mcp`] and [`tool`] for what it can look at
-//! and configure, [`workdir`] and [`credentials`] for parts that it can replace, [`recording`] for calls that are replayed, [`agents`] for agents that
+//! and configure, [`search`] for finding tools, [`workdir`] and [`credentials`] for parts that it can replace, [`recording`] for calls that are replayed, [`agents`] for agents that
 //! talk to each other.
 //!
 //! Each operation has an error type of its own, such as [`HostError`] or [`LoadError`]. [`ToolError`] is
@@ -52,6 +52,7 @@ mod api;
 mod background;
 mod call;
 mod catalog;
+mod catalog_tools;
 pub mod events;
 pub mod extension;
 mod handler;
@@ -73,8 +74,9 @@ mod workspace;
 
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
-pub use api::{credentials, http, lock, manifest, mcp, sandbox, tool, workdir};
+pub use api::{credentials, http, lock, manifest, mcp, sandbox, search, tool, workdir};
 pub use catalog::ToolCatalog;
+pub use catalog_tools::catalog_tools;
 pub use handles::instance::Instance;
 pub use handles::script::ScriptLanguage;
 pub use handles::step::Step;

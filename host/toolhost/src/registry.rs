@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use toolhost_contract::{CommitCondition, ErrorMessageLimit, ToolCatalogItem, ToolName};
 
+use crate::catalog::exposure::{CALL, SEARCH};
 use crate::handler::ToolHandler;
 use loaded_component::{Compiling, LoadedComponent};
 use toolhost_schema::{ArgsSchema, OutputSchema};
@@ -32,7 +33,7 @@ impl RegisteredTool {
     pub(crate) fn polls(&self) -> bool {
         match &self.runs {
             Runs::Component(component) => component.polls(),
-            Runs::Native { .. } => false,
+            Runs::Native { .. } | Runs::Catalog { .. } => false,
         }
     }
 
@@ -40,7 +41,7 @@ impl RegisteredTool {
     pub(crate) fn compiling(&self) -> Option<&Arc<Compiling>> {
         match &self.runs {
             Runs::Component(component) => component.compiling(),
-            Runs::Native { .. } => None,
+            Runs::Native { .. } | Runs::Catalog { .. } => None,
         }
     }
 }
@@ -55,6 +56,26 @@ pub(crate) enum Runs {
         owner: Arc<str>,
         handler: Arc<dyn ToolHandler>,
     },
+    /// A tool over the catalog of the step.
+    Catalog { owner: Arc<str>, tool: CatalogTool },
+}
+
+/// A tool over the catalog of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CatalogTool {
+    /// `tools__search`
+    Search,
+    /// `tools__call`
+    Call,
+}
+
+impl CatalogTool {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Search => SEARCH,
+            Self::Call => CALL,
+        }
+    }
 }
 
 /// All tools of a bundle. Its agents share it; it never changes.

@@ -1,7 +1,7 @@
 //! Bundles, agents, catalogs, turns and steps.
 
 use serde_json::json;
-use toolhost::Host;
+use toolhost::{Host, search::ToolExposure};
 use toolhost_rpc::RpcConfig;
 use toolhost_tests::sandbox;
 use toolhost_tests::test_host::{write_bundle, yaml};
@@ -294,4 +294,39 @@ fn the_page_lists_every_method_and_every_error() {
     for name in methods.iter().chain(&codes).chain(&events) {
         assert!(page.contains(&format!("| `{name}` |")), "{name}");
     }
+}
+
+#[tokio::test]
+async fn clients_see_two_tools_of_a_bundle_that_they_load_if_the_operator_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    write_bundle(
+        dir.path(),
+        &yaml(&[("text", "text", &["upper"])]),
+        &["text"],
+    );
+    let host = Host::builder().sandbox(sandbox()).build().unwrap();
+    let mut served = serve(RpcConfig::new(host).tools(ToolExposure::Search));
+    let client = &mut served.client;
+    let loaded = client
+        .request("bundle/load", json!({"path": dir.path()}))
+        .await;
+    let two = json!(["tools__search", "tools__call"]);
+    assert_eq!(loaded["agents"][0]["tools"], two);
+    // The same bundle again has them already.
+    client
+        .request("bundle/load", json!({"path": dir.path()}))
+        .await;
+    let catalog = client
+        .request(
+            "catalog/get",
+            json!({"bundle": "bundle-1", "format": "mcp"}),
+        )
+        .await;
+    let names: Vec<_> = catalog["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].clone())
+        .collect();
+    assert_eq!(json!(names), two);
 }

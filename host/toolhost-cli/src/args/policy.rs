@@ -10,6 +10,7 @@ impl Command {
         match self {
             Self::Check(args) => Some(&mut args.policy),
             Self::List(args) => Some(&mut args.policy),
+            Self::Search(args) => Some(&mut args.policy),
             Self::Docs(args) => Some(&mut args.policy),
             Self::Call(args) => Some(&mut args.caller.policy),
             Self::Poll(args) | Self::Cancel(args) => Some(&mut args.caller.policy),

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::serve::ServedTools;
+
 /// The long text of `--help`.
 pub(crate) const HELP: &str = "\
 Examples:
@@ -43,6 +45,9 @@ pub(crate) struct RpcArgs {
     /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// What clients see: all tools, or two that search them and call what they find
+    #[arg(long, value_name = "TOOLS", value_enum, default_value_t)]
+    pub(crate) tools: ServedTools,
     /// Load the bundle and the policy again when their files change
     #[arg(long, requires = "bundle")]
     pub(crate) watch: bool,

@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use toolhost::http::HttpRule;
+use toolhost::{LoadedBundle, http::HttpRule, search::ToolExposure};
 
 use super::origin;
+use crate::failure::Failure;
 
 /// The long text of `--help`.
 pub(crate) const HELP: &str = "\
@@ -17,9 +18,11 @@ Examples:
   toolhost serve my-bundle --http 0.0.0.0:8484 --tokens tokens.txt --allow-host tools.example.com
   toolhost serve my-bundle --http 0.0.0.0:8484 --oauth-issuer https://id.example.com \
       --oauth-resource https://tools.example.com/mcp
+  toolhost serve my-bundle --workdir ~/project --tools search
   toolhost serve my-bundle --workdir ~/project --print-config claude-code
 
-The tools are those of the agent, as `toolhost list` prints them. Each call gets the instance's workdir:
+The tools are those of the agent, as `toolhost list` prints them. With --tools search, clients see two tools
+in their place, which find and call them: for agents with many. Each call gets the instance's workdir:
 with --workdir that directory; without it a workspace of the instance's own beneath the state root. The
 instance is --instance, and over HTTP the KEY of /mcp/KEY or the one that the client's token stands for.
 With --workdir there is only one instance.
@@ -60,6 +63,9 @@ pub(crate) struct ServeArgs {
     /// Let every tool send HTTP requests to this origin, such as https://api.example.com; may be repeated
     #[arg(long, value_name = "ORIGIN", value_parser = origin::parse)]
     pub(crate) allow_http: Vec<HttpRule>,
+    /// What clients see: all tools, or two that search them and call what they find
+    #[arg(long, value_name = "TOOLS", value_enum, default_value_t)]
+    pub(crate) tools: ServedTools,
     /// Serve the client on stdin and stdout; the default
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
@@ -100,6 +106,40 @@ pub(crate) struct ServeArgs {
     /// Print what the configuration of a client needs for this server, and end
     #[arg(long, value_name = "CLIENT", value_enum)]
     pub(crate) print_config: Option<McpClient>,
+}
+
+/// What a client sees of an agent's tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServedTools {
+    /// Each tool
+    #[default]
+    Direct,
+    /// `tools__search` and `tools__call`
+    Search,
+}
+
+impl ServedTools {
+    /// Gives the agents of a bundle the tools that search the others, if clients see these.
+    ///
+    /// # Errors
+    /// The bundle has a tool of the same name.
+    pub(crate) fn register(self, bundle: &LoadedBundle) -> Result<(), Failure> {
+        if self == Self::Direct {
+            return Ok(());
+        }
+        let hint = "Serve the bundle with --tools direct, or give its Tool `tools` another name.";
+        let registered = bundle.add_catalog_tools();
+        registered.map_err(|error| Failure::of(error).hint(hint))
+    }
+}
+
+impl From<ServedTools> for ToolExposure {
+    fn from(tools: ServedTools) -> Self {
+        match tools {
+            ServedTools::Direct => Self::Direct,
+            ServedTools::Search => Self::Search,
+        }
+    }
 }
 
 /// A client of MCP.

@@ -1,6 +1,6 @@
 //! `toolhost list`: lists the tools of an agent.
 
-use toolhost::{LiveBundle, ToolCatalog};
+use toolhost::{LiveBundle, ToolCatalogItem};
 
 use super::{agent, changesets, mcp_servers};
 use crate::args::{Format, ListArgs};
@@ -28,16 +28,19 @@ pub(crate) async fn list(args: &ListArgs, settings: &Settings) -> Result<Exit, F
         None if catalog.items().is_empty() => {
             settings.note(&format!("the agent '{}' has no tools", agent.name()));
         }
-        None => stdout::write(&table(&catalog, stdout::columns()))?,
+        None => stdout::write(&table(catalog.items().iter(), stdout::columns()))?,
     }
     Ok(Exit::Done)
 }
 
 /// Lists names and first lines of descriptions, one tool per line.
-fn table(catalog: &ToolCatalog, columns: Option<usize>) -> String {
-    let names = catalog.items().iter().map(|item| item.name.as_str());
+pub(super) fn table<'c>(
+    items: impl Iterator<Item = &'c ToolCatalogItem> + Clone,
+    columns: Option<usize>,
+) -> String {
+    let names = items.clone().map(|item| item.name.as_str());
     let widest = names.map(str::len).max().unwrap_or(0);
-    let row = |item: &toolhost::ToolCatalogItem| {
+    let row = |item: &ToolCatalogItem| {
         let description = item.description.as_deref().unwrap_or_default();
         let description = text::line(description.lines().next().unwrap_or_default());
         let row = format!("{:<widest$}  {description}", item.name.as_str());
@@ -46,6 +49,6 @@ fn table(catalog: &ToolCatalog, columns: Option<usize>) -> String {
             None => row.trim_end().to_owned(),
         }
     };
-    let rows: Vec<String> = catalog.items().iter().map(row).collect();
+    let rows: Vec<String> = items.map(row).collect();
     rows.join("\n")
 }

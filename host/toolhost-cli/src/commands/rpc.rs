@@ -58,8 +58,9 @@ async fn config(
         Some(path) => Some(context.load_to_serve(path, settings, tasks).await?),
         None => None,
     };
-    let mut config = RpcConfig::new(context.host.clone());
+    let mut config = RpcConfig::new(context.host.clone()).tools(args.tools.into());
     if let Some(bundle) = bundle {
+        args.tools.register(&bundle)?;
         if let Some(name) = &args.agent {
             config = config.agent(agent(&bundle, Some(name), settings)?.name());
         }

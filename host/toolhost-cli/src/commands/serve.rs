@@ -89,6 +89,7 @@ async fn load(
 ) -> Result<McpServer, Failure> {
     let bundle = context.load_to_serve(&args.bundle, settings, tasks).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
+    args.tools.register(&bundle)?;
     let live = LiveBundle::new(bundle);
     mcp_servers::follow(&live, settings, tasks).await?;
     changesets::follow(&live, settings, tasks)?;
@@ -99,6 +100,7 @@ async fn load(
     }
     let mut config = McpConfig::default();
     config.serve_workdir = args.serve_workdir;
+    config.tools = args.tools.into();
     config.subject.clone_from(&args.subject);
     let server = McpServer::new(served, config);
     if let Some(watch) = watch {

@@ -17,6 +17,7 @@ Commands:
   dev          Build, test and serve the tools of a bundle over MCP, again after each change
   check        Check that a bundle loads: its resources, its components, and a policy
   list         List the tools of an agent
+  search       Search the tools of an agent
   docs         Write a page about the tools of a bundle: HTML without scripts
   call         Call a tool and print its ToolResult
   poll         Poll a pending call for its result
@@ -69,6 +70,7 @@ fn every_command_has_examples_and_exit_codes() {
         "build",
         "check",
         "list",
+        "search",
         "docs",
         "call",
         "poll",

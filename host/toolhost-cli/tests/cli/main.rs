@@ -38,6 +38,7 @@ mod places;
 mod play;
 mod recordings;
 mod rpc;
+mod search;
 mod serve;
 mod shells;
 mod state_root;

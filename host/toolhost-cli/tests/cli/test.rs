@@ -6,6 +6,7 @@ mod github;
 mod http;
 mod options;
 mod reports;
+mod search;
 mod selected;
 mod updates;
 pub(crate) mod watch;

@@ -69,20 +69,23 @@ pub(super) fn catalog(session: &Session, params: &CatalogParams) -> Result<Value
     let config = &session.config;
     let bundle = session.bundles.get(params.bundle.as_deref(), config)?;
     let agent = agent(&bundle, params.agent.as_deref(), config)?;
-    let tools = params.format.export(&agent.catalog());
+    let tools = params.format.export(&agent.catalog().exposed(config.tools));
     Ok(json!({"agent": agent.name(), "tools": tools}))
 }
 
 /// The agents that a client may use.
 fn agents_of(bundle: &LoadedBundle, config: &RpcConfig) -> Result<Value, RpcError> {
     Ok(match &config.agent {
-        Some(name) => json!([described(&bundle.agent(name)?)]),
-        None => bundle.agents().iter().map(described).collect(),
+        Some(name) => json!([described(&bundle.agent(name)?, config)]),
+        None => {
+            let agents = bundle.agents().iter();
+            agents.map(|agent| described(agent, config)).collect()
+        }
     })
 }
 
-fn described(agent: &Agent) -> Value {
-    let catalog = agent.catalog();
+fn described(agent: &Agent, config: &RpcConfig) -> Value {
+    let catalog = agent.catalog().exposed(config.tools);
     let tools: Vec<&str> = catalog
         .items()
         .iter()

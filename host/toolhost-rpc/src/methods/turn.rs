@@ -138,7 +138,8 @@ pub(super) async fn open_step(
     turns.check_steps(limits)?;
     let (turn, _) = turns.turn(&params.turn)?;
     let step = turn.open_step().await?;
-    let tools = params.format.export(step.catalog());
+    let exposed = step.catalog().exposed(session.config.tools);
+    let tools = params.format.export(&exposed);
     let id = turns.add_step(&turn, step, limits)?;
     Ok(json!({"step": id, "tools": tools}))
 }

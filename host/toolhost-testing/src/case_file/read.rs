@@ -2,6 +2,7 @@
 
 mod expect;
 mod http;
+mod search;
 mod values;
 
 use std::collections::HashMap;
@@ -13,9 +14,9 @@ use toolhost_manifest::reader::{Cursor, Fields, Findings};
 use toolhost_manifest::yaml::{Node, Value};
 use toolhost_manifest::{Diagnostic, Place, YamlSource, policy};
 
-use crate::case::{Case, CaseContext};
+use crate::case::Case;
 use crate::work_tree::Content;
-use values::{base64, check_path, directory, map, number, only_one};
+use values::{base64, check_path, context, directory, filled, map, number, only_one};
 
 /// Largest file, in bytes.
 const FILE_MAX: usize = 16 << 20;
@@ -82,6 +83,9 @@ fn all(node: &Node, findings: &mut Findings) -> Vec<Case> {
 
 fn case(at: &Cursor<'_>, findings: &mut Findings) -> Option<Case> {
     at.mapping(findings, |fields| {
+        if fields.at.node.get("search").is_some() {
+            return search::case(fields);
+        }
         let name = fields.required("name", filled);
         let tool = fields.required("tool", filled);
         let has = |key| fields.at.node.get(key).is_some();
@@ -102,18 +106,10 @@ fn case(at: &Cursor<'_>, findings: &mut Findings) -> Option<Case> {
             expect: fields.read("expect", expect::expect).unwrap_or_default(),
             repeat: times(fields, "repeat", 1000),
             parallel: times(fields, "parallel", 64),
+            search: None,
         };
         is_whole.then_some(case)
     })
-}
-
-/// Reads a text that is not blank, with its place.
-fn filled(at: &Cursor<'_>, findings: &mut Findings) -> Option<(String, Place)> {
-    let text = at.string(findings).unwrap_or_default();
-    if matches!(at.node.value, Value::Text(_)) && text.trim().is_empty() {
-        findings.invalid(at, "must not be empty");
-    }
-    Some((text, findings.place(at)))
 }
 
 fn times(fields: &mut Fields<'_, '_>, key: &'static str, most: i128) -> u32 {
@@ -126,19 +122,6 @@ fn object(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonObject> {
         return Some(members);
     }
     at.expected("a mapping", findings)
-}
-
-fn context(at: &Cursor<'_>, findings: &mut Findings) -> Option<CaseContext> {
-    at.mapping(findings, |fields| {
-        Some(CaseContext {
-            agent_name: fields.read("agentName", Cursor::string),
-            instance_key: fields.read("instanceKey", Cursor::string),
-            turn_id: fields.read("turnId", Cursor::string),
-            trace_id: fields.read("traceId", Cursor::string),
-            message: fields.read("message", Cursor::string),
-            agent_place: fields.read("agentName", |at, findings| Some(findings.place(at))),
-        })
-    })
 }
 
 fn files(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, Content)>> {

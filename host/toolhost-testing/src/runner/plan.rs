@@ -11,7 +11,7 @@ use toolhost::{
 use toolhost_contract::suggest::did_you_mean;
 
 use super::session::Runner;
-use crate::case::Case;
+use crate::case::{Case, NOTHING};
 use crate::case_files::CaseFiles;
 use crate::generate::{Generated, LeftOut, generate};
 use crate::planned_case::{PlannedCase, TestCase};
@@ -86,24 +86,25 @@ fn caller(case: &Case, runner: &Runner) -> Result<Agent, Box<Diagnostic>> {
         Box::new(error.with_help(help))
     };
     let bundle = &runner.bundle;
+    let finds_nothing = case.search.is_some() && case.tool == NOTHING;
     if let (Some(name), Some(place)) = (&case.context.agent_name, &case.context.agent_place) {
         let agent = bundle.agent(name).map_err(|error| {
             let help = "Name an agent of the bundle, or leave it out.".to_owned();
             missing(place.clone(), error.to_string(), help)
         })?;
-        return match agent.catalog().get(&case.tool) {
-            Some(_) => Ok(agent),
-            None => Err(missing(
-                case.tool_place.clone(),
-                format!("agent '{name}' has no tool '{}'", case.tool),
-                similar(&agent, &case.tool).unwrap_or_else(|| {
-                    "Add it to spec.tools of the agent, or name another agent.".to_owned()
-                }),
-            )),
-        };
+        if finds_nothing || agent.catalog().get(&case.tool).is_some() {
+            return Ok(agent);
+        }
+        return Err(missing(
+            case.tool_place.clone(),
+            format!("agent '{name}' has no tool '{}'", case.tool),
+            similar(&agent, &case.tool).unwrap_or_else(|| {
+                "Add it to spec.tools of the agent, or name another agent.".to_owned()
+            }),
+        ));
     }
     let mut agents = bundle.agents().iter();
-    let owner = agents.find(|agent| agent.catalog().get(&case.tool).is_some());
+    let owner = agents.find(|agent| finds_nothing || agent.catalog().get(&case.tool).is_some());
     owner.cloned().ok_or_else(|| {
         if let Some((message, help)) = absent_export(bundle, &case.tool) {
             return missing(case.tool_place.clone(), message, help);

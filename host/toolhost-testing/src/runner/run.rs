@@ -27,6 +27,7 @@ use super::session::{Runner, SetupError};
 use super::stub_server::StubServer;
 use crate::case_report::CaseReport;
 use crate::planned_case::{PlannedCase, TestCase};
+use crate::search_case;
 
 /// Id of the one call of a case.
 const CALL_ID: &str = "call_1";
@@ -176,6 +177,15 @@ async fn run(
     dir: &Path,
     number: u32,
 ) -> Result<RunOutcome, SetupError> {
+    if let TestCase::Written { case, .. } = &planned.case
+        && let Some(search) = &case.search
+    {
+        let mismatch = search_case::judge(case, search, &planned.agent);
+        return Ok(RunOutcome {
+            mismatches: mismatch.into_iter().collect(),
+            ..RunOutcome::default()
+        });
+    }
     let cannot = |error| format!("cannot create {}: {error}", dir.display());
     std::fs::create_dir(dir).map_err(cannot)?;
     let case_dir = CaseDir::create(dir)?;

@@ -70,7 +70,7 @@ impl Agent {
                     (permit.agents, permit.tools.is_some()),
                 ))
             }
-            Runs::Native { .. } => None,
+            Runs::Native { .. } | Runs::Catalog { .. } => None,
         }
     }
 

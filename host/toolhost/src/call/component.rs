@@ -271,7 +271,7 @@ pub(crate) fn stored_run<'a>(
             inner: None,
             outer: None,
         }),
-        Runs::Component(_) | Runs::Native { .. } => None,
+        Runs::Component(_) | Runs::Native { .. } | Runs::Catalog { .. } => None,
     }
 }
 

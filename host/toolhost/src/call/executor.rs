@@ -12,17 +12,19 @@ use toolhost_contract::{
     AssistantMessage, ErrorMessageLimit, ToolCall, ToolError, ToolErrorCode, ToolResult,
 };
 use toolhost_sandbox::Operation;
+use tracing::Instrument;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
 use super::exit::exit;
 use super::inner::InnerCalls;
 use super::run::{ComponentRun, RunEnd};
 use super::scope::CallScope;
+use super::tools_call::NamedCall;
 use super::validate::{ValidCall, admit, validate};
-use super::{acceptance, native};
+use super::{acceptance, catalog_search, native};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use crate::middleware::{CallIdentity, CallKind, Progress, ToolCallContext};
-use crate::registry::{Runs, ToolRegistry};
+use crate::registry::{CatalogTool, Runs, ToolRegistry};
 
 /// Executes a call. Never panics; dropping the future stops the guest, and so does cancelling the token of
 /// the turn, unless the call runs in the background.
@@ -150,7 +152,7 @@ async fn attempt(
     match valid {
         Ok(valid) => {
             progress.inspect(|progress| progress.set_running());
-            pin!(run(scope, identity, valid, message)).await
+            pin!(run(scope, registry, identity, valid, message)).await
         }
         Err(refusal) => RunEnd::refused(refusal),
     }
@@ -159,6 +161,7 @@ async fn attempt(
 /// Runs a valid call: in the sandbox, or in this process if an extension handles it.
 async fn run(
     scope: &CallScope,
+    registry: &ToolRegistry,
     identity: &CallIdentity,
     valid: ValidCall<'_>,
     message: &AssistantMessage,
@@ -168,6 +171,9 @@ async fn run(
         Runs::Native { owner, handler } => {
             let handler = (owner, &**handler);
             return native::run(scope, identity, valid, message, handler).await;
+        }
+        Runs::Catalog { tool, .. } => {
+            return on_catalog(*tool, scope, registry, identity, valid).await;
         }
         Runs::Component(component) => component,
     };
@@ -192,4 +198,28 @@ async fn run(
         Ok(ended) => pin!(acceptance::finish(scope, identity, tool, message, ended)).await,
         Err(refused) => refused,
     }
+}
+
+/// Runs a tool over the catalog of the step. Boxed: a call may be within it.
+fn on_catalog<'a>(
+    tool: CatalogTool,
+    scope: &'a CallScope,
+    registry: &'a ToolRegistry,
+    identity: &'a CallIdentity,
+    valid: ValidCall<'a>,
+) -> BoxFuture<'a, RunEnd> {
+    Box::pin(async move {
+        if tool == CatalogTool::Search {
+            return catalog_search::run(scope, identity, valid).await;
+        }
+        let inner = match NamedCall::of(scope, registry, identity, valid.args) {
+            Ok(inner) => inner,
+            Err(refusal) => return RunEnd::refused(refusal),
+        };
+        let activity = scope.inner_activity(&inner.identity);
+        let executed = execute(scope, inner.call, &inner.identity, &inner.message);
+        let result = executed.instrument(activity.span().clone()).await;
+        activity.end_call(&result);
+        RunEnd::of(result)
+    })
 }

@@ -61,6 +61,24 @@ impl RunEnd {
         }
     }
 
+    /// The end of a run that is another call, whose result it has.
+    pub(crate) fn of(mut result: ToolResult) -> Self {
+        let answer = match (result.tool_error(), result.handle()) {
+            (Some(error), _) => Err(error.clone()),
+            (None, Some(handle)) => Ok(Answer::Pending(handle.to_owned())),
+            (None, None) => {
+                let output = result.output_mut().map(std::mem::take);
+                Ok(Answer::Output(output.unwrap_or_default()))
+            }
+        };
+        Self {
+            has_answered: answer.is_ok(),
+            answer,
+            usage: result.usage().clone(),
+            recording: result.recording().map(Arc::from),
+        }
+    }
+
     /// Returns the result of the call.
     pub(crate) fn into_result(self, call: &CallIdentity) -> ToolResult {
         let result = result_of(self.answer, call).with_usage(self.usage);

@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use toolhost_contract::{Timestamp, ToolError, ToolErrorCode, ToolResult, ToolStatus};
+use toolhost_contract::{Timestamp, ToolError, ToolErrorCode, ToolName, ToolResult, ToolStatus};
 use tracing::Span;
 use tracing::level_filters::LevelFilter;
 
 use super::bounded::bounded_id;
 use super::bus::EventBus;
-use super::event::{EventError, EventKind, RuntimeEvent};
+use super::event::{EventError, EventKind, RuntimeEvent, ToolSearch};
 use super::log::InstanceLog;
 use super::span::{self, milliseconds};
 use super::trace::TraceContext;
@@ -93,6 +93,29 @@ impl Emitter {
         );
         call.parent = Some(step);
         call.start(|event| span::call(&Span::current(), event))
+    }
+
+    /// Sends the event of a search of a step's catalog. `search` returns the query and the names of the hits, the best
+    /// first; it runs only if somebody receives the event.
+    pub(crate) fn searched(
+        &self,
+        origin: &CallOrigin,
+        step_id: &Arc<str>,
+        call: Option<&CallIdentity>,
+        search: impl FnOnce() -> (String, Vec<ToolName>),
+    ) {
+        if !self.is_watched() {
+            return;
+        }
+        let (query, hits) = search();
+        let trace = TraceContext::root(Some(&origin.trace_id));
+        self.emit(RuntimeEvent {
+            step_id: Some(bounded_id(Arc::clone(step_id))),
+            tool_call_id: call.map(|call| bounded_id(Arc::clone(&call.call_id))),
+            tool_name: call.map(|call| bounded_id(Arc::clone(&call.tool_name))),
+            search: Some(Box::new(ToolSearch::new(&query, &hits))),
+            ..RuntimeEvent::of(EventKind::ToolsSearched, origin, trace)
+        });
     }
 
     /// Sends the end event of a background call, perhaps started by another process.

@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use toolhost_contract::{Timestamp, ToolError, ToolStatus, Usage};
+use toolhost_contract::{Timestamp, ToolError, ToolName, ToolStatus, Usage};
 
 use super::bounded::{bounded_id, bounded_message};
 use super::trace::TraceContext;
@@ -48,6 +48,9 @@ pub enum EventKind {
     /// A background call completed or failed: see `status`.
     #[serde(rename = "tool.settled")]
     ToolSettled,
+    /// The tools of a step were searched: see `search`.
+    #[serde(rename = "tools.searched")]
+    ToolsSearched,
     /// A user granted access to an OAuthApp: see `auth`. It belongs to no agent, instance or turn.
     #[serde(rename = "auth.granted")]
     AuthGranted,
@@ -82,6 +85,32 @@ impl From<Granted> for AuthGrant {
             auth_session_id: granted.auth_session_id,
             scopes: granted.scopes,
             expires_at: granted.expires_at.map(Timestamp),
+        }
+    }
+}
+
+/// Most names of hits in an event.
+const BEST_MAX: usize = 5;
+
+/// A search of the tools of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ToolSearch {
+    /// The query without the policy's secrets; cut at 256 bytes.
+    #[serde(serialize_with = "shared")]
+    pub query: Arc<str>,
+    /// Number of tools that it found.
+    pub hits: usize,
+    /// Names of the first five.
+    pub best: Vec<ToolName>,
+}
+
+impl ToolSearch {
+    pub(super) fn new(query: &str, hits: &[ToolName]) -> Self {
+        Self {
+            query: bounded_id(query),
+            hits: hits.len(),
+            best: hits.iter().take(BEST_MAX).cloned().collect(),
         }
     }
 }
@@ -150,6 +179,8 @@ pub struct RuntimeEvent {
     pub usage: Option<Usage>,
     /// Handle of a background call.
     pub handle: Option<Arc<str>>,
+    /// The search of a `tools.searched` event.
+    pub search: Option<Box<ToolSearch>>,
     /// The grant of an `auth.granted` event.
     pub auth: Option<Box<AuthGrant>>,
 }
@@ -172,6 +203,7 @@ impl RuntimeEvent {
             error: None,
             usage: None,
             handle: None,
+            search: None,
             auth: None,
         }
     }
@@ -202,6 +234,7 @@ impl Serialize for RuntimeEvent {
         optional(&mut map, "durationMs", self.duration_ms.as_ref())?;
         optional(&mut map, "error", self.error.as_ref())?;
         optional(&mut map, "usage", self.usage.as_ref())?;
+        optional(&mut map, "search", self.search.as_deref())?;
         map.end()
     }
 }

@@ -17,6 +17,7 @@ use crate::call::cancellation::{cancelled_result, run_until};
 use crate::call::executor;
 use crate::call::scope::{CallScope, Notices, TurnScope};
 use crate::catalog::ToolCatalog;
+use crate::catalog::search::hits::ToolHit;
 use crate::events::Activity;
 use crate::handles::turn::Turn;
 use crate::middleware::{Extensions, StepContext, SuspendedPipeline};
@@ -204,6 +205,13 @@ impl Step {
     #[must_use]
     pub fn catalog(&self) -> &ToolCatalog {
         &self.scope.catalog
+    }
+
+    /// Returns the tools of this step that fit a query, the best first: at most `limit`, and at most 50. As
+    /// [`ToolCatalog::search`], or by the [ranker](crate::HostBuilder::tool_ranker) of the host; the search is an
+    /// [event](crate::events). The tools of [`catalog_tools`](crate::catalog_tools) themselves are left out.
+    pub async fn search(&self, query: &str, limit: usize) -> Vec<ToolHit<'_>> {
+        self.scope.search(query, limit, None).await
     }
 
     /// Executes a call that `message` contains. Every failure is a [`ToolResult`] too.

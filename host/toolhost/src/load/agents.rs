@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolhost_contract::{AgentResource, ResourceName, ToolCatalogItem, ToolName, ToolResource};
 use toolhost_manifest::bundle::{Bundle, IMPLICIT_AGENT};
 
-use crate::agent::{Agent, AgentInner, ToolPermit};
+use crate::agent::{Agent, AgentInner, MergedCatalog, ToolPermit};
 use crate::catalog::ToolCatalog;
 use crate::host::HostInner;
 use crate::loaded_bundle::Declares;
@@ -66,6 +66,7 @@ impl BundleParts<'_> {
             permits: self.bundle.tools().iter().map(permit).collect(),
             required: required.to_vec(),
             overlay: self.overlays.of(name),
+            merged: MergedCatalog::default(),
             host: Arc::clone(self.host),
         }))
     }

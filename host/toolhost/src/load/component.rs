@@ -152,7 +152,7 @@ pub(super) fn of(previous: &LoadedInner) -> Vec<PreparedTool> {
     let tools = registry.iter().flat_map(|registry| registry.values());
     let components = tools.filter_map(|tool| match &tool.runs {
         Runs::Component(component) => component.ready().cloned(),
-        Runs::Native { .. } => None,
+        Runs::Native { .. } | Runs::Catalog { .. } => None,
     });
     components.collect()
 }

@@ -78,7 +78,7 @@ impl LoadedBundle {
         let component = match &tool.runs {
             Runs::Component(component) => component,
             // A bundle's own tools are components.
-            Runs::Native { .. } => return Err(CallReplayError::Unloaded),
+            Runs::Native { .. } | Runs::Catalog { .. } => return Err(CallReplayError::Unloaded),
         };
         let sha256 = component.facts().sha256.clone();
         let locale = self.0.host.policy.locale();

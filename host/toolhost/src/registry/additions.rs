@@ -54,7 +54,7 @@ impl Additions {
 
 fn owner(tool: &RegisteredTool) -> Option<&Arc<str>> {
     match &tool.runs {
-        Runs::Native { owner, .. } => Some(owner),
+        Runs::Native { owner, .. } | Runs::Catalog { owner, .. } => Some(owner),
         Runs::Component(_) => None,
     }
 }

@@ -55,7 +55,8 @@ fn note(error: &CaseFilesError, settings: &Settings) {
 fn first_successful(files: &CaseFiles) -> CaseArgs {
     let mut first = CaseArgs::new();
     for case in files.all().iter().flat_map(|(_, file)| file.cases()) {
-        if case.expect.status() == ToolStatus::Ok && !first.contains_key(&case.tool) {
+        let succeeds = case.search.is_none() && case.expect.status() == ToolStatus::Ok;
+        if succeeds && !first.contains_key(&case.tool) {
             first.insert(case.tool.clone(), case.args.clone());
         }
     }

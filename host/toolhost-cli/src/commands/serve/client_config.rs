@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::endpoint::Endpoint;
-use crate::args::{McpClient, ServeArgs};
+use crate::args::{McpClient, ServeArgs, ServedTools};
 use crate::base::{BASE, is_base};
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -212,6 +212,9 @@ fn command(args: &ServeArgs, settings: &Settings) -> Result<Vec<String>> {
     }
     if let Some(file) = &settings.ca_file {
         option("--ca-file", absolute(file)?);
+    }
+    if args.tools == ServedTools::Search {
+        option("--tools", "search".to_owned());
     }
     if args.watch {
         command.push("--watch".to_owned());

@@ -3,11 +3,37 @@
 use regex::{Regex, RegexBuilder};
 use serde_json::Value as Json;
 use toolhost_contract::text::{self, short};
+use toolhost_manifest::Place;
 use toolhost_manifest::reader::{Cursor, Findings};
 use toolhost_manifest::yaml::Value;
 
+use crate::case::CaseContext;
+
 /// Largest compiled regular expression, in bytes.
 const REGEX_MAX: usize = 1 << 20;
+
+/// Reads a text that is not blank, with its place.
+pub(super) fn filled(at: &Cursor<'_>, findings: &mut Findings) -> Option<(String, Place)> {
+    let text = at.string(findings).unwrap_or_default();
+    if matches!(at.node.value, Value::Text(_)) && text.trim().is_empty() {
+        findings.invalid(at, "must not be empty");
+    }
+    Some((text, findings.place(at)))
+}
+
+/// Reads the context of a case.
+pub(super) fn context(at: &Cursor<'_>, findings: &mut Findings) -> Option<CaseContext> {
+    at.mapping(findings, |fields| {
+        Some(CaseContext {
+            agent_name: fields.read("agentName", Cursor::string),
+            instance_key: fields.read("instanceKey", Cursor::string),
+            turn_id: fields.read("turnId", Cursor::string),
+            trace_id: fields.read("traceId", Cursor::string),
+            message: fields.read("message", Cursor::string),
+            agent_place: fields.read("agentName", |at, findings| Some(findings.place(at))),
+        })
+    })
+}
 
 /// Reads the items of a list, and leaves out those with errors.
 pub(super) fn list<T>(

@@ -14,6 +14,8 @@ use toolhost_sandbox::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort
 
 use super::run::InnerCall;
 use super::{Calls, DEPTH_MAX, OuterCalls};
+use crate::catalog::exposure::is_catalog_tool;
+use crate::catalog::search::hits::{HITS_MAX, bounded_query};
 use crate::middleware::display_name;
 
 /// The tools that one call may call: those of its step that the policy grants, but for the calling ones.
@@ -32,14 +34,15 @@ impl Calls {
         self.grant.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Whether the Tool of an item is one of those that call.
-    fn is_calling(&self, item: &ToolCatalogItem) -> bool {
-        self.chain.contains(item.name.resource())
+    /// Whether a tool may be called from here: neither one of those that call, nor `tools__call`, through which any of
+    /// them could be.
+    fn may_call(&self, item: &ToolCatalogItem) -> bool {
+        !self.chain.contains(item.name.resource()) && !is_catalog_tool(item)
     }
 
     fn items(&self) -> impl Iterator<Item = &ToolCatalogItem> {
         let items = self.scope.catalog.items().iter();
-        items.filter(|item| self.is_granted(item.name.as_str()) && !self.is_calling(item))
+        items.filter(|item| self.is_granted(item.name.as_str()) && self.may_call(item))
     }
 
     pub(super) fn error(&self, code: ToolErrorCode, message: impl Into<String>) -> ToolError {
@@ -68,10 +71,10 @@ impl Calls {
             }
             return Err(error);
         }
-        if self.is_calling(item) {
+        if !self.may_call(item) {
             let message = format!(
                 "Tool '{name}' cannot be called from within a call of '{}'.",
-                item.name.resource()
+                self.caller.tool_name
             );
             return Err(self.error(ToolErrorCode::CallLimit, message));
         }
@@ -96,11 +99,27 @@ impl ToolsPort for InnerCallsPort {
 
     fn search(&self, query: &str, limit: usize) -> Result<Vec<ToolEntry>, HandlerError> {
         let calls = &self.0;
+        let query = bounded_query(query);
+        let (scope, host) = (&calls.scope, &calls.scope.turn.agent().host);
         // Those that may not be called leave room for others.
-        let hits = calls
-            .items()
-            .filter(|item| item.name.as_str().contains(query));
-        Ok(hits.take(limit).map(entry_of).collect())
+        let hits = scope
+            .catalog
+            .search(query, HITS_MAX)
+            .into_iter()
+            .map(|hit| hit.item);
+        let hits = hits.filter(|item| calls.is_granted(item.name.as_str()) && calls.may_call(item));
+        let hits: Vec<_> = hits.take(limit).collect();
+        let emitter = &scope.turn.instance.emitter;
+        emitter.searched(
+            &calls.caller.origin,
+            &scope.step_id,
+            Some(&calls.caller),
+            || {
+                let names = hits.iter().map(|item| item.name.clone());
+                (host.redactor.text(query).into_owned(), names.collect())
+            },
+        );
+        Ok(hits.into_iter().map(entry_of).collect())
     }
 
     fn start(

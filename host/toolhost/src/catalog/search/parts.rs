@@ -1,0 +1,40 @@
+//! The parts of the ranker that a benchmark leaves out to measure what each is worth.
+
+/// A part of the ranker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchPart {
+    /// Fields count by their weight, in place of all the same.
+    Weights,
+    /// The text of parameters is searched.
+    Parameters,
+    /// Identifiers are words as a whole too.
+    Wholes,
+    /// Words are compared by their stems.
+    Stems,
+    /// Words find their synonyms.
+    Synonyms,
+    /// A tool ranks higher with each word of the query that it has.
+    Coverage,
+    /// A tool that has too few words of the query is left out.
+    Rule,
+}
+
+/// The parts that are in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SearchParts(u8);
+
+impl Default for SearchParts {
+    fn default() -> Self {
+        Self(u8::MAX)
+    }
+}
+
+impl SearchParts {
+    pub(crate) fn without(self, part: SearchPart) -> Self {
+        Self(self.0 & !(1 << part as u8))
+    }
+
+    pub(super) fn has(self, part: SearchPart) -> bool {
+        self.0 & (1 << part as u8) != 0
+    }
+}

@@ -1,0 +1,76 @@
+//! The tools for finding and calling other tools: `tools__search`, `tools__call`.
+
+use serde_json::{Value, json};
+
+use crate::catalog::exposure::SEARCH;
+use crate::catalog::search::hits::HITS_MAX;
+use crate::extension::{ExtensionApi, ExtensionError};
+use crate::loaded_bundle::LoadedBundle;
+use crate::registry::CatalogTool;
+
+/// Registers the tools with which a model searches the catalog and calls what it finds:
+/// `agent.extend("tools", toolhost::catalog_tools)`.
+///
+/// A model that gets these two alone ([`ToolCatalog::exposed`](crate::ToolCatalog::exposed)) can use a catalog of any
+/// size, and its list of tools stays the same.
+///
+/// | tool | output |
+/// |---|---|
+/// | `tools__search` `{query, limit?}` | `{tools: [{name, description?, parameters?, outputSchema?}], searched, omitted?, message?}` |
+/// | `tools__call` `{name, args?}` | that of the called tool |
+///
+/// A call by `tools__call` is a call of the tool: it runs through the middleware under the tool's name, and is admitted,
+/// validated and limited as one that the model makes. Its id is that of `tools__call` followed by `/1`, and its result is
+/// the result of both.
+///
+/// # Errors
+/// [`ExtensionError`] if a tool of the same name is registered, or the bundle has one.
+pub fn catalog_tools(api: &ExtensionApi) -> Result<(), ExtensionError> {
+    let register = |tool: CatalogTool, description, properties: Value, required| {
+        let parameters = json!({
+            "type": "object", "properties": properties, "required": [required],
+            "additionalProperties": false,
+        });
+        let name = tool.name();
+        let item = json!({"name": name, "description": description, "parameters": parameters});
+        let item = serde_json::from_value(item).map_err(|reason| api.error(reason))?;
+        api.tools().register_catalog_tool(item, tool)
+    };
+    register(
+        CatalogTool::Search,
+        "Finds tools by what they do. Returns those that fit, the best first, with their parameters; call one with \
+         tools__call. Returns none if no tool fits.",
+        json!({
+            "query": {
+                "type": "string", "minLength": 1, "maxLength": 1024,
+                "description": "What the tool should do, in a few words, or its name",
+            },
+            "limit": {
+                "type": "integer", "minimum": 1, "maximum": HITS_MAX,
+                "description": "Most tools to return; default 5",
+            },
+        }),
+        "query",
+    )?;
+    register(
+        CatalogTool::Call,
+        "Calls a tool that tools__search found, and returns its output.",
+        json!({
+            "name": {"type": "string", "description": "Name of the tool"},
+            "args": {"type": "object", "description": "Arguments that fit its parameters"},
+        }),
+        "name",
+    )
+}
+
+impl LoadedBundle {
+    /// Adds [`catalog_tools`] to each agent of the bundle that does not have them, as the extension `tools`.
+    ///
+    /// # Errors
+    /// [`ExtensionError`] if the bundle has a tool of the same name.
+    pub fn add_catalog_tools(&self) -> Result<(), ExtensionError> {
+        let agents = self.agents().iter();
+        let mut without = agents.filter(|agent| agent.catalog().get(SEARCH).is_none());
+        without.try_for_each(|agent| agent.extend("tools", catalog_tools))
+    }
+}
