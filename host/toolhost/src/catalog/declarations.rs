@@ -4,6 +4,7 @@
 //! comment: nothing is dropped.
 
 mod json;
+mod python;
 mod read;
 mod typescript;
 
@@ -11,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
-use toolhost_contract::ToolCatalogItem;
+use toolhost_contract::{JsonObject, ToolCatalogItem};
 
 use super::ToolCatalog;
 use super::descriptions::bound_text;
@@ -44,6 +45,8 @@ pub(super) struct Type<'c> {
     pub(super) text: Option<Cow<'c, str>>,
     /// Keywords that `kind` does not express, such as `default`, `minimum`, `pattern` and `not`.
     pub(super) rest: Vec<(&'c str, &'c Value)>,
+    /// The schema that it was read from.
+    pub(super) schema: Option<&'c JsonObject>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -118,14 +121,20 @@ impl<'c> Type<'c> {
             kind,
             text: None,
             rest: Vec::new(),
+            schema: None,
         }
     }
 
     /// Returns what the comment of the type says: its text, and a line with the keywords that its kind does not
     /// express: `default: 5; minimum: 1`. The value of a keyword is JSON.
     pub(super) fn comment(&self) -> Option<String> {
+        self.comment_without("")
+    }
+
+    /// Returns the same without one of the keywords.
+    pub(super) fn comment_without(&self, left_out: &str) -> Option<String> {
         let mut lines = Vec::from_iter(self.text.as_deref().map(bounded));
-        let keywords = self.rest.iter();
+        let keywords = self.rest.iter().filter(|(keyword, _)| *keyword != left_out);
         let mut keywords: Vec<_> = keywords
             .map(|(keyword, value)| format!("{}: {}", keyword_name(keyword), compact(value)))
             .collect();

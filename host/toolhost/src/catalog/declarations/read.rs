@@ -187,6 +187,7 @@ impl<'c> Reader<'c, '_> {
             kind: all_of(types),
             text: text_of(keywords),
             rest,
+            schema: Some(keywords),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::ToolCatalog;
 /// The output for `shapes`, which the tests of the TypeScript kit check with the compiler.
 const SHAPES: &str = include_str!("shapes.d.ts");
 
-fn item(
+pub(super) fn item(
     name: &str,
     description: &str,
     parameters: Value,
@@ -22,7 +22,7 @@ fn item(
 }
 
 /// A catalog with every shape of a schema.
-fn shapes() -> ToolCatalog {
+pub(super) fn shapes() -> ToolCatalog {
     let node = json!({
         "type": "object",
         "description": "A part of the tree.",
