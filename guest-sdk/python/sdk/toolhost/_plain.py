@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ._answer import NotJson, json_text, not_json
+from ._answer import NotJson, encoder, json_text, not_json
 from ._records import record_of
 from ._scalars import duration_text, scalar_of
 
@@ -54,7 +54,7 @@ def written(value: Any) -> Any:
     return writer(value)
 
 
-_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=written)
+_encoded = encoder(written)
 
 
 def typed_json(value: Any) -> str:
@@ -68,7 +68,7 @@ def typed_json(value: Any) -> str:
 def typed_text(value: Any, place: str) -> str:
     """Writes a value as JSON. Raises NotJson where it is none, naming the type and the place, which begins with `place`."""
     try:
-        text = _ENCODER.encode(value)
+        text = _encoded(value)
         text.encode()
         return text
     except (TypeError, ValueError, RecursionError):

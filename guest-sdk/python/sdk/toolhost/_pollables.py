@@ -1,6 +1,7 @@
 """Waits for what the host does, by its pollables, and for time."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from wit_world.imports import monotonic_clock, poll
@@ -27,25 +28,17 @@ class Selector:
     """What an event loop waits for beside time."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Any, tuple[Any, Any]] = {}
+        self._waiting: dict[Any, tuple[Any, Callable[[], Any]]] = {}
         self._skipped = 0
 
-    def add(self, key: Any, pollable: Any, then: Any) -> None:
-        """Calls `then`, or completes it if it is a future, once the pollable is ready; replaces what the key waited for."""
+    def add(self, key: Any, pollable: Any, then: Callable[[], Any]) -> None:
+        """Calls `then` once the pollable is ready; replaces what the key waited for."""
         self._waiting[key] = (pollable, then)
 
     def remove(self, key: Any) -> None:
         self._waiting.pop(key, None)
 
-    async def ready(self, future: Any, pollable: Any) -> None:
-        """Waits for a pollable, by a new future of the event loop."""
-        self._waiting[future] = (pollable, future)
-        try:
-            await future
-        finally:
-            self._waiting.pop(future, None)
-
-    def select(self, timeout: float | None) -> list[Any]:
+    def select(self, timeout: float | None) -> list[Callable[[], Any]]:
         """Returns what to call of what is ready."""
         keys = list(self._waiting)
         if not keys:

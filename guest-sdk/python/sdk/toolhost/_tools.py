@@ -7,6 +7,7 @@ from asyncio.events import _get_running_loop
 from collections import deque
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from componentize_py_types import Err
@@ -18,6 +19,8 @@ from ._waiting import finish
 
 # Calls that run at once, where the policy says nothing else. More wait here: the host would refuse them.
 _AT_ONCE = 16
+
+_scan = json.JSONDecoder().scan_once
 
 _LIMIT = "E_TOOL_CALL_LIMIT"
 
@@ -34,7 +37,7 @@ class Tools:
 
     def __init__(self, host: Any) -> None:
         self._host = host
-        self._slots: Slots | None = None
+        self._calls: Calls | None = None
         self._aliases: dict[str, dict[str, list[str]]] | None = None
 
     def __getitem__(self, name: str) -> "Function":
@@ -109,16 +112,15 @@ class Tools:
         if not (loop._ready or loop._scheduled or selector._waiting):
             # No task, timer or connection could do anything meanwhile.
             return self._wait(name, arguments)
-        slots = self._slots
-        if slots is None or slots.loop is not loop:
-            slots = self._slots = Slots(loop)
-        with await slots.start(self._host, name, arguments) as call:
-            try:
-                with call.subscribe() as pollable:
-                    await selector.ready(loop.create_future(), pollable)
-                return _output(name, call.get())
-            finally:
-                slots.give_back()
+        calls = self._calls
+        if calls is None or calls.loop is not loop:
+            calls = self._calls = Calls(self._host, loop)
+        ended = calls.start(name, arguments)
+        try:
+            return _output(name, await ended)
+        except asyncio.CancelledError:
+            calls.cancel(ended)
+            raise
 
     async def _every(self, requests: list[tuple[str, str]], return_exceptions: bool) -> list[Any]:
         return await asyncio.gather(*(self._await(*it) for it in requests), return_exceptions=return_exceptions)
@@ -140,52 +142,58 @@ class Dict(dict[str, Any]):
         yield
 
 
-class Slots:
-    """How many calls may run at once in an event loop."""
+class Calls:
+    """The calls of an event loop that run, and those that wait for one of them to end."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, host: Any, loop: Any) -> None:
         self.loop = loop
+        self._host = host
         self._most = _AT_ONCE
-        self._used = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        # The handles of each, by the future of its result. The second is of the first, and dropped before it.
+        self._running: dict[asyncio.Future[Any], tuple[Any, Any]] = {}
+        self._waiting: deque[tuple[asyncio.Future[Any], str, str]] = deque()
 
-    async def start(self, host: Any, name: str, arguments: str) -> Any:
-        """Starts a call once there is a slot for it, which the caller must give back."""
-        if self._used < self._most:
-            self._used += 1
-        else:
-            await self._turn()
-        while True:
+    def start(self, name: str, arguments: str) -> "asyncio.Future[Any]":
+        """Starts a call, now or once there is room for it; returns the future of its result."""
+        ended = self.loop.create_future()
+        self._waiting.append((ended, name, arguments))
+        self._start_more()
+        return ended
+
+    def cancel(self, ended: "asyncio.Future[Any]") -> None:
+        """Drops the call of a future that was cancelled."""
+        if handles := self._running.pop(ended, None):
+            self.loop._selector.remove(ended)
+            for handle in reversed(handles):
+                handle.__exit__(None, None, None)
+            self._start_more()
+
+    def _start_more(self) -> None:
+        while self._waiting and len(self._running) < self._most:
+            ended, name, arguments = self._waiting.popleft()
+            if ended.done():
+                continue
             try:
-                return host.start(name, arguments)
+                call = self._host.start(name, arguments)
             except Err as error:
-                failure = _error(name, error.value)
-            if failure.code != _LIMIT or self._used == 1:
-                self.give_back()
-                raise failure
-            # The policy allows fewer at once. A call that ends passes its slot on.
-            self._most -= 1
-            self._used -= 1
-            await self._turn()
+                if _error(name, error.value).code == _LIMIT and self._running:
+                    # The policy allows fewer at once.
+                    self._most = len(self._running)
+                    self._waiting.appendleft((ended, name, arguments))
+                    return
+                ended.set_result(error)
+                continue
+            pollable = call.subscribe()
+            self._running[ended] = (call, pollable)
+            self.loop._selector.add(ended, pollable, partial(self._end, ended))
 
-    def give_back(self) -> None:
-        """Passes a slot on to the call that has waited longest."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._used -= 1
-
-    async def _turn(self) -> None:
-        turn = self.loop.create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.give_back()
-            raise
+    def _end(self, ended: "asyncio.Future[Any]") -> None:
+        call, pollable = self._running.pop(ended)
+        pollable.__exit__(None, None, None)
+        if not ended.done():
+            ended.set_result(call.get())
+        call.__exit__(None, None, None)
+        self._start_more()
 
 
 class Function:
@@ -270,7 +278,13 @@ def _described(tool: Any) -> dict[str, Any]:
 def _output(name: str, result: Any) -> Any:
     if isinstance(result, Err):
         raise _error(name, result.value)
-    return json.loads(result.value)
+    text = result.value
+    # As json.loads, without looking for spaces around the value, of which most have none.
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration:
+        end = None
+    return value if end == len(text) else json.loads(text)
 
 
 def _error(name: str | None, value: Any) -> ToolCallError:

@@ -53,10 +53,7 @@ def settle_asyncio(asyncio: ModuleType, selector: type = Clock, connections: tup
 
         def _process_events(self, event_list: list[Any]) -> None:
             for then in event_list:
-                if not asyncio.isfuture(then):
-                    self.call_soon(then)
-                elif not then.done():
-                    then.set_result(None)
+                then()
 
         def _write_to_self(self) -> None:
             pass

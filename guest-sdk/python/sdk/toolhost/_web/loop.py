@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from .errors import refusal
@@ -54,9 +55,9 @@ class Transport(asyncio.Transport):
             self._is_scheduled = True
             self._loop.call_soon(self._on_readable)
         elif self.is_reading() and not has_input and (pollable := self._wire.waits_for()):
-            selector.add((self, "read"), pollable, self._on_readable)
+            selector.add((self, "read"), pollable, partial(self._loop.call_soon, self._on_readable))
         if self._wire.unsent and (pollable := self._wire.waits_for(writes=True)):
-            selector.add((self, "write"), pollable, self._on_writable)
+            selector.add((self, "write"), pollable, partial(self._loop.call_soon, self._on_writable))
 
     def _unwatch(self) -> None:
         for what in ("read", "write"):
