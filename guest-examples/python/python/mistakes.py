@@ -12,12 +12,17 @@ from toolhost import ToolCallError, ToolError
 
 from program import FILE
 
-# Characters of an exception's text, of a line of the script, and of a schema.
-_TEXT = 1200
+# Characters of an exception's text, of a line of the script, of a schema, and of the end of the log.
+_TEXT = 1000
 _LINE = 160
 _SCHEMA = 1000
+_LOG = 400
 
 _AWAIT = "write `await` before each call of a tool and of an async function, and await every task"
+
+
+class NoResult(Exception):
+    """What the script returned is not JSON."""
 
 
 class NotAwaited(Exception):
@@ -28,16 +33,18 @@ class NotAwaited(Exception):
         self.line = line
 
 
-def error_of(error: BaseException, names: dict[str, Any]) -> ToolError:
-    """Converts an exception: its name and text, the line of the script, and the next move."""
+def error_of(error: BaseException, names: dict[str, Any], log: str) -> ToolError:
+    """Converts an exception: its name and text, the line of the script, the end of the log, and the next move."""
     count = 1
     while isinstance(error, BaseExceptionGroup):
         count *= len(error.exceptions)
         error = error.exceptions[0]
     name = type(error).__name__
-    text = "" if isinstance(error, NotAwaited) else f"{name}: "
+    text = "" if isinstance(error, (NoResult, NotAwaited)) else f"{name}: "
     others = f" (the first of {count} errors)" if count > 1 else ""
-    message = f"{text}{_text(error)}{others}{_place(error)}"
+    end = log.rstrip()
+    printed = f"\nlog: {'…' if len(end) > _LOG else ''}{end[-_LOG:]}" if end else ""
+    message = f"{text}{_text(error)}{others}{_place(error)}{printed}"
     return ToolError(message, name=name, code="E_SCRIPT", suggestion=_suggestion(error, names))
 
 
@@ -76,6 +83,8 @@ def _suggestion(error: BaseException, names: dict[str, Any]) -> str:
             return _of_call(error, names)
         case NotAwaited():
             return _AWAIT
+        case NoResult():
+            return "return what JSON has: texts, numbers, lists and dicts"
         case NameError() if error.name:
             return _of_name(error, names)
         case ModuleNotFoundError():
@@ -85,7 +94,7 @@ def _suggestion(error: BaseException, names: dict[str, Any]) -> str:
         case TypeError() | AttributeError() if "coroutine" in str(error):
             return _AWAIT
         case SyntaxError(msg=msg) if msg.startswith("nothing calls"):
-            return f"end with a call of it, such as `await main()` or `main()`"
+            return "end with a call of it, such as `await main()` or `main()`"
         case SystemExit():
             return "to end early, use `return VALUE`"
         case RecursionError():

@@ -10,11 +10,11 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-from toolhost import Context, ToolCallError, ToolError
+from toolhost import Context, ToolCallError
 from toolhost._answer import NotJson
 from toolhost._plain import typed_text
 
-from mistakes import NotAwaited, error_of
+from mistakes import NoResult, NotAwaited, error_of
 from output import Output
 from program import FILE, script_function
 
@@ -44,26 +44,26 @@ def script(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
     result = None
     try:
         result = json.loads(run(source, names))
-    except NotJson as error:
-        suggestion = "return what JSON has: texts, numbers, lists and dicts"
-        raise ToolError(f"the result is not JSON: {error}", code="E_SCRIPT", name="ResultError", suggestion=suggestion) from None
     except BaseException as error:
         # To end a program without an error is to return nothing.
         if not isinstance(error, SystemExit) or error.code not in (None, 0):
-            raise error_of(error, names) from None
+            raise error_of(error, names, log.text()) from None
     text = log.text()
     return {"result": result, "log": text} if text else {"result": result}
 
 
 def run(source: str, names: dict[str, Any]) -> str:
-    """Returns the value of a script as JSON. Raises NotAwaited where it has not waited for all that it began."""
+    """Returns the value of a script as JSON. Raises NoResult, or NotAwaited where it has not waited for all it began."""
     unfinished = Unfinished()
     function = script_function(source, names)
     result = unfinished.watch(function) if inspect.iscoroutinefunction(function) else function()
     if inspect.iscoroutine(result):
         unfinished.add_coroutine(result)
         unfinished.check()
-    text = typed_text(result, "result")
+    try:
+        text = typed_text(result, "result")
+    except NotJson as error:
+        raise NoResult(f"the result is not JSON: {error}") from None
     # What only a variable refers to is not awaited any more.
     del function, result
     names.clear()

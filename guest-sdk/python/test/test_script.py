@@ -181,6 +181,7 @@ class Mistakes(Script):
         self.failed("x = 1\n\nx / 0  # why", "ZeroDivisionError: division by zero\nin line 3: x / 0  # why", "correct the script")
         code = "def f(n):\n    return 1 / n\ndef g():\n    return f(0)\nx = g()"
         self.failed(code, "ZeroDivisionError: division by zero\nin line 2: return 1 / n\ncalled in line 5: x = g()")
+        self.failed("print('seen', 3)\n1 / 0", "ZeroDivisionError: division by zero\nin line 2: 1 / 0\nlog: seen 3")
         self.failed("json.loads('{')", f"JSONDecodeError: {self.text_of('{')}\nin line 1: json.loads('{{')")
         self.failed("async def f():\n    raise KeyError('k')\nawait f()", "KeyError: 'k'\nin line 2: raise KeyError('k')\ncalled in line 3: await f()")
 
@@ -218,6 +219,7 @@ class Mistakes(Script):
     def test_are_short_however_long_the_text_is(self) -> None:
         error = self.error("x = 'x' * (1 << 20); raise ValueError(x)" + " " * 10_000)
         self.assertLess(len(str(error)), 1500)
+        self.assertLess(len(str(self.error("print('x' * (1 << 20))\n1 / 0"))), 600)
         self.assertIn("\nin line 1: x = 'x'", str(error))
         self.assertLess(len(str(self.error("tools['a' * (1 << 20)]()"))), 1500)
         self.assertLess(len(self.error("a" * (1 << 20)).suggestion), 500)
