@@ -45,7 +45,7 @@ pub(crate) use replay::ReplayArgs;
 pub(crate) use rpc::RpcArgs;
 pub(crate) use script::ScriptArgs;
 pub(crate) use search::{HitFormat, SearchArgs};
-pub(crate) use serve::{McpClient, ServeArgs, ServedTools};
+pub(crate) use serve::{INCLUDE_BASE, McpClient, ServeArgs, ServedTools};
 pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
 

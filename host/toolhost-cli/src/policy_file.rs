@@ -7,7 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use toolhost::http::HttpRule;
 use toolhost::workdir::StagingRoot;
-use toolhost::{Policy, ResourceName, credentials::SecretSource, manifest::YamlSource};
+use toolhost::{
+    Policy, ResourceName, ScriptLanguage, credentials::SecretSource, manifest::YamlSource,
+    tool::ToolPattern,
+};
 use toolhost_files::{Workdir, WorkdirUsages};
 
 use crate::base::{WORKSPACE, is_base};
@@ -66,6 +69,10 @@ pub(crate) struct PolicyChoice {
     pub(crate) path: Option<PathBuf>,
     /// Requests that every tool may send.
     pub(crate) allow_http: Vec<HttpRule>,
+    /// Tools whose programs may call every tool, unless the policy says which.
+    pub(crate) programs: Vec<ResourceName>,
+    /// The tools that these programs may call, whatever the policy says.
+    pub(crate) called: Vec<ToolPattern>,
     /// The name of the workspaces, unless the policy names them.
     workspace: Option<ResourceName>,
     /// Whether calls are transactions, unless there is a file.
@@ -105,6 +112,16 @@ impl PolicyChoice {
         self
     }
 
+    /// Lets programs call every tool, unless the policy says which.
+    pub(crate) fn for_programs(mut self) -> Self {
+        let tools = [ScriptLanguage::JavaScript, ScriptLanguage::Python].map(ScriptLanguage::tool);
+        self.programs = tools
+            .iter()
+            .filter_map(|tool| ResourceName::parse(tool).ok())
+            .collect();
+        self
+    }
+
     /// Reads the file.
     pub(crate) async fn read(&self) -> Result<PolicyFile, Failure> {
         let mut file = PolicyFile::read(self.path.as_deref()).await?;
@@ -115,6 +132,15 @@ impl PolicyChoice {
             file.policy = file.policy.or_transactional();
         }
         file.policy = file.policy.allow_http(self.allow_http.iter().cloned());
+        for tool in &self.programs {
+            if !self.called.is_empty() {
+                file.policy = file.policy.allow_tools(tool.clone(), self.called.clone());
+            } else if !file.policy.grants_tools(tool) {
+                file.policy = file
+                    .policy
+                    .allow_tools(tool.clone(), vec![ToolPattern::any()]);
+            }
+        }
         Ok(file)
     }
 }

@@ -40,7 +40,7 @@ impl Bundles {
         let most = config.limits.bundles;
         check_room(&self.loaded(), most)?;
         let bundle = config.host.load_to_serve(path).await?;
-        if config.tools == ToolExposure::Search {
+        if config.tools != ToolExposure::Direct {
             bundle.add_catalog_tools()?;
         }
         let mut bundles = self.loaded();

@@ -45,7 +45,8 @@ pub(crate) struct RpcArgs {
     /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// What clients see: all tools, or two that search them and call what they find
+    /// What clients see: all tools; two that search them and call what they find; those that run programs, which call
+    /// them; or both
     #[arg(long, value_name = "TOOLS", value_enum, default_value_t)]
     pub(crate) tools: ServedTools,
     /// Load the bundle and the policy again when their files change

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use toolhost::{LoadedBundle, http::HttpRule, search::ToolExposure};
 
@@ -22,7 +23,8 @@ Examples:
   toolhost serve my-bundle --workdir ~/project --print-config claude-code
 
 The tools are those of the agent, as `toolhost list` prints them. With --tools search, clients see two tools
-in their place, which find and call them: for agents with many. Each call gets the instance's workdir:
+in their place, which find and call them: for agents with many. With --tools script, clients see the tools that run
+programs, which call the others (docs/scripts.md). Each call gets the instance's workdir:
 with --workdir that directory; without it a workspace of the instance's own beneath the state root. The
 instance is --instance, and over HTTP the KEY of /mcp/KEY or the one that the client's token stands for.
 With --workdir there is only one instance.
@@ -63,7 +65,8 @@ pub(crate) struct ServeArgs {
     /// Let every tool send HTTP requests to this origin, such as https://api.example.com; may be repeated
     #[arg(long, value_name = "ORIGIN", value_parser = origin::parse)]
     pub(crate) allow_http: Vec<HttpRule>,
-    /// What clients see: all tools, or two that search them and call what they find
+    /// What clients see: all tools; two that search them and call what they find; those that run programs, which call
+    /// them; or both. Programs may call what the policy grants, or else every tool
     #[arg(long, value_name = "TOOLS", value_enum, default_value_t)]
     pub(crate) tools: ServedTools,
     /// Serve the client on stdin and stdout; the default
@@ -108,6 +111,10 @@ pub(crate) struct ServeArgs {
     pub(crate) print_config: Option<McpClient>,
 }
 
+/// What to do about a bundle without the tools that run programs.
+pub(crate) const INCLUDE_BASE: &str =
+    "Add the base tools to the bundle: a document `include: [base]` in goondan.yaml.";
+
 /// What a client sees of an agent's tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServedTools {
@@ -116,6 +123,10 @@ pub(crate) enum ServedTools {
     Direct,
     /// `tools__search` and `tools__call`
     Search,
+    /// `javascript__script` and `python__script`, which run programs that call the tools, and `tools__search`
+    Script,
+    /// Those of `search` and `script`
+    Both,
 }
 
 impl ServedTools {
@@ -129,7 +140,20 @@ impl ServedTools {
         }
         let hint = "Serve the bundle with --tools direct, or give its Tool `tools` another name.";
         let registered = bundle.add_catalog_tools();
-        registered.map_err(|error| Failure::of(error).hint(hint))
+        registered.map_err(|error| Failure::of(error).hint(hint))?;
+        let mut agents = bundle.agents().iter();
+        if self.runs_programs() && !agents.any(|agent| agent.catalog().runs_programs()) {
+            let error = anyhow!(
+                "the bundle has no tool that runs programs: javascript__script, python__script"
+            );
+            return Err(Failure::from(error).hint(INCLUDE_BASE));
+        }
+        Ok(())
+    }
+
+    /// Whether clients run programs.
+    pub(crate) fn runs_programs(self) -> bool {
+        matches!(self, Self::Script | Self::Both)
     }
 }
 
@@ -138,6 +162,8 @@ impl From<ServedTools> for ToolExposure {
         match tools {
             ServedTools::Direct => Self::Direct,
             ServedTools::Search => Self::Search,
+            ServedTools::Script => Self::Script,
+            ServedTools::Both => Self::Both,
         }
     }
 }

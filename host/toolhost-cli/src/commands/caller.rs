@@ -57,17 +57,11 @@ pub(super) async fn open(
     let mut policy = PolicyChoice::new(args.policy.as_deref(), Some(bundle))
         .or_transactional(args.workdir.as_deref(), settings);
     policy.allow_http.clone_from(&args.allow_http);
-    let mut policy = policy.read().await?;
     if let Runs::Program { tool, calls } = &runs {
-        if !calls.is_empty() {
-            policy.policy = policy.policy.allow_tools(tool.clone(), calls.to_vec());
-        } else if !policy.policy.grants_tools(tool) {
-            policy.policy = policy
-                .policy
-                .allow_tools(tool.clone(), vec![ToolPattern::any()]);
-        }
+        policy.programs = vec![tool.clone()];
+        policy.called = calls.to_vec();
     }
-    let context = HostContext::open_with(settings, policy, state_root)?;
+    let context = HostContext::open_with(settings, policy.read().await?, state_root)?;
     // Before the bundle, which may take long to load.
     let dir = args.workdir.as_deref();
     let option = dir.map(|dir| workdir(&context.host, dir)).transpose()?;

@@ -44,7 +44,10 @@ async fn config(
     settings: &Settings,
     tasks: &mut JoinSet<()>,
 ) -> Result<(RpcConfig, HostContext), Failure> {
-    let policy = PolicyChoice::new(args.policy.as_deref(), args.bundle.as_deref());
+    let mut policy = PolicyChoice::new(args.policy.as_deref(), args.bundle.as_deref());
+    if args.tools.runs_programs() {
+        policy = policy.for_programs();
+    }
     // Before the files are read, so that no change is missed.
     let watched = args.bundle.as_deref().filter(|_| args.watch);
     let watch = watched.map(|bundle| Watch::new(bundle, &policy, settings));

@@ -9,7 +9,7 @@ use toolhost::{ResourceName, ScriptLanguage, ToolResult, ToolStatus};
 
 use super::caller::{self, Runs};
 use super::mcp_servers;
-use crate::args::ScriptArgs;
+use crate::args::{INCLUDE_BASE, ScriptArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
@@ -44,9 +44,7 @@ pub(crate) async fn script(args: &ScriptArgs, settings: &Settings) -> Result<Exi
     let name = format!("{tool}__script");
     if step.catalog().get(&name).is_none() {
         let error = anyhow!("the agent has no tool {name}, which runs the program");
-        return Err(Failure::from(error).hint(
-            "Add the base tools to the bundle: a document `include: [base]` in goondan.yaml.",
-        ));
+        return Err(Failure::from(error).hint(INCLUDE_BASE));
     }
     let result = step.execute_script(CALL_ID, language, code, input).await;
     print(&result, args)?;

@@ -40,6 +40,9 @@ pub(crate) async fn serve(
     let mut policy = PolicyChoice::new(args.policy.as_deref(), Some(&args.bundle))
         .or_transactional(args.workdir.as_deref(), settings);
     policy.allow_http.clone_from(&args.allow_http);
+    if args.tools.runs_programs() {
+        policy = policy.for_programs();
+    }
     let watch = args
         .watch
         .then(|| Watch::new(&args.bundle, &policy, settings))

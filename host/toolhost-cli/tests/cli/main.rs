@@ -38,6 +38,7 @@ mod places;
 mod play;
 mod recordings;
 mod rpc;
+mod script;
 mod search;
 mod serve;
 mod shells;

@@ -1,0 +1,97 @@
+//! `toolhost script`, and what clients of `toolhost serve --tools script` see.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::terminal::{Terminal, guest, root};
+
+/// Writes a bundle of the tool that runs programs in JavaScript, and of a tool that programs call. Returns whether the
+/// former is built.
+fn write_bundle(dir: &Path) -> bool {
+    let examples = root("guest-examples");
+    let javascript = examples.join("typescript/javascript");
+    if fs::copy(
+        javascript.join(".toolhost/javascript.wasm"),
+        dir.join("javascript.wasm"),
+    )
+    .is_err()
+    {
+        println!("not tested: {} is not built", javascript.display());
+        return false;
+    }
+    fs::copy(guest("text"), dir.join("text.wasm")).unwrap();
+    let manifest = fs::read_to_string(javascript.join("goondan.yaml")).unwrap();
+    // Without its agent: the implicit one has all tools.
+    let javascript = manifest.split("\n---\n").next().unwrap();
+    let javascript = javascript.replace("./index.ts", "./javascript.wasm");
+    let text = json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
+        "spec": {"entry": "./text.wasm", "exports": [{"name": "upper", "description": "Turns text into upper case",
+            "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}]}});
+    fs::write(
+        dir.join("goondan.yaml"),
+        format!("{javascript}\n---\n{text}"),
+    )
+    .unwrap();
+    true
+}
+
+#[test]
+fn a_program_runs_over_the_tools_of_a_bundle_and_its_result_alone_is_on_stdout() {
+    let terminal = Terminal::new();
+    if !write_bundle(&terminal.path("")) {
+        return;
+    }
+    let program = "console.log('so far'); return (await tools.text.upper({text: args.word})).text";
+    fs::write(terminal.path("shout.js"), program).unwrap();
+    let args = r#"{"word": "hi"}"#;
+    let ran = terminal
+        .run(["script", "shout.js", ".", "--args", args])
+        .exits(0);
+    assert_eq!(ran.stdout.trim(), r#""HI""#);
+    assert!(ran.stderr.contains("so far"), "{}", ran.stderr);
+    // The option narrows what it may call.
+    let narrowed = [
+        "script",
+        "shout.js",
+        ".",
+        "--args",
+        args,
+        "--allow-tool",
+        "text__lower",
+    ];
+    let ran = terminal.run(narrowed).exits(1);
+    assert!(
+        ran.stdout.contains("E_SCRIPT") && ran.stdout.contains("text__upper"),
+        "{}",
+        ran.stdout
+    );
+    // So does the policy.
+    fs::write(
+        terminal.path("policy.yaml"),
+        "tools: {javascript: {tools: []}}",
+    )
+    .unwrap();
+    let denied = [
+        "script",
+        "shout.js",
+        ".",
+        "--args",
+        args,
+        "--policy",
+        "policy.yaml",
+    ];
+    let ran = terminal.run(denied).exits(1);
+    assert!(ran.stdout.contains("E_TOOL_DENIED"), "{}", ran.stdout);
+    let ran = terminal
+        .run(["script", "-", ".", "--lang", "python"])
+        .exits(2);
+    assert!(
+        ran.stderr.contains("python__script") && ran.stderr.contains("include: [base]"),
+        "{}",
+        ran.stderr
+    );
+    let ran = terminal.run(["script", "goondan.yaml", "."]).exits(2);
+    assert!(ran.stderr.contains("--lang"), "{}", ran.stderr);
+}
