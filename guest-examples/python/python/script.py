@@ -130,3 +130,31 @@ class Unfinished:
 def _origin(coroutine: Any) -> int | None:
     """Returns the line of the script in which a coroutine was made."""
     return next((line for file, line, _ in getattr(coroutine, "cr_origin", None) or () if file == FILE), None)
+
+
+def _warm_up() -> None:
+    """Runs what scripts run while the component is built: this fills the interpreter's caches."""
+    sample = """
+import json as _json
+rows: list[dict[str, object]] = [{"n": n, "text": f"{n}"} for n in range(3)]
+def f(row):
+    try:
+        return row["n"] + len(row["text"])
+    except KeyError as error:
+        return str(error)
+total = 0
+for row in rows:
+    if row["n"] or not total:
+        total += f(row)
+{"total": total, "rows": sorted(rows, key=lambda row: -row["n"])}
+"""
+    for _ in range(16):
+        for source in (sample, f"async def g(): return 1\n{sample}\nawait g()", ""):
+            function = script_function(source, {"__builtins__": builtins, "__name__": "__main__"})
+            typed_text(None if inspect.iscoroutinefunction(function) else function(), "result")
+        Output(LOG).text()
+        ModuleType("__main__")
+        error_of(ZeroDivisionError("division by zero"), {}, "")
+
+
+_warm_up()
