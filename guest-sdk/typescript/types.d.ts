@@ -160,9 +160,12 @@ declare module 'toolhost' {
   export function pending(handle: string): Pending;
 }
 
+/** For tools that run programs. */
 declare module 'toolhost/async' {
-  /** Runs what an async function is compiled to, a generator that yields what it waits for: for tools that run programs. */
+  /** Runs what an async function is compiled to: a generator that yields what it waits for. */
   export function runAsyncFunction(self: unknown, args: ArrayLike<any>, start: (...args: any[]) => Iterator<unknown>): Promise<any>;
+  /** Returns the calls of other tools that run, each with the stack of the call. */
+  export function runningCalls(): { readonly name: string; readonly stack: string | undefined }[];
 }
 
 declare module 'toolhost/agents' {

@@ -1,7 +1,7 @@
 /** What a model gets where its script fails. */
 import { inspect } from 'node:util';
 import { ToolError } from 'toolhost';
-import type { Calls } from './calls';
+import { runningCalls } from 'toolhost/async';
 import type { Floating } from './loader';
 import { ParseError, type Frame, type Sources } from './sources';
 import { shown } from './trace';
@@ -23,12 +23,12 @@ class Misuse extends Error {
 }
 
 /** Throws where the script has ended before what it started. */
-export function stillRunning(calls: Calls, floating: readonly Floating[], sources: Sources): void {
+export function stillRunning(floating: readonly Floating[], sources: Sources): void {
   const suggestion = 'write `await` before it, or `await Promise.all([…])` around several; a list of calls made with `forEach` is not waited for: use `for … of`, or `map` with `Promise.all`';
-  const [call, ...more] = calls.running;
+  const [call, ...more] = runningCalls();
   if (call) {
     const others = more.length > 0 ? `, and ${more.length} other calls` : '';
-    throw new Misuse(`the script ended while ${call.written} was running${lineIn(sources, call.stack)}${others}`, suggestion, call.stack);
+    throw new Misuse(`the script ended while tools[${JSON.stringify(call.name)}] was running${lineIn(sources, call.stack)}${others}`, suggestion, call.stack);
   }
   const left = floating.find(({ outcome }) => outcome === undefined);
   if (left) throw new Misuse(`the script ended while the promise of line ${left.line} was pending`, suggestion);
@@ -39,7 +39,7 @@ function lineIn(sources: Sources, stack: string | undefined): string {
   return frame ? ` (line ${frame.line})` : '';
 }
 
-/** Returns the error of the tool for whatever a script threw. `tools`: those that it has used. */
+/** Returns the error of the tool for whatever a script threw. `tools`: none if it does not name them. */
 export function scriptFailure(thrown: unknown, sources: Sources, tools: object | undefined, log: string): Error {
   const name = thrown instanceof Error ? String(thrown.name) : 'Error';
   const place = thrown instanceof ParseError ? thrown.place : thrown instanceof Error ? sources.frames(thrown.stack)[0] : undefined;

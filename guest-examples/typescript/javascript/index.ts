@@ -23,7 +23,6 @@ async function run(_ctx: ToolContext, input: Input): Promise<JsonObject> {
   const [stdout, stderr] = [new Output(), new Output()];
   replaceConsole(stdout, stderr);
   const process = replaceProcess(['node', file, ...(input.args ?? [])], input.stdin ?? '', stdout, stderr);
-  trackTimers();
   const sources = new Sources();
   const loader = new Loader(sources);
   let exitCode: number;
@@ -61,5 +60,7 @@ function program({ code, path }: Input): { source: string; file: string } {
 function refusal(message: string, code: string, suggestion: string): Error {
   return Object.assign(new Error(message), { code, suggestion });
 }
+
+trackTimers();
 
 export const handlers: Record<string, ToolHandler> = { run, script };

@@ -8,8 +8,6 @@ import { shown } from './trace';
 
 type Exports = Record<string, unknown>;
 
-const NAMES = ['$import', '$export', '$float', '$meta', 'require', 'module', 'exports', '__filename', '__dirname'];
-
 const EXTENSIONS = ['', '.js', '.mjs', '.cjs', '.json', '/index.js', '/index.mjs', '/index.cjs'];
 
 /** A promise that the program does not wait for. */
@@ -37,7 +35,7 @@ export class Loader {
     return this.#evaluate(source, file, kind, {});
   }
 
-  async #evaluate(source: string, file: string, kind: Kind, exported: Exports): Promise<unknown> {
+  #evaluate(source: string, file: string, kind: Kind, exported: Exports): Promise<unknown> {
     const given = this.#given(file, { exports: exported as unknown }, exported);
     return runAsyncFunction(undefined, [], this.#function(source, file, kind, given));
   }
@@ -74,10 +72,19 @@ export class Loader {
       }
       return value;
     };
-    const meta = { url: `file://${file}`, filename: file, dirname: path.dirname(file) };
-    const require = (name: string) => this.#require(name, file);
-    const values = [importNames, export_, float, meta, require, module, module.exports, file, path.dirname(file)];
-    return { ...Object.fromEntries(NAMES.map((name, index) => [name, values[index]])), ...this.globals };
+    const dirname = path.dirname(file);
+    return {
+      $import: importNames,
+      $export: export_,
+      $float: float,
+      $meta: { url: `file://${file}`, filename: file, dirname },
+      require: (name: string) => this.#require(name, file),
+      module,
+      exports: module.exports,
+      __filename: file,
+      __dirname: dirname,
+      ...this.globals,
+    };
   }
 
   #import(name: string, from: string): Promise<Exports> {

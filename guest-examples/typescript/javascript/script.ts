@@ -1,13 +1,12 @@
 /** The export `script`: a program over the other tools of the step. */
 import type { JsonObject, JsonValue, ToolContext } from 'toolhost';
-import { Calls } from './calls';
 import { ProgramConsole } from './console';
 import { scriptFailure, stillRunning } from './failure';
 import { Loader } from './loader';
 import { Output } from './output';
 import { toResult } from './result';
 import { Sources } from './sources';
-import { guarded, trackTimers } from './waiting';
+import { guarded } from './waiting';
 
 interface Input {
   code: string;
@@ -19,22 +18,24 @@ const LOG_HALF = 8 << 10;
 
 const FILE = '/[script]';
 
+/** Made while the tool is built: a component has them when a call begins, and one call uses them. */
+const log = new Output({ head: LOG_HALF, tail: LOG_HALF }, `the log keeps its first and its last ${LOG_HALF}`);
+const sources = new Sources();
+const globals = { tools: {}, args: null as JsonValue, console: new ProgramConsole(log, log) };
+const loader = new Loader(sources, globals);
+
 export async function script(ctx: ToolContext, { code, args = null }: Input): Promise<JsonObject> {
-  const log = new Output({ head: LOG_HALF, tail: LOG_HALF }, `the log keeps its first and its last ${LOG_HALF}`);
-  const sources = new Sources();
-  const calls = new Calls();
-  const globals = { tools: calls.follow(ctx.tools), args, console: new ProgramConsole(log, log) };
-  const loader = new Loader(sources, globals);
-  trackTimers();
+  globals.tools = ctx.tools;
+  globals.args = args;
   try {
     const value = await guarded(() => loader.entry(withoutFence(code), FILE, 'body'));
     const failed = loader.floating.find(({ outcome }) => outcome && 'reason' in outcome);
     if (failed?.outcome && 'reason' in failed.outcome) throw failed.outcome.reason;
-    stillRunning(calls, loader.floating, sources);
+    stillRunning(loader.floating, sources);
     const text = log.text();
     return { result: toResult(value), ...(text && { log: text }) };
   } catch (error) {
-    throw scriptFailure(error, sources, calls.areUsed ? globals.tools : undefined, log.text());
+    throw scriptFailure(error, sources, /\btools\b/.test(code) ? globals.tools : undefined, log.text());
   }
 }
 
@@ -67,9 +68,9 @@ return { result: await main() };
  * in each call.
  */
 function prepare(): void {
-  const log = new Output({ head: LOG_HALF, tail: LOG_HALF });
-  const loader = new Loader(new Sources(), { tools: new Calls().follow({}), args: null, console: new ProgramConsole(log, log) });
-  void loader.entry(withoutFence(SAMPLE), FILE, 'body');
+  const unread = new Output({ head: LOG_HALF, tail: LOG_HALF });
+  const sample = new Loader(new Sources(), { ...globals, console: new ProgramConsole(unread, unread) });
+  void sample.entry(withoutFence(SAMPLE), FILE, 'body');
   toResult({ list: [1, 'a', null, true] });
 }
 

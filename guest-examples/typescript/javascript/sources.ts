@@ -10,8 +10,8 @@ export type Kind = 'module' | 'script' | 'body';
 /** Returns the function of a source, given what it may name. */
 export type Evaluated = (given: Record<string, unknown>) => (...args: any[]) => any;
 
-/** More lines than the code of the tool has. All code of a component has one file in the engine's stacks. */
-const FIRST_LINE = 10_000;
+/** More lines than the code of the tool has, which is minified. All code of a component has one file in the engine's stacks. */
+const FIRST_LINE = 500;
 
 /** A frame of the engine's stack: `at name (<input>:12:3)`. */
 const FRAME = /^\s*at (?:(.*?) \()?<input>:(\d+):(\d+)\)?$/;

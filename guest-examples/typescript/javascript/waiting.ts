@@ -11,17 +11,17 @@ let fail: (error: unknown) => void;
 export function guarded<T>(start: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     fail = reject;
-    const take = (event: { reason: unknown; preventDefault(): void }) => {
-      event.preventDefault();
-      reject(event.reason);
-    };
-    Object.assign(globalThis, { onunhandledrejection: take });
     start().then(resolve, reject);
   });
 }
 
-/** Replaces the functions that start and end timers by ones that note it. */
+/** Replaces the functions that start and end timers by ones that note it, and takes the errors that nothing catches. */
 export function trackTimers(): void {
+  const take = (event: { reason: unknown; preventDefault(): void }) => {
+    event.preventDefault();
+    fail(event.reason);
+  };
+  Object.assign(globalThis, { onunhandledrejection: take });
   const all = globalThis as unknown as Record<string, (...args: any[]) => unknown>;
   for (const [start, end, repeats] of [
     ['setTimeout', 'clearTimeout', false],

@@ -1,10 +1,12 @@
 /** `ctx.tools`: the other tools of the step, as far as the operator's policy grants them. */
 import * as wit from 'goondan:tool/tools';
 import { serveTools } from './context';
+import { fulfil, pendingPromise, refuse } from './engine/qjs/promise';
 import { whenReady } from './engine/qjs/waits';
 import { toValue } from './input';
 import { toJson } from './output';
 import { refuseAtBuild } from './snapshot';
+import { placeOfCall, running, type RunningCall } from './running-calls';
 import { ToolError, type Failure } from './tool-error';
 import { ToolNames, toolsObject } from './tool-names';
 
@@ -12,11 +14,8 @@ interface Options {
   signal?: AbortSignal;
 }
 
-/** Calls that run. The engine would drop a call before its pollable, and the host expects the pollable first. */
-const running = new Set<wit.Call>();
-
 /** Calls that wait until there is room for another one. */
-const waiting: (() => void)[] = [];
+const waiting: Call[] = [];
 
 /** How many calls may run at once. The policy may say less, which a refusal tells. */
 let atOnce = 16;
@@ -37,72 +36,103 @@ function ask<T>(act: () => T, tool?: string): T {
   }
 }
 
-/** Calls a tool. The promise rejects with a `ToolError`. */
-function call(name: string, args: unknown = {}, { signal }: Options = {}): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    refuseAtBuild('a tool is called');
-    const json = toJson(args, 'arguments');
-    const begin = (): void => {
-      if (signal?.aborted) return reject(signal.reason);
-      let started: wit.Call;
-      try {
-        started = wit.start(String(name), json);
-      } catch (thrown) {
-        const error = toolError(thrown, name);
-        const isLimit = error instanceof ToolError && error.code === 'E_TOOL_CALL_LIMIT';
-        if (!isLimit || running.size === 0) return reject(names.unknown(`tools[${JSON.stringify(name)}]`, error));
-        // Perhaps there are too many at once. Where there are too many in all, it is refused again.
-        atOnce = running.size;
-        waiting.unshift(begin);
-        return;
-      }
-      running.add(started);
-      follow(started, name, signal).then(resolve, reject);
-    };
-    waiting.push(begin);
+class Call implements RunningCall {
+  readonly promise = pendingPromise();
+  /** The call of the host, once it has begun. The engine would drop it before its pollable, and the host expects the pollable first. */
+  #started: wit.Call | undefined;
+  #stopWaiting: (() => void) | undefined;
+  #abort: (() => void) | undefined;
+
+  constructor(
+    readonly name: string,
+    readonly json: string,
+    readonly place: { stack?: string },
+    readonly signal: AbortSignal | undefined,
+  ) {
+    if (!signal) return;
+    this.#abort = () => this.#stop();
+    signal.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  get stack(): string | undefined {
+    return this.place.stack;
+  }
+
+  /** Starts the call, if the host lets it. */
+  begin(): void {
+    if (this.signal?.aborted) return;
+    try {
+      this.#started = wit.start(this.name, this.json);
+    } catch (thrown) {
+      const error = toolError(thrown, this.name);
+      const isLimit = error instanceof ToolError && error.code === 'E_TOOL_CALL_LIMIT';
+      if (!isLimit || running.size === 0) return this.#fail(names.unknown(`tools[${JSON.stringify(this.name)}]`, error));
+      // Perhaps there are too many at once. Where there are too many in all, it is refused again.
+      atOnce = running.size;
+      waiting.unshift(this);
+      return;
+    }
+    running.add(this);
+    this.#wait();
+  }
+
+  #wait(): void {
+    this.#stopWaiting = whenReady(this.#started!.subscribe(), () => this.#look());
+  }
+
+  #look(): void {
+    try {
+      const result = this.#started!.get();
+      if (result === undefined || result === null) return this.#wait();
+      this.#end();
+      if (result.tag === 'err') this.#fail(toolError(result.val, this.name));
+      else fulfil(this.promise, toValue(result.val, `the output of ${this.name}`));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    // Where it was called, which is more than where it ended.
+    if (error instanceof ToolError) Object.defineProperty(error, 'stack', { value: this.stack, configurable: true, writable: true });
+    refuse(this.promise, error);
+  }
+
+  #stop(): void {
+    refuse(this.promise, this.signal!.reason);
+    if (!this.#started) return;
+    this.#stopWaiting?.();
+    this.#started.cancel();
+    this.#end();
+  }
+
+  /** Drops the call, and begins another one. */
+  #end(): void {
+    if (this.#abort) this.signal!.removeEventListener('abort', this.#abort);
+    running.delete(this);
+    this.#started![Symbol.dispose]?.();
     beginWaiting();
-    // One that waits is not begun any more.
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+  }
 }
 
 function beginWaiting(): void {
-  while (running.size < atOnce && waiting.length > 0) waiting.shift()!();
+  while (running.size < atOnce && waiting.length > 0) waiting.shift()!.begin();
 }
 
-/** Returns the output of a call once it has ended, and drops the call. */
-function follow(started: wit.Call, name: string, signal: AbortSignal | undefined): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const end = (): void => {
-      signal?.removeEventListener('abort', abort);
-      running.delete(started);
-      started[Symbol.dispose]?.();
-      beginWaiting();
-    };
-    const abort = (): void => {
-      stop();
-      started.cancel();
-      end();
-      reject(signal!.reason);
-    };
-    const look = (): void => {
-      try {
-        const result = started.get();
-        if (result === undefined || result === null) return listen();
-        end();
-        if (result.tag === 'err') reject(toolError(result.val, name));
-        else resolve(toValue(result.val, `the output of ${name}`));
-      } catch (error) {
-        reject(error);
-      }
-    };
-    let stop: () => void;
-    const listen = (): void => {
-      stop = whenReady(started.subscribe(), look);
-    };
-    signal?.addEventListener('abort', abort, { once: true });
-    listen();
-  });
+/** Calls a tool. The promise rejects with a `ToolError`. */
+function call(name: string, args?: unknown, options?: Options): Promise<unknown> {
+  refuseAtBuild('a tool is called');
+  const place = placeOfCall();
+  try {
+    const signal = options?.signal;
+    signal?.throwIfAborted();
+    const made = new Call(String(name), toJson(args ?? {}, 'arguments'), place, signal);
+    waiting.push(made);
+    beginWaiting();
+    return made.promise;
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 function toDescription({ name, description, parameters, outputSchema }: wit.Tool): object {

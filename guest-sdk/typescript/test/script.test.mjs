@@ -93,7 +93,7 @@ test('a call that nothing waits for is an error with its line and is stopped', n
   ]) {
     const { code: errorCode, message } = await error(code, workdir);
     assert.strictEqual(errorCode, 'E_SCRIPT');
-    assert.match(message, new RegExp(`ended while tools.other_tool.run was running \\(line ${line}\\).*\\nline ${line}, column`, 's'));
+    assert.match(message, new RegExp(`ended while tools\\["other-tool__run"\\] was running \\(line ${line}\\).*\\nline ${line}, column`, 's'));
   }
   assert.ok(!existsSync(path.join(workdir, 'late')));
 });

@@ -34,7 +34,7 @@ class FakeHost {
         Object.assign(this, { name, args, ends: name.endsWith('never') ? Infinity : host.now + 1 });
       }
       subscribe() {
-        return { call: this, block() {}, [Symbol.dispose]() {} };
+        return { call: this, block: () => (host.now = this.ends), [Symbol.dispose]() {} };
       }
       get() {
         if (host.now < this.ends) return undefined;

@@ -392,4 +392,17 @@ export function runAsyncFunction(self: unknown, args: ArrayLike<any>, start: (..
   return promise;
 }
 
+/** Returns a promise that `fulfil` or `refuse` settles. It costs less than one with an executor. */
+export function pendingPromise(): Promise<unknown> {
+  return new QueuedPromise<unknown>(INTERNAL) as unknown as Promise<unknown>;
+}
+
+export function fulfil(promise: object, value: unknown): void {
+  resolve(promise as QueuedPromise<any>, value);
+}
+
+export function refuse(promise: object, reason: unknown): void {
+  reject(promise as QueuedPromise<any>, reason);
+}
+
 export { QueuedPromise };

@@ -18,8 +18,14 @@ export function whenReady(pollable: Pollable, act: () => void): () => void {
 /** Waits for the first of the pollables and timers. Returns false where there is none. */
 function waitForNext(): boolean {
   if (waits.size === 0) return runNextTimer();
-  const pollables = [...waits.keys()];
   const wait = nextTimerInMs();
+  const pollables = [...waits.keys()];
+  const [only] = pollables;
+  if (only && pollables.length === 1 && wait === undefined) {
+    only.block();
+    act(only);
+    return true;
+  }
   const timer = wait === undefined ? undefined : subscribeDuration(u64(wait * 1e6));
   const ready = poll(timer ? [...pollables, timer] : pollables);
   timer?.[Symbol.dispose]?.();
@@ -29,12 +35,16 @@ function waitForNext(): boolean {
       runNextTimer();
       continue;
     }
-    const act = waits.get(pollable);
-    waits.delete(pollable);
-    pollable[Symbol.dispose]?.();
-    act?.();
+    act(pollable);
   }
   return true;
+}
+
+function act(pollable: Pollable): void {
+  const then = waits.get(pollable);
+  waits.delete(pollable);
+  pollable[Symbol.dispose]?.();
+  then?.();
 }
 
 function clearWaits(): void {

@@ -190,7 +190,7 @@ fn long_and_deep_schemas_have_declarations_in_bounds() {
         "properties": {"first": {"$ref": "#/$defs/0"}},
         "$defs": serde_json::Map::from_iter(definitions),
     }));
-    assert_eq!(declarations.matches("\ntype ").count() + 1, 10_000);
+    assert_eq!(declarations.matches("\ntype ").count(), 10_000);
 }
 
 #[test]
