@@ -45,6 +45,9 @@ const PARTS: [(SearchPart, &str); 7] = [
 /// Tools of the catalog whose searches are timed.
 const TIMED_TOOLS: usize = 10_000;
 
+/// How often each query is timed.
+const TIMED_RUNS: usize = 5;
+
 /// How many queries find their function.
 #[derive(Default, Clone, Copy)]
 struct Recall {
@@ -200,13 +203,14 @@ fn time(dataset: &Dataset) {
     black_box(catalog.search("warm", 1));
     let index = started.elapsed();
     let queries = dataset.cases(TUNED_ON).iter().map(|case| &case.query);
-    let mut times: Vec<Duration> = queries
-        .map(|query| {
-            let started = Instant::now();
-            black_box(catalog.search(query, 5));
-            started.elapsed()
-        })
-        .collect();
+    let once = |query: &str| {
+        let started = Instant::now();
+        black_box(catalog.search(query, 5));
+        started.elapsed()
+    };
+    // The best of several: what else the machine does is not measured.
+    let best = |query: &String| (0..TIMED_RUNS).map(|_| once(query)).min();
+    let mut times: Vec<Duration> = queries.filter_map(best).collect();
     times.sort_unstable();
     let at = |share: usize| times[(times.len() - 1) * share / 100].as_secs_f64() * 1e3;
     println!(

@@ -283,21 +283,23 @@ async fn two_tools_are_all_that_a_model_sees_of_a_large_catalog() {
 }
 
 #[tokio::test]
-async fn a_bundle_with_a_tool_of_the_same_name_is_refused() {
+async fn a_name_that_is_taken_is_an_error_and_a_second_addition_is_none() {
     // A Tool of that name may have other handlers.
     let test_host = TestHost::with_tools(&[("tools", "echo", &["say"])], "").await;
     test_host.loaded.add_catalog_tools().unwrap();
     test_host.loaded.add_catalog_tools().unwrap();
-    let manifest = toolhost_tests::test_host::yaml(&[("tools", "echo", &["say"])]);
-    let manifest = manifest.replace(r#""name":"say""#, r#""name":"search","handler":"say""#);
-    let taken = TestHost::load(&manifest, &["echo"], "", None).await;
+    let taken = TestHost::with_tools(TOOLS, "").await;
+    let other = taken.agent.extend("other", |api| {
+        api.tools().register(item("tools__call"), echo)
+    });
+    other.unwrap();
     let error = taken.loaded.add_catalog_tools().unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("tools__search is taken by the bundle"),
+        error.to_string().contains("tools__call is taken by other"),
         "{error}"
     );
+    // Neither of the two stays.
+    assert!(taken.agent.catalog().get("tools__search").is_none());
 }
 
 /// Ranks the tools by their order, and a tool of another catalog first.
