@@ -18,6 +18,7 @@ mod scripts;
 mod shell;
 mod starts;
 mod tiers;
+mod tokens;
 mod tool_search;
 mod transactions;
 
@@ -314,6 +315,9 @@ const TIERS: &str = "tiers";
 /// The argument after which only the search of tools is measured.
 const SEARCH: &str = "search";
 
+/// The argument after which only the tokens of a model are counted.
+const TOKENS: &str = "tokens";
+
 /// The argument after which only transactional calls are measured, beside direct ones.
 const TRANSACTIONS: &str = "transactions";
 
@@ -362,12 +366,16 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     }
     if has(SCRIPTS) {
         let work = workdir();
-        scripts::print(&runtime(), work.path());
+        scripts::print(&runtime(), work.path(), after(SCRIPTS).first());
         return Ok(());
     }
     if has(SHELL) {
         let (work, task) = (workdir(), shell::Task::parse(after(SHELL))?);
         shell::run(&runtime(), work.path(), &task);
+        return Ok(());
+    }
+    if has(TOKENS) {
+        tokens::print(&runtime());
         return Ok(());
     }
     if has(TIERS) {
@@ -412,7 +420,7 @@ fn measure_all() {
     reset::print(&bench.runtime, bench.work.path());
     starts::print(&bench.runtime, None, None);
     transactions::print(&bench.runtime);
-    scripts::print(&bench.runtime, bench.work.path());
+    scripts::print(&bench.runtime, bench.work.path(), None);
     println!("latency");
     println!(
         "  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others",

@@ -132,8 +132,8 @@ fn write_bundle(folder: &Path) {
     std::fs::write(folder.join("goondan.yaml"), documents.join("\n---\n")).unwrap();
 }
 
-/// Prints a row for each program.
-pub(crate) fn print(runtime: &Runtime, work: &Path) {
+/// Prints a row for each program, or for those with this word.
+pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>) {
     let bundle = tempfile::tempdir().unwrap();
     write_bundle(bundle.path());
     let host = Host::builder()
@@ -145,7 +145,8 @@ pub(crate) fn print(runtime: &Runtime, work: &Path) {
     let loaded = runtime.block_on(host.load(bundle.path())).unwrap();
     let agent = loaded.only_agent().unwrap();
     let step = Arc::new(runtime.block_on(open_step(&agent, "bench", &workdir)));
-    let programs = programs();
+    let wanted = |program: &Program| only.is_none_or(|word| program.what.contains(word.as_str()));
+    let programs: Vec<Program> = programs().into_iter().filter(wanted).collect();
     let mut of_runtime = Vec::new();
     let mut times: Vec<Vec<f64>> = programs.iter().map(|_| Vec::new()).collect();
     let mut failures = vec![None; programs.len()];

@@ -40,11 +40,11 @@ fn write_bundle(dir: &Path) -> bool {
 #[test]
 fn a_program_runs_over_the_tools_of_a_bundle_and_its_result_alone_is_on_stdout() {
     let terminal = Terminal::new();
-    if !write_bundle(&terminal.path("")) {
+    if !write_bundle(&terminal.path("here")) {
         return;
     }
     let program = "console.log('so far'); return (await tools.text.upper({text: args.word})).text";
-    fs::write(terminal.path("shout.js"), program).unwrap();
+    fs::write(terminal.path("here/shout.js"), program).unwrap();
     let args = r#"{"word": "hi"}"#;
     let ran = terminal
         .run(["script", "shout.js", ".", "--args", args])
@@ -69,7 +69,7 @@ fn a_program_runs_over_the_tools_of_a_bundle_and_its_result_alone_is_on_stdout()
     );
     // So does the policy.
     fs::write(
-        terminal.path("policy.yaml"),
+        terminal.path("here/policy.yaml"),
         "tools: {javascript: {tools: []}}",
     )
     .unwrap();
