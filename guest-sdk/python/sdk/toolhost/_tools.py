@@ -5,7 +5,7 @@ import json
 import keyword
 from asyncio.events import _get_running_loop
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -129,7 +129,7 @@ class Tools:
 class List(list[Any]):
     """A list that may be awaited, as calls are."""
 
-    def __await__(self) -> Iterator[Any]:
+    def __await__(self) -> Generator[None, None, "List"]:
         return self
         yield
 
@@ -137,7 +137,7 @@ class List(list[Any]):
 class Dict(dict[str, Any]):
     """A dict that may be awaited, as calls are."""
 
-    def __await__(self) -> Iterator[Any]:
+    def __await__(self) -> Generator[None, None, "Dict"]:
         return self
         yield
 
