@@ -119,7 +119,8 @@ class Unfinished:
 
     def _add_tasks(self, loop: Any) -> None:
         for task in asyncio.all_tasks(loop):
-            self._found.append(("a task still runs at the end of the script", _origin(task.get_coro())))
+            if not task.cancelling():
+                self._found.append(("a task still runs at the end of the script", _origin(task.get_coro())))
 
     def _add_failure(self, loop: Any, context: dict[str, Any]) -> None:
         """Adds the exception of a task that nobody awaits."""

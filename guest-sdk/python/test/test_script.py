@@ -167,6 +167,11 @@ class Calls(Script):
         line = "async def main(): asyncio.create_task(asyncio.sleep(9))"
         self.failed(f"{line}\nasyncio.run(main())\nreturn 1", still + line)
 
+    def test_that_are_cancelled_are_no_error(self) -> None:
+        self.host_of_tools.polls = 1_000_000
+        code = "t = asyncio.create_task(tools.f.read())\nawait asyncio.sleep(0)\nt.cancel()\nreturn 1"
+        self.assertEqual(self.result(code), 1)
+
     def test_that_fail_in_a_task_that_nobody_awaits_are_an_error(self) -> None:
         code = "asyncio.create_task(tools.f.fail())\nawait asyncio.sleep(0.01)\nreturn 1"
         self.assertIn("ToolCallError: f__fail: it failed", str(self.error(code)))
