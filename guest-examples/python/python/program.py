@@ -27,14 +27,16 @@ def script_function(source: str, names: dict[str, Any]) -> Callable[[], Any]:
     if body and isinstance(last, ast.Expr):
         body[-1] = ast.copy_location(ast.Return(last.value), last)
     _remove_annotations(body)
-    kind, inside = _compiled(futures, body)
+    kind, code = _compiled(futures, body)
+    inside = next(it for it in code.co_consts if isinstance(it, CodeType))
     if inside.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR):
         line = next(it.lineno for it in ast.walk(tree) if isinstance(it, (ast.Yield, ast.YieldFrom)))
         raise SyntaxError("'yield' outside function", (FILE, line, 0, None))
     # The variables of a module are those of all its functions.
     if variables := [*dict.fromkeys(it for it in (*inside.co_varnames, *inside.co_cellvars) if it.isidentifier())]:
         body.insert(0, _placed(ast.Global(variables)))
-    exec(compile(_module(futures, body, kind), FILE, "exec", dont_inherit=True), names)
+        code = compile(_module(futures, body, kind), FILE, "exec", dont_inherit=True)
+    exec(code, names)
     return names.pop(_NAME)
 
 
@@ -70,7 +72,7 @@ def _remove_annotations(body: list[ast.stmt]) -> None:
 
 
 def _compiled(futures: list[ast.stmt], body: list[ast.stmt]) -> tuple[type, CodeType]:
-    """Returns which kind of function the body is, and its code."""
+    """Returns which kind of function the body is, and the code that defines it."""
     try:
         kind = ast.FunctionDef
         code = compile(_module(futures, body, kind), FILE, "exec", dont_inherit=True)
@@ -78,7 +80,7 @@ def _compiled(futures: list[ast.stmt], body: list[ast.stmt]) -> tuple[type, Code
         # Perhaps it awaits something.
         kind = ast.AsyncFunctionDef
         code = compile(_module(futures, body, kind), FILE, "exec", dont_inherit=True)
-    return kind, next(it for it in code.co_consts if isinstance(it, CodeType))
+    return kind, code
 
 
 def _module(futures: list[ast.stmt], body: list[ast.stmt], kind: type) -> ast.Module:
