@@ -81,7 +81,7 @@ function handlerOf(context, property, declaration, name = property.name) {
 }
 
 /** What a handler may take of its context. */
-const CONTEXT = ['agentName', 'instanceKey', 'turnId', 'toolCallId', 'traceId', 'message', 'workdir', 'logger'];
+const CONTEXT = ['agentName', 'instanceKey', 'turnId', 'toolCallId', 'traceId', 'message', 'workdir', 'logger', 'tools'];
 
 /** Refuses the arguments as the first parameter, where other SDKs have them. */
 function checkContext({ checker, isAmbient }, first) {
