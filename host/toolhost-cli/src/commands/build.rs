@@ -247,13 +247,20 @@ async fn settled(
     session: &BuildSession<'_>,
     source: &SourceEntry<'_>,
 ) -> Result<(u64, Vec<Fault>), BuildError> {
-    for _ in 1..ATTEMPTS_MAX {
-        match session.build(source).await {
-            Err(error) if error.cause == ErrorCause::Changed => {}
-            result => return result,
+    let mut attempt = 1;
+    loop {
+        let built = session.build(source).await;
+        if is_final(attempt, &built) {
+            return built;
         }
+        attempt += 1;
     }
-    session.build(source).await
+}
+
+/// Whether the result of an attempt, counted from 1, stays.
+fn is_final<T>(attempt: usize, built: &Result<T, BuildError>) -> bool {
+    let is_changed = matches!(built, Err(error) if error.cause == ErrorCause::Changed);
+    attempt >= ATTEMPTS_MAX || !is_changed
 }
 
 fn exit(outcomes: &[BuildReport]) -> Exit {
@@ -316,4 +323,22 @@ fn print_fault(word: &str, fault: &Fault, settings: &Settings) {
         text += &format!("{} {}\n", settings.style.cyan("hint:"), text::line(next));
     }
     stderr::write(&text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_built_again_while_its_sources_change() {
+        let failed = |cause| {
+            let faults = vec![Fault::new("it is so")];
+            Err::<(), _>(BuildError { cause, faults })
+        };
+        assert!(is_final(1, &Ok(())));
+        assert!(is_final(1, &failed(ErrorCause::Source)));
+        assert!(is_final(1, &failed(ErrorCause::Machine)));
+        assert!(!is_final(1, &failed(ErrorCause::Changed)));
+        assert!(is_final(ATTEMPTS_MAX, &failed(ErrorCause::Changed)));
+    }
 }

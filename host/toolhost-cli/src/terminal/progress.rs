@@ -147,13 +147,10 @@ impl Progress {
             bytes: 0,
             about,
         };
-        let what = format!("downloading {what}");
         if self.notes.is_some() {
-            let size = about.map(|about| format!(": about {}", size(about)));
-            let note = format!("note: {what}{}", size.unwrap_or_default());
-            stderr::write(&text::line(&note));
+            stderr::write(&note_of_download(what, about));
         }
-        self.begin(Work::new(&what, AtOnce::Yes).with(amount))
+        self.begin(Work::new(&format!("downloading {what}"), AtOnce::Yes).with(amount))
     }
 
     fn begin(&self, mut work: Work) -> Phase {
@@ -205,6 +202,14 @@ impl Drop for Progress {
             let _ = thread.join();
         }
     }
+}
+
+fn note_of_download(what: &str, about: Option<u64>) -> String {
+    let size = about.map(|about| format!(": about {}", size(about)));
+    text::line(&format!(
+        "note: downloading {what}{}",
+        size.unwrap_or_default()
+    ))
 }
 
 /// Starts a thread that displays the work. None where the system has no thread for it.
@@ -310,6 +315,15 @@ mod tests {
         assert_eq!(line(&progress).as_deref(), Some("building notes, 4 s"));
         drop(building);
         assert_eq!(line(&progress), None);
+    }
+
+    #[test]
+    fn a_download_is_noted_with_its_size() {
+        assert_eq!(
+            note_of_download("the kit for Python", Some(72_000_000)),
+            "note: downloading the kit for Python: about 72.0 MB"
+        );
+        assert_eq!(note_of_download("it", None), "note: downloading it");
     }
 
     #[test]
