@@ -19,6 +19,9 @@ async fn clients_see_two_tools_and_call_the_others_through_them() {
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["tools__search", "tools__call"]);
+    // A client need not ask before a search.
+    assert_eq!(listed[0]["annotations"]["readOnlyHint"], true);
+    assert_eq!(listed[1].get("annotations"), None);
     // Some four bytes are a token.
     assert!(listed.to_string().len() / 4 < 2_000);
 

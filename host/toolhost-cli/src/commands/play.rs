@@ -215,6 +215,7 @@ fn line(event: &RuntimeEvent, style: Style) -> Option<String> {
         | EventKind::StepCompleted
         | EventKind::StepFailed
         | EventKind::ToolCalled
+        | EventKind::ToolsSearched
         | _ => return None,
     };
     let step = event.step_id.as_deref().unwrap_or_default();

@@ -3,7 +3,7 @@
 use toolhost_contract::{Grants, HttpGrant, WorkdirAccess};
 
 use crate::agent::Agent;
-use crate::registry::{RegisteredTool, Runs};
+use crate::registry::{CatalogTool, RegisteredTool, Runs};
 
 /// What a tool of an agent can reach: what its component imports, as far as the policy grants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,12 +54,22 @@ impl ToolAccess {
 }
 
 impl Agent {
-    /// Returns what a tool of the bundle can reach. Returns none for a tool that the bundle does not have,
-    /// and for one that an extension registered, which is not limited.
+    /// Returns what a tool of the bundle can reach; nothing for the tool `tools__search` of
+    /// [`catalog_tools`](crate::catalog_tools). Returns none for another tool that the bundle does not have, as one
+    /// that an extension registered is not limited.
     #[must_use]
     pub fn tool_access(&self, tool: &str) -> Option<ToolAccess> {
         let registry = self.0.tools.registry()?;
-        let tool = registry.get(tool)?;
+        let Some(tool) = registry.get(tool) else {
+            let overlay = self.0.overlay.snapshot();
+            return match overlay.get(tool)?.runs {
+                Runs::Catalog {
+                    tool: CatalogTool::Search,
+                    ..
+                } => Some(ToolAccess::of(&[], &Grants::none(), (false, false))),
+                Runs::Catalog { .. } | Runs::Component(_) | Runs::Native { .. } => None,
+            };
+        };
         match &tool.runs {
             Runs::Component(component) => {
                 let permit = self.0.permit(tool.item.name.resource());

@@ -32,9 +32,10 @@ impl CallScope {
         let (catalog, host) = (&self.catalog, &self.turn.agent().host);
         let query = bounded_query(query);
         let limit = limit.min(HITS_MAX);
-        let all = limit.saturating_add(2);
         let ranked = match &host.ranker {
             Some(ranker) => {
+                // Its hits may include the two tools, which are left out below.
+                let all = limit.saturating_add(2);
                 let ranked = async { ranker.rank(catalog, query, all).await };
                 let ranked = catch_unwind(ranked).await;
                 ranked
@@ -56,7 +57,7 @@ impl CallScope {
                         tracing::warn!(%error, "a catalog is read on the thread of its caller");
                     }
                 }
-                catalog.search(query, all)
+                catalog.search_among(query, limit, |item| !is_catalog_tool(item))
             }
         };
         // A ranker may return items of another catalog.

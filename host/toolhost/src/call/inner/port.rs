@@ -15,7 +15,7 @@ use toolhost_sandbox::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort
 use super::run::InnerCall;
 use super::{Calls, DEPTH_MAX, OuterCalls};
 use crate::catalog::exposure::is_catalog_tool;
-use crate::catalog::search::hits::{HITS_MAX, bounded_query};
+use crate::catalog::search::hits::bounded_query;
 use crate::middleware::display_name;
 
 /// The tools that one call may call: those of its step that the policy grants, but for the calling ones.
@@ -102,13 +102,10 @@ impl ToolsPort for InnerCallsPort {
         let query = bounded_query(query);
         let (scope, host) = (&calls.scope, &calls.scope.turn.agent().host);
         // Those that may not be called leave room for others.
-        let hits = scope
-            .catalog
-            .search(query, HITS_MAX)
-            .into_iter()
-            .map(|hit| hit.item);
-        let hits = hits.filter(|item| calls.is_granted(item.name.as_str()) && calls.may_call(item));
-        let hits: Vec<_> = hits.take(limit).collect();
+        let admits =
+            |item: &ToolCatalogItem| calls.is_granted(item.name.as_str()) && calls.may_call(item);
+        let hits = scope.catalog.search_among(query, limit, admits);
+        let hits: Vec<_> = hits.into_iter().map(|hit| hit.item).collect();
         let emitter = &scope.turn.instance.emitter;
         emitter.searched(
             &calls.caller.origin,

@@ -48,8 +48,19 @@ impl ToolCatalog {
     /// ```
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<ToolHit<'_>> {
-        let limit = limit.min(HITS_MAX);
-        let found = self.search_index().search(bounded_query(query), limit);
+        self.search_among(query, limit, |_| true)
+    }
+
+    /// Searches the tools that are admitted, as [`Self::search`] does all.
+    pub(crate) fn search_among(
+        &self,
+        query: &str,
+        limit: usize,
+        admits: impl Fn(&ToolCatalogItem) -> bool,
+    ) -> Vec<ToolHit<'_>> {
+        let (query, limit) = (bounded_query(query), limit.min(HITS_MAX));
+        let admits = |at| self.items().get(at).is_some_and(&admits);
+        let found = self.search_index().search(query, limit, admits);
         let hit = |(at, score)| {
             let item = self.items().get(at)?;
             Some(ToolHit { item, score })

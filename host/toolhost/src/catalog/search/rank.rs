@@ -19,9 +19,14 @@ const SHORT: f32 = 2.0;
 const LONG: f32 = 6.0;
 
 impl SearchIndex {
-    /// Returns at most `limit` items that fit a query, the best first, each with its index in the catalog and its
-    /// score. Items with the same score are in the order of the catalog.
-    pub(crate) fn search(&self, text: &str, limit: usize) -> Vec<(usize, f32)> {
+    /// Returns at most `limit` items that fit a query, of those whose indexes are admitted: the best first, each with
+    /// its index in the catalog and its score. Items with the same score are in the order of the catalog.
+    pub(crate) fn search(
+        &self,
+        text: &str,
+        limit: usize,
+        admits: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, f32)> {
         let query = Query::new(text, self);
         let mut matches = Matches::new(self.items);
         let mut total = 0.0;
@@ -30,7 +35,9 @@ impl SearchIndex {
         }
         let named = query.names.iter().flat_map(|name| self.named(name));
         named.for_each(|item| matches.name(*item));
-        best(matches.fitting(total, &query, self), limit)
+        let mut fitting = matches.fitting(total, &query, self);
+        fitting.retain(|(at, _)| admits(*at));
+        best(fitting, limit)
     }
 }
 

@@ -301,3 +301,11 @@ fn a_text_is_split_into_words() {
     }
     assert_eq!(folded("file-system__read"), folded("FileSystem_Read"));
 }
+
+#[test]
+fn tools_that_are_not_admitted_leave_room_for_others() {
+    let items = (0..200).map(|n| item(&format!("a__file{n}"), "file", json!({})));
+    let catalog = ToolCatalog::new(items);
+    let hits = catalog.search_among("file", 50, |item| item.name.as_str() == "a__file199");
+    assert_eq!(hits.len(), 1);
+}
