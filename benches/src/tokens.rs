@@ -91,8 +91,13 @@ fn write_bundle(folder: &Path) -> bool {
     }
     let javascript = examples.join("typescript/javascript");
     let programs = fs::read_to_string(javascript.join("goondan.yaml")).unwrap();
-    // Without its agent: the implicit one has all tools.
-    let programs = programs.split("\n---\n").next().unwrap_or_default();
+    // Without their agents: the implicit one has all tools.
+    let tools = |manifest: &str| {
+        let documents = manifest.split("\n---\n");
+        let tools = documents.filter(|document| !document.contains("kind: Agent"));
+        tools.collect::<Vec<_>>().join("\n---\n")
+    };
+    let (manifest, programs) = (tools(&manifest), tools(&programs));
     let programs = programs.replace("./index.ts", "./.toolhost/javascript.wasm");
     let copied = fs::copy(
         javascript.join(".toolhost/javascript.wasm"),

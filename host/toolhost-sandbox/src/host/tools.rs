@@ -1,5 +1,10 @@
 //! `goondan:tool/tools`: calls of a guest to other tools. What it passes is limited, and the call is parked while it waits.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "the bindings' failures are values that guests get"
+)]
+
 pub(crate) mod port;
 
 use std::sync::Arc;
@@ -234,7 +239,7 @@ fn tool_of(entry: ToolEntry) -> Tool {
 
 fn failure_of(failure: CallFailure) -> Failure {
     Failure {
-        error: to_wit(failure.error),
+        error: to_wit(*failure.error),
         parameters: failure.parameters,
     }
 }

@@ -63,7 +63,7 @@ pub struct ToolEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFailure {
     /// The error. A `code` of the host's reaches the guest as it is.
-    pub error: HandlerError,
+    pub error: Box<HandlerError>,
     /// JSON Schema of the tool's arguments, where they were the reason.
     pub parameters: Option<String>,
 }

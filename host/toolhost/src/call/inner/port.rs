@@ -195,10 +195,10 @@ pub(super) fn failure_of(error: ToolError, item: Option<&ToolCatalogItem>) -> Ca
     CallFailure {
         parameters: parameters.map(json_of),
         // With its code, whoever's it is: the port passes it on, and no guest can raise one of the host's.
-        error: HandlerError {
+        error: Box::new(HandlerError {
             code: Some(error.code.as_str().to_owned()),
             ..error.into_handler_error()
-        },
+        }),
     }
 }
 
