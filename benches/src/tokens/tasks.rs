@@ -149,7 +149,7 @@ pub(super) fn tasks() -> Vec<Task> {
     let best = (1..=9).max_by_key(|customer| by_customer(*customer)).unwrap();
     let average = |day: u32| (0..20).map(|line| line * 13 % 90 + day).sum::<u32>() / 20;
     let slowest = (1..=DAYS).max_by_key(|day| average(*day)).unwrap();
-    let configs_with = |number: u32| number % 6 != 0;
+    let configs_with = |number: u32| !number.is_multiple_of(6);
     vec![
         Task { asked: "Which day's log in logs/ has the most ERROR lines?",
             calls: vec![("file-system__grep", json!({"pattern": "ERROR", "path": "logs", "limit": 1000}))],

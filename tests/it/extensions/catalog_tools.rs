@@ -161,14 +161,13 @@ async fn a_call_within_a_call_is_admitted_validated_and_seen_by_middleware_under
         assert_eq!(refused.tool_name(), "tools__call");
     }
     assert_eq!(*ran.lock().unwrap(), 0);
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock().unwrap().clone();
     assert_eq!(seen[..2], ["call-1 tools__call", "call-1/1 dyn__write"]);
     assert!(
         !seen.iter().any(|it| it.starts_with("call-1/1/1")),
         "{seen:?}"
     );
     // What the step hides is not found either.
-    drop(seen);
     let found = call(
         &test_host,
         "tools__search",

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{FileChange, FileChangeKind, Locale};
+use crate::{FileChange, FileChangeKind, Locale, ToolCallUsage};
 
 fn error(code: ErrorCode) -> ToolError {
     ToolError {
@@ -40,6 +40,16 @@ fn usage() -> Usage {
             truncated: true,
         },
         changes_dropped: false,
+        tool_calls: Some(Box::new(ToolCallsUsage {
+            count: 3,
+            failed: 1,
+            calls: vec![ToolCallUsage {
+                id: "call_1/1".to_owned(),
+                tool: "a__b".to_owned(),
+                code: Some("E_TOOL".to_owned()),
+                wall: Duration::from_micros(1_500),
+            }],
+        })),
     }
 }
 

@@ -297,6 +297,9 @@ mod tests {
             http_connect: _,
             http_first_byte: _,
             http_between_bytes: _,
+            tool_calls: _,
+            tool_calls_at_once: _,
+            tool_call_bytes: _,
         } = Limits::default();
         let mut limits = Limits::default();
         for key in &KEYS {

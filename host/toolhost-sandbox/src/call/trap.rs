@@ -195,7 +195,7 @@ mod tests {
 
     fn meters() -> CallMeters {
         let all = Arc::new(Quota::new(1, 3));
-        CallMeters::new(ComponentId(1), Limits::default(), &all, &all, None)
+        CallMeters::new(ComponentId(1), Limits::default(), &all, &all, None, None)
     }
 
     #[test]

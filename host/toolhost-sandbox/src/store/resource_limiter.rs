@@ -155,7 +155,7 @@ mod tests {
             memory_bytes,
             ..Limits::default()
         };
-        let meters = CallMeters::new(ComponentId(1), limits, &all, &all, None);
+        let meters = CallMeters::new(ComponentId(1), limits, &all, &all, None, None);
         (MemoryLimiter::new(&Arc::new(meters)), all)
     }
 
