@@ -24,8 +24,10 @@ class Misuse extends Error {
 
 /** Throws where the script has ended before what it started. */
 export function stillRunning(floating: readonly Floating[], sources: Sources): void {
+  const running = runningCalls();
+  if (running.length === 0 && floating.length === 0) return;
   const suggestion = 'write `await` before it, or `await Promise.all([…])` around several; a list of calls made with `forEach` is not waited for: use `for … of`, or `map` with `Promise.all`';
-  const [call, ...more] = runningCalls();
+  const [call, ...more] = running;
   if (call) {
     const others = more.length > 0 ? `, and ${more.length} other calls` : '';
     throw new Misuse(`the script ended while tools[${JSON.stringify(call.name)}] was running${lineIn(sources, call.stack)}${others}`, suggestion, call.stack);

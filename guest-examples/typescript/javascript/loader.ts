@@ -41,7 +41,7 @@ export class Loader {
   }
 
   #function(source: string, file: string, kind: Kind, given: Record<string, unknown>): (...args: any[]) => any {
-    return this.sources.evaluate(source, file, kind, Object.keys(given))(given);
+    return this.sources.evaluate(source, file, kind, given);
   }
 
   #given(file: string, module: { exports: unknown }, exported: Exports): Record<string, unknown> {

@@ -7,8 +7,8 @@ import { replaceModule } from './modules';
 /** A module has top-level `await`; a script is what `require` loads; a body is a function without a name. */
 export type Kind = 'module' | 'script' | 'body';
 
-/** Returns the function of a source, given what it may name. */
-export type Evaluated = (given: Record<string, unknown>) => (...args: any[]) => any;
+type Given = Record<string, unknown>;
+type Body = (...args: any[]) => any;
 
 /** More lines than the code of the tool has, which is minified. All code of a component has one file in the engine's stacks. */
 const FIRST_LINE = 500;
@@ -32,8 +32,8 @@ export class Sources {
   readonly #sources: Source[] = [];
   #nextLine = FIRST_LINE;
 
-  /** Returns the function of a source, as a generator except for a script. Throws a SyntaxError with its place. */
-  evaluate(source: string, file: string, kind: Kind, names: readonly string[]): Evaluated {
+  /** Returns the function of a source that may name what is given, as a generator except for a script. Throws a SyntaxError with its place. */
+  evaluate(source: string, file: string, kind: Kind, given: Given): Body {
     const program = parsed(source, file, kind);
     const edits = new Edits(source);
     if (source.startsWith('#!')) edits.insert(0, '//');
@@ -41,14 +41,17 @@ export class Sources {
     if (kind !== 'script' && !isReturned) noteFloating(program, edits);
     const head = isReturned ? '' : replaceModule(program, edits);
     replaceAsync(program, edits, kind !== 'script');
-    const all = [...names, ...Object.keys(HELPERS)];
+    const all: Given = { ...given, ...HELPERS };
     const star = kind === 'script' ? '' : '*';
-    const changed = edits.changed(`(function({${all.join()}}){return function${star}(){${head}`, '\n}})');
+    const text = edits.changed('', '').text + head;
+    // The engine reads the name of each parameter.
+    const names = Object.keys(all).filter((name) => text.includes(name));
+    const changed = edits.changed(`(function(${names.join()}){return function${star}(){${head}`, '\n}})');
     const firstLine = this.#nextLine;
     this.#nextLine += source.split('\n').length + 10;
     this.#sources.push({ file, firstLine, changed });
-    const make = evaluate('\n'.repeat(firstLine - 1) + changed.text) as Evaluated;
-    return (given) => make({ ...given, ...HELPERS });
+    const make = evaluate('\n'.repeat(firstLine - 1) + changed.text) as (...values: unknown[]) => Body;
+    return make(...names.map((name) => all[name]));
   }
 
   /** Returns the frames of a stack that lie in the sources. */

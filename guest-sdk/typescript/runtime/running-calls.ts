@@ -9,18 +9,18 @@ export interface RunningCall {
 
 export const running = new Set<RunningCall>();
 
-/** The functions of this runtime, and the one that calls. Each frame takes time. */
-const FRAMES = 4;
+/** The one that calls, and some around it. Each takes time. */
+const FRAMES = 3;
 
 const errors = Error as unknown as { stackTraceLimit: number };
-const { captureStackTrace } = Error as unknown as { captureStackTrace(of: object): void };
+const { captureStackTrace } = Error as unknown as { captureStackTrace(of: object, above: unknown): void };
 
-/** Returns an object with the stack of the call of a tool. */
-export function placeOfCall(): { stack?: string } {
+/** Returns an object with the stack above a function that was called. */
+export function placeOfCall(called: unknown): { stack?: string } {
   const { stackTraceLimit } = errors;
   errors.stackTraceLimit = FRAMES;
   const place = {};
-  captureStackTrace(place);
+  captureStackTrace(place, called);
   errors.stackTraceLimit = stackTraceLimit;
   return place;
 }

@@ -9,7 +9,8 @@ type ToolFunction = (args?: unknown, options?: object) => Promise<unknown>;
 
 interface Source {
   names(): Iterable<string>;
-  call(name: string, args?: unknown, options?: object): Promise<unknown>;
+  /** `called`: the function that the author calls. */
+  call(name: string, args: unknown, options: object | undefined, called: unknown): Promise<unknown>;
   /** Returns the host's error for a name that no tool has. */
   refusal(name: string): unknown;
 }
@@ -91,7 +92,8 @@ export class ToolNames {
   #functionOf(name: string): ToolFunction {
     let made = this.#functions.get(name);
     if (!made) {
-      made = Object.freeze((args?: unknown, options?: object) => this.#source.call(name, args, options));
+      const called: ToolFunction = (args, options) => this.#source.call(name, args, options, called);
+      made = Object.freeze(called);
       this.#functions.set(name, made);
     }
     return made;

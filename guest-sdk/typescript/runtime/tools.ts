@@ -36,12 +36,13 @@ function ask<T>(act: () => T, tool?: string): T {
   }
 }
 
+/** Its members are plain: an interpreter pays for private ones in each call. */
 class Call implements RunningCall {
   readonly promise = pendingPromise();
   /** The call of the host, once it has begun. The engine would drop it before its pollable, and the host expects the pollable first. */
-  #started: wit.Call | undefined;
-  #stopWaiting: (() => void) | undefined;
-  #abort: (() => void) | undefined;
+  started: wit.Call | undefined = undefined;
+  stopWaiting: (() => void) | undefined = undefined;
+  abort: (() => void) | undefined = undefined;
 
   constructor(
     readonly name: string,
@@ -50,8 +51,8 @@ class Call implements RunningCall {
     readonly signal: AbortSignal | undefined,
   ) {
     if (!signal) return;
-    this.#abort = () => this.#stop();
-    signal.addEventListener('abort', this.#abort, { once: true });
+    this.abort = () => this.stop();
+    signal.addEventListener('abort', this.abort, { once: true });
   }
 
   get stack(): string | undefined {
@@ -62,56 +63,56 @@ class Call implements RunningCall {
   begin(): void {
     if (this.signal?.aborted) return;
     try {
-      this.#started = wit.start(this.name, this.json);
+      this.started = wit.start(this.name, this.json);
     } catch (thrown) {
       const error = toolError(thrown, this.name);
       const isLimit = error instanceof ToolError && error.code === 'E_TOOL_CALL_LIMIT';
-      if (!isLimit || running.size === 0) return this.#fail(names.unknown(`tools[${JSON.stringify(this.name)}]`, error));
+      if (!isLimit || running.size === 0) return this.fail(names.unknown(`tools[${JSON.stringify(this.name)}]`, error));
       // Perhaps there are too many at once. Where there are too many in all, it is refused again.
       atOnce = running.size;
       waiting.unshift(this);
       return;
     }
     running.add(this);
-    this.#wait();
+    this.wait();
   }
 
-  #wait(): void {
-    this.#stopWaiting = whenReady(this.#started!.subscribe(), () => this.#look());
+  wait(): void {
+    this.stopWaiting = whenReady(this.started!.subscribe(), () => this.look());
   }
 
-  #look(): void {
+  look(): void {
     try {
-      const result = this.#started!.get();
-      if (result === undefined || result === null) return this.#wait();
-      this.#end();
-      if (result.tag === 'err') this.#fail(toolError(result.val, this.name));
+      const result = this.started!.get();
+      if (result === undefined || result === null) return this.wait();
+      this.end();
+      if (result.tag === 'err') this.fail(toolError(result.val, this.name));
       else fulfil(this.promise, toValue(result.val, `the output of ${this.name}`));
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
     }
   }
 
-  #fail(error: unknown): void {
+  fail(error: unknown): void {
     // Where it was called, which is more than where it ended.
     if (error instanceof ToolError) Object.defineProperty(error, 'stack', { value: this.stack, configurable: true, writable: true });
     refuse(this.promise, error);
   }
 
-  #stop(): void {
+  stop(): void {
     refuse(this.promise, this.signal!.reason);
-    if (!this.#started) return;
-    this.#stopWaiting?.();
-    this.#started.cancel();
-    this.#end();
+    if (!this.started) return;
+    this.stopWaiting?.();
+    this.started.cancel();
+    this.end();
   }
 
   /** Drops the call, and begins another one. */
-  #end(): void {
-    if (this.#abort) this.signal!.removeEventListener('abort', this.#abort);
+  end(): void {
+    if (this.abort) this.signal!.removeEventListener('abort', this.abort);
     running.delete(this);
-    this.#started![Symbol.dispose]?.();
-    beginWaiting();
+    this.started![Symbol.dispose]?.();
+    if (waiting.length > 0) beginWaiting();
   }
 }
 
@@ -119,16 +120,16 @@ function beginWaiting(): void {
   while (running.size < atOnce && waiting.length > 0) waiting.shift()!.begin();
 }
 
-/** Calls a tool. The promise rejects with a `ToolError`. */
-function call(name: string, args?: unknown, options?: Options): Promise<unknown> {
+/** Calls a tool. The promise rejects with a `ToolError`. `called`: the function by which the author called it. */
+function call(name: string, args?: unknown, options?: Options, called: unknown = call): Promise<unknown> {
   refuseAtBuild('a tool is called');
-  const place = placeOfCall();
+  const place = placeOfCall(called);
   try {
     const signal = options?.signal;
     signal?.throwIfAborted();
     const made = new Call(String(name), toJson(args ?? {}, 'arguments'), place, signal);
-    waiting.push(made);
-    beginWaiting();
+    if (waiting.length > 0 || running.size >= atOnce) waiting.push(made);
+    else made.begin();
     return made.promise;
   } catch (error) {
     return Promise.reject(error);
@@ -159,7 +160,7 @@ const names = new ToolNames({
 
 const tools = toolsObject(
   {
-    call,
+    call: (name: string, args?: unknown, options?: Options) => call(name, args, options),
     names: async (): Promise<string[]> => [...names.all],
     describe: async (name: string): Promise<object> => ask(() => toDescription(wit.describe(String(name))), name),
     search: async (text: string, limit = 10): Promise<object[]> => ask(() => [...wit.search(String(text), Number(limit))].map(toDescription)),

@@ -19,13 +19,13 @@ export function whenReady(pollable: Pollable, act: () => void): () => void {
 function waitForNext(): boolean {
   if (waits.size === 0) return runNextTimer();
   const wait = nextTimerInMs();
-  const pollables = [...waits.keys()];
-  const [only] = pollables;
-  if (only && pollables.length === 1 && wait === undefined) {
+  if (waits.size === 1 && wait === undefined) {
+    const only = waits.keys().next().value!;
     only.block();
     act(only);
     return true;
   }
+  const pollables = [...waits.keys()];
   const timer = wait === undefined ? undefined : subscribeDuration(u64(wait * 1e6));
   const ready = poll(timer ? [...pollables, timer] : pollables);
   timer?.[Symbol.dispose]?.();
