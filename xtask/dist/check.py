@@ -26,7 +26,7 @@ spec: {entry: ./echo.wasm, exports: [{name: say}]}
 """
 
 # One of each tool that a release must have, also of those that need Node or Python to be built.
-BASE_TOOLS = {"bash__exec", "file-system__edit", "http-fetch__get", "javascript__run", "json-query__query", "python__run"}
+BASE_TOOLS = {"bash__exec", "file-system__edit", "http-fetch__get", "javascript__run", "javascript__script", "json-query__query", "python__run"}
 # Where tests share what is compiled: else each package starts with nothing.
 SHARED = os.environ.get("TOOLHOST_DIST_CACHE")
 
