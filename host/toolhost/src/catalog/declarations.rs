@@ -4,17 +4,16 @@
 //! comment: nothing is dropped.
 
 mod json;
+mod names;
 mod python;
 mod read;
 mod typescript;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use serde_json::Value;
 use toolhost_contract::{JsonObject, ToolCatalogItem};
 
-use super::ToolCatalog;
 use super::descriptions::bound_text;
 pub(super) use json::compact;
 
@@ -104,15 +103,6 @@ pub(super) enum Others<'c> {
     Refused,
     /// Each is of this type. Where there are named fields too, the schema is also in [`Type::rest`].
     Of(Box<Type<'c>>),
-}
-
-impl<'c> ToolTypes<'c> {
-    /// Returns the types of each tool, in the order of the catalog.
-    pub(super) fn of(catalog: &'c ToolCatalog) -> Vec<Self> {
-        let mut names = HashMap::new();
-        let items = catalog.items().iter();
-        items.map(|item| read::tool(item, &mut names)).collect()
-    }
 }
 
 impl<'c> Type<'c> {

@@ -7,7 +7,9 @@ use indexmap::IndexSet;
 use serde_json::Value;
 use toolhost_contract::{JsonObject, JsonSchemaObject, ToolCatalogItem, json_pointer};
 
+use super::names::Names;
 use super::{Definition, Field, Kind, Object, Others, ToolTypes, Tuple, Type};
+use crate::ToolCatalog;
 
 /// Schemas within each other that are read. Those of a tool that was loaded have less.
 const DEPTH_MAX: usize = 160;
@@ -15,9 +17,6 @@ const DEPTH_MAX: usize = 160;
 /// Depth up to which a definition is read where it is first referred to. Below, it waits: definitions may refer to each
 /// other without a limit.
 const DEFINITION_DEPTH_MAX: usize = 32;
-
-/// Longest part of a definition's name, in bytes.
-const NAME_PART_MAX_BYTES: usize = 48;
 
 /// Keywords that give a schema a name, or hold schemas for others to refer to.
 const OF_REFERENCES: [&str; 6] = [
@@ -38,16 +37,22 @@ const OF_OBJECTS: [&str; 4] = [
 ];
 const OF_ARRAYS: [&str; 3] = ["items", "prefixItems", "additionalItems"];
 
-/// Names that definitions have, and the number of the last one that is equal but for its number.
-pub(super) type Names = HashMap<String, usize>;
+impl<'c> ToolTypes<'c> {
+    /// Returns the types of each tool, in the order of the catalog.
+    pub(super) fn of(catalog: &'c ToolCatalog) -> Vec<Self> {
+        let mut names = Names::default();
+        let items = catalog.items().iter();
+        items.map(|item| tool(item, &mut names)).collect()
+    }
+}
 
-pub(super) fn tool<'c>(item: &'c ToolCatalogItem, names: &mut Names) -> ToolTypes<'c> {
+fn tool<'c>(item: &'c ToolCatalogItem, names: &mut Names) -> ToolTypes<'c> {
     let mut definitions = Vec::new();
     let mut read = |schema: &'c JsonSchemaObject, root| {
         let mut reader = Reader {
             root: schema.as_object(),
             root_name: root,
-            prefix: prefix(item.name.as_str()),
+            tool: item.name.as_str(),
             names: &mut *names,
             definitions: &mut definitions,
             indexes: HashMap::new(),
@@ -67,16 +72,6 @@ pub(super) fn tool<'c>(item: &'c ToolCatalogItem, names: &mut Names) -> ToolType
     }
 }
 
-/// Returns what the names of a tool's definitions begin with.
-fn prefix(tool: &str) -> String {
-    let name = camel_case(tool);
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        format!("T{name}")
-    } else {
-        name
-    }
-}
-
 fn any_object<'c>() -> Type<'c> {
     Type::new(Kind::Object(Object {
         fields: Vec::new(),
@@ -88,7 +83,7 @@ struct Reader<'c, 'd> {
     root: &'c JsonObject,
     /// What a reference to the root is called.
     root_name: &'static str,
-    prefix: String,
+    tool: &'c str,
     names: &'d mut Names,
     definitions: &'d mut Vec<Definition<'c>>,
     /// Indexes of definitions by reference.
@@ -337,7 +332,7 @@ impl<'c> Reader<'c, '_> {
         };
         let index = self.definitions.len();
         self.indexes.insert(reference, index);
-        let name = self.name(reference);
+        let name = self.names.next(self.tool, self.root_name, reference);
         self.definitions.push(Definition {
             name,
             reference,
@@ -384,32 +379,6 @@ impl<'c> Reader<'c, '_> {
                 .as_object()
                 .map_or(Target::Other(target), Target::Keywords),
         )
-    }
-
-    /// Returns a name for a definition: `FileSystemReadNode`.
-    fn name(&mut self, reference: &str) -> String {
-        let last = reference.rsplit(['/', '#']).next().unwrap_or_default();
-        let mut part = camel_case(&json_pointer::unescape(last));
-        if reference == "#" {
-            self.root_name.clone_into(&mut part);
-        } else if part.is_empty() {
-            "Type".clone_into(&mut part);
-        }
-        let base = format!("{}{part}", self.prefix);
-        let mut number = *self.names.get(&base).unwrap_or(&0);
-        loop {
-            number += 1;
-            let name = if number == 1 {
-                base.clone()
-            } else {
-                format!("{base}{number}")
-            };
-            if number == 1 || !self.names.contains_key(&name) {
-                self.names.insert(base, number);
-                self.names.entry(name.clone()).or_insert(1);
-                return name;
-            }
-        }
     }
 }
 
@@ -494,25 +463,4 @@ fn text_of(keywords: &JsonObject) -> Option<Cow<'_, str>> {
         (Some(title), Some(description)) => Some(Cow::Owned(format!("{title}\n{description}"))),
         (title, description) => title.or(description).map(Cow::Borrowed),
     }
-}
-
-/// Returns the letters and digits of a text as a CamelCase name, in bounds.
-fn camel_case(text: &str) -> String {
-    let mut name = String::new();
-    let mut is_start = true;
-    for c in text.chars() {
-        if !c.is_ascii_alphanumeric() {
-            is_start = true;
-            continue;
-        }
-        if name.len() == NAME_PART_MAX_BYTES {
-            break;
-        }
-        name.push(if std::mem::take(&mut is_start) {
-            c.to_ascii_uppercase()
-        } else {
-            c
-        });
-    }
-    name
 }
