@@ -57,6 +57,10 @@ pub(crate) struct Dataset {
 }
 
 impl Dataset {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a benchmark, which its task tells where the files are"
+    )]
     pub(crate) fn read() -> Result<Self, String> {
         #[expect(
             clippy::disallowed_methods,

@@ -5,7 +5,9 @@ pub(crate) mod descriptions;
 pub(crate) mod exposure;
 mod formats;
 pub(crate) mod provider;
+pub(crate) mod script_language;
 pub(crate) mod search;
+pub(crate) mod tool_names;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

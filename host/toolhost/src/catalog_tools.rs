@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::catalog::exposure::SEARCH;
 use crate::catalog::search::hits::HITS_MAX;
+use crate::catalog::tool_names::SEARCH;
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::loaded_bundle::LoadedBundle;
 use crate::registry::CatalogTool;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use toolhost_contract::{CommitCondition, ErrorMessageLimit, ToolCatalogItem, ToolName};
 
-use crate::catalog::exposure::{CALL, SEARCH};
+use crate::catalog::tool_names::{CALL, SEARCH};
 use crate::handler::ToolHandler;
 use loaded_component::{Compiling, LoadedComponent};
 use toolhost_schema::{ArgsSchema, OutputSchema};

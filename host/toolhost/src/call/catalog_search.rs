@@ -6,8 +6,8 @@ use toolhost_contract::{ToolCatalogItem, ToolError, ToolErrorCode, Usage};
 use super::run::{Answer, RunEnd};
 use super::scope::CallScope;
 use super::validate::ValidCall;
-use crate::catalog::exposure::is_catalog_tool;
 use crate::catalog::search::hits::{HITS_MAX, ToolHit, bounded_query};
+use crate::catalog::tool_names::is_catalog_tool;
 use crate::middleware::CallIdentity;
 use crate::middleware::catch_unwind::catch_unwind;
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode};
 
 use super::scope::CallScope;
-use crate::catalog::exposure::CALL;
+use crate::catalog::tool_names::CALL;
 use crate::middleware::CallIdentity;
 use crate::registry::{RegisteredTool, ToolRegistry};
 

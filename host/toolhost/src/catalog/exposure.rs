@@ -3,7 +3,8 @@
 use toolhost_contract::ToolCatalogItem;
 
 use super::ToolCatalog;
-use crate::handles::script::ScriptLanguage;
+use super::script_language::ScriptLanguage;
+use super::tool_names::{CALL, SEARCH, is_catalog_tool};
 
 /// What a model sees of a catalog. It may call all of it in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,17 +29,6 @@ const PROGRAMS: [(&str, ScriptLanguage); 2] = [
 
 /// Most bytes of declarations that the description of a tool for programs has.
 const DECLARATIONS_BYTES: usize = 4 << 10;
-
-/// Name of the tool that searches the catalog.
-pub(crate) const SEARCH: &str = "tools__search";
-
-/// Name of the tool that calls a tool of the catalog.
-pub(crate) const CALL: &str = "tools__call";
-
-/// Whether this is one of the tools that search the catalog and call what they find.
-pub(crate) fn is_catalog_tool(item: &ToolCatalogItem) -> bool {
-    [SEARCH, CALL].contains(&item.name.as_str())
-}
 
 impl ToolCatalog {
     /// Returns the tools of the catalog that a model sees.

@@ -4,27 +4,7 @@ use serde_json::Value;
 use toolhost_contract::{JsonObject, ToolCall, ToolResult};
 
 use super::step::Step;
-
-/// The language of a program that calls tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ScriptLanguage {
-    /// JavaScript, which the base tool `javascript` runs.
-    JavaScript,
-    /// Python, which the base tool `python` runs.
-    Python,
-}
-
-impl ScriptLanguage {
-    /// The Tool that runs programs in the language.
-    #[must_use]
-    pub fn tool(self) -> &'static str {
-        match self {
-            Self::JavaScript => "javascript",
-            Self::Python => "python",
-        }
-    }
-}
+use crate::catalog::script_language::ScriptLanguage;
 
 impl Step {
     /// Runs a program that calls tools of this step: a call of `javascript__script` or `python__script`, which the

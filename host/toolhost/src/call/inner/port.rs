@@ -14,8 +14,8 @@ use toolhost_sandbox::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort
 
 use super::run::InnerCall;
 use super::{Calls, DEPTH_MAX, OuterCalls};
-use crate::catalog::exposure::is_catalog_tool;
 use crate::catalog::search::hits::bounded_query;
+use crate::catalog::tool_names::is_catalog_tool;
 use crate::middleware::display_name;
 
 /// The tools that one call may call: those of its step that the policy grants, but for the calling ones.
