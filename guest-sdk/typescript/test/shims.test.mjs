@@ -27,7 +27,7 @@ const EXPORTS = `
 export * from './engine/qjs/promise';
 export { settle } from './engine/qjs/settle';
 export * as timers from './engine/timers';
-export { clearQueue, drain, unhandledRejection } from './engine/qjs/queue';
+export { clearQueue, drain, takeRejection } from './engine/qjs/queue';
 export * from './engine/qjs/text';
 export * from './format';
 export { toToolError } from './failure';
@@ -40,7 +40,7 @@ export { default as fsOfNode } from './node/fs';
 export * as promisesOfFs from './node/fs-promises';
 export { SystemError } from './fs/errors';
 export { beneath, pathText } from './fs/root';
-export { pending } from './toolhost';
+export { pending } from '../package/index.js';
 export { evaluateAtBuild } from './snapshot';
 export { records } from 'wasi:logging/logging';
 `;
@@ -152,14 +152,15 @@ describe('Promise', () => {
   });
 
   test('tells of rejections that nobody handles', () => {
-    const { QueuedPromise, clearQueue, drain, unhandledRejection } = runtime;
+    const { QueuedPromise, clearQueue, drain, takeRejection } = runtime;
     const handled = QueuedPromise.reject(new Error('handled'));
     handled.catch(() => {});
     drain();
-    assert.strictEqual(unhandledRejection(), undefined);
-    QueuedPromise.reject('lost').finally(() => {});
+    assert.strictEqual(takeRejection(), undefined);
+    const promise = QueuedPromise.reject('lost').finally(() => {});
     drain();
-    assert.deepStrictEqual(unhandledRejection(), { reason: 'lost' });
+    assert.deepStrictEqual(takeRejection(), { promise, reason: 'lost' });
+    assert.strictEqual(takeRejection(), undefined);
     clearQueue();
   });
 });
