@@ -2,6 +2,7 @@
 
 mod auth;
 mod bundle;
+mod caller;
 mod docs;
 mod help;
 mod instances;
@@ -26,7 +27,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use toolhost::{ToolName, http::HttpRule};
+use toolhost::ToolName;
 
 use crate::base::is_base;
 use crate::failure::Failure;
@@ -35,6 +36,7 @@ use crate::toolchains::Engine;
 
 pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeArgs};
 use bundle::BUNDLE;
+pub(crate) use caller::CallerArgs;
 pub(crate) use docs::DocsArgs;
 pub(crate) use instances::{InstancesAction, InstancesArgs, RemoveArgs};
 pub(crate) use lock::LockArgs;
@@ -439,32 +441,6 @@ impl CallArgs {
             (None, _) => Err(no_tool(anyhow!("the call names no tool"))),
         }
     }
-}
-
-/// The agent, the instance and the workdir of a call.
-#[derive(Debug, Args)]
-pub(crate) struct CallerArgs {
-    /// The agent that calls; required if the bundle has several
-    #[arg(long, value_name = "NAME")]
-    pub(crate) agent: Option<String>,
-    /// Key of the agent instance; each has its own workspace
-    #[arg(long, value_name = "KEY", default_value = "cli")]
-    pub(crate) instance: String,
-    /// The directory that the tool sees as `/` [default: the instance's workspace]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) workdir: Option<PathBuf>,
-    /// The operator's policy: grants and limits of tools
-    #[arg(long, value_name = "FILE")]
-    pub(crate) policy: Option<PathBuf>,
-    /// Let every tool send HTTP requests to this origin, such as https://api.example.com; may be repeated
-    #[arg(long, value_name = "ORIGIN", value_parser = origin::parse)]
-    pub(crate) allow_http: Vec<HttpRule>,
-    /// The user whose grants of OAuthApps the tool uses
-    #[arg(long, value_name = "USER")]
-    pub(crate) subject: Option<String>,
-    /// Add the resource usage to the JSON, as `usage`, and the files that the call changed, as `changes`
-    #[arg(long)]
-    pub(crate) usage: bool,
 }
 
 /// Arguments of `poll` and `cancel`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Denial, FileChanges, ToolResult};
+use crate::{Denial, FileChanges};
 
 /// Resources used by one call, measured by the host. Also accurate after a trap or a timeout. Zero for a call
 /// that was cancelled: it ends without a report.
@@ -103,16 +103,23 @@ impl ToolCallsUsage {
     const LISTED: usize = 100;
 
     /// Adds a call that ended.
-    pub fn add(&mut self, result: &ToolResult) {
-        let code = result.tool_error().map(|error| error.code.to_string());
-        self.failed += u64::from(code.is_some());
+    pub fn add(&mut self, call: ToolCallUsage) {
+        self.failed += u64::from(call.code.is_some());
         if self.calls.len() < Self::LISTED {
-            self.calls.push(ToolCallUsage {
-                id: result.tool_call_id().to_owned(),
-                tool: result.tool_name().to_owned(),
-                code,
-                wall: result.usage().wall,
-            });
+            self.calls.push(call);
+        }
+    }
+}
+
+impl ToolCallUsage {
+    /// Returns the usage of a call that ended: with `code`, if it failed.
+    #[must_use]
+    pub fn new(id: &str, tool: &str, code: Option<String>, wall: Duration) -> Self {
+        Self {
+            id: id.to_owned(),
+            tool: tool.to_owned(),
+            code,
+            wall,
         }
     }
 }

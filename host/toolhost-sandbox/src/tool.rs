@@ -179,7 +179,14 @@ impl PreparedTool {
             sandbox, component, ..
         } = &*self.0;
         let (memory, open_files) = (&sandbox.memory, &sandbox.open_files);
-        let meters = CallMeters::new(*component, limits.clone(), memory, open_files, log, outer);
+        let meters = CallMeters::new(
+            *component,
+            limits.clone(),
+            memory,
+            open_files,
+            log,
+            outer.as_ref(),
+        );
         Arc::new(meters)
     }
 

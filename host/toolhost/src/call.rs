@@ -14,6 +14,7 @@ pub(crate) mod inner;
 
 pub(crate) mod live_log;
 mod native;
+pub(crate) mod outer;
 mod output_schema;
 mod recorded;
 pub(crate) mod run;

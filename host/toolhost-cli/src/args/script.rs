@@ -7,7 +7,8 @@ use toolhost::ScriptLanguage;
 use toolhost::tool::ToolPattern;
 
 use super::bundle::BUNDLE;
-use super::{ArgsFrom, CallerArgs};
+use super::caller::CallerArgs;
+use super::tool_arguments::ArgsFrom;
 
 #[derive(Debug, Args)]
 pub(crate) struct ScriptArgs {

@@ -40,7 +40,7 @@ pub(crate) mod since_2_0 {
             "wasi:sockets/udp": wasmtime_wasi::p2::bindings::sockets::udp,
             "wasi:filesystem/types.descriptor": toolhost_files::Descriptor,
             "wasi:filesystem/types.directory-entry-stream": toolhost_files::Listing,
-            "goondan:tool/tools.call": crate::host::tools::CallHandle,
+            "goondan:tool/tools.call": crate::host::tools::call_handle::CallHandle,
             "wasi:sockets/ip-name-lookup.resolve-address-stream": std::convert::Infallible,
         },
         trappable_error_type: {

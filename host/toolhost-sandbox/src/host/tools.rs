@@ -5,23 +5,23 @@
     reason = "the bindings' failures are values that guests get"
 )]
 
+pub(crate) mod call_handle;
 pub(crate) mod port;
 
 use std::sync::Arc;
 
 use toolhost_contract::{Attempts, Denial, ToolErrorCode};
 use wasmtime::component::{HasData, Resource, ResourceTable};
-use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::bindings::io::poll;
-use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
+use wasmtime_wasi::p2::{DynPollable, subscribe};
 
 use crate::Limits;
 use crate::host::bindings::agents::ToolError;
 use crate::host::bindings::tools::{self, Failure, Tool};
-use crate::host::tools::port::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
+use crate::host::tools::call_handle::CallHandle;
+use crate::host::tools::port::{CallFailure, OuterCall, ToolEntry, ToolsPort};
 use crate::host::wit_error::{host_error, to_wit};
 use crate::scheduler::call_slot::CallSlot;
-use crate::store::meters::CallMeters;
 
 /// Longest name or query that a guest may pass, in bytes.
 const QUERY_BYTES: usize = 1 << 10;
@@ -38,23 +38,6 @@ pub(crate) struct GrantedTools {
     pub(crate) slot: Arc<CallSlot>,
 }
 
-/// A call that the guest started, as its handle has it. Dropping it stops the call.
-#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct CallHandle(Arc<StartedCall>);
-
-impl Drop for CallHandle {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
-#[async_trait]
-impl Pollable for CallHandle {
-    async fn ready(&mut self) {
-        self.0.wait().await;
-    }
-}
-
 /// Selects the tools port in a store.
 pub(crate) struct HasTools;
 
@@ -66,7 +49,10 @@ impl HasData for HasTools {
 pub(crate) struct ToolsView<'a> {
     pub(crate) tools: &'a Tools,
     pub(crate) table: &'a mut ResourceTable,
-    pub(crate) meters: &'a Arc<CallMeters>,
+    pub(crate) attempts: &'a Attempts,
+    pub(crate) limits: &'a Limits,
+    /// What its calls count for.
+    pub(crate) caller: OuterCall,
 }
 
 /// The result for the guest. The outer error ends its call.
@@ -78,16 +64,11 @@ impl ToolsView<'_> {
         match self.tools {
             Some(granted) => Ok(&*granted.port),
             None => {
-                let attempts: &Attempts = &self.meters.attempts;
-                attempts.deny(denial());
+                self.attempts.deny(denial());
                 let message = "The operator's policy does not allow this tool to call other tools.";
                 Err(host_error(ToolErrorCode::Denied, message))
             }
         }
-    }
-
-    fn limits(&self) -> &Limits {
-        &self.meters.limits
     }
 }
 
@@ -124,24 +105,24 @@ impl tools::Host for ToolsView<'_> {
             .map_err(without_parameters)
             .and_then(|port| {
                 within("name", &name).map_err(without_parameters)?;
-                let (bytes, most) = (arguments.len(), self.limits().input_bytes);
+                let (bytes, most) = (arguments.len(), self.limits.input_bytes);
                 if bytes as u64 > most {
                     let message =
                         format!("`arguments` has {bytes} bytes, at most {most} are allowed.");
                     let error = host_error(ToolErrorCode::InvalidArgs, message);
                     return Err(without_parameters(error));
                 }
-                let outer = OuterCall(Arc::clone(self.meters));
+                let outer = self.caller.clone();
                 let started = port.start(&name, &arguments, outer);
                 started.map_err(|failure| {
                     if failure.error.code.as_deref() == Some(ToolErrorCode::Denied.as_str()) {
-                        self.meters.attempts.deny(Denial::tool_call(&name));
+                        self.attempts.deny(Denial::tool_call(&name));
                     }
                     failure_of(failure)
                 })
             });
         match started {
-            Ok(started) => Ok(Ok(self.table.push(CallHandle(started))?)),
+            Ok(started) => Ok(Ok(self.table.push(CallHandle::new(started))?)),
             Err(failure) => Ok(Err(failure)),
         }
     }
@@ -149,7 +130,7 @@ impl tools::Host for ToolsView<'_> {
 
 impl tools::HostCall for ToolsView<'_> {
     fn id(&mut self, call: Resource<CallHandle>) -> wasmtime::Result<String> {
-        Ok(self.table.get(&call)?.0.id().to_owned())
+        Ok(self.table.get(&call)?.call().id().to_owned())
     }
 
     fn subscribe(&mut self, call: Resource<CallHandle>) -> wasmtime::Result<Resource<DynPollable>> {
@@ -160,12 +141,12 @@ impl tools::HostCall for ToolsView<'_> {
         &mut self,
         call: Resource<CallHandle>,
     ) -> wasmtime::Result<Option<Result<String, Failure>>> {
-        let answer = self.table.get(&call)?.0.answer();
+        let answer = self.table.get(&call)?.call().answer();
         Ok(answer.map(|answer| answer.clone().map_err(failure_of)))
     }
 
     fn cancel(&mut self, call: Resource<CallHandle>) -> wasmtime::Result<()> {
-        self.table.get(&call)?.0.cancel();
+        self.table.get(&call)?.call().cancel();
         Ok(())
     }
 

@@ -4,6 +4,8 @@
 mod outgoing_handler;
 mod outgoing_request;
 
+use std::sync::Arc;
+
 use wasmtime::Engine;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
@@ -23,6 +25,7 @@ use crate::host::filesystem::{FilesystemView, HasFilesystem};
 use crate::host::logging::{HasLog, LogView};
 use crate::host::random::{HasInsecureSeed, InsecureSeed};
 use crate::host::sockets_denied::{DeniedSockets, HasDeniedSockets};
+use crate::host::tools::port::OuterCall;
 use crate::host::tools::{HasPolling, HasTools, Polling, ToolsView};
 use crate::store::data::CallState;
 
@@ -113,7 +116,12 @@ fn tools_of(state: &mut CallState) -> ToolsView<'_> {
     ToolsView {
         tools: &state.tools,
         table: &mut state.table,
-        meters: &state.meters,
+        attempts: &state.meters.attempts,
+        limits: &state.meters.limits,
+        caller: OuterCall {
+            files: Arc::clone(&state.meters.files),
+            http: Arc::clone(&state.meters.http),
+        },
     }
 }
 

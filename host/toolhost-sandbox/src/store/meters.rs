@@ -37,7 +37,7 @@ impl CallMeters {
         memory: &Arc<Quota>,
         open_files: &Arc<Quota>,
         log: Option<LogSink>,
-        outer: Option<OuterCall>,
+        outer: Option<&OuterCall>,
     ) -> Self {
         let attempts = Arc::new(Attempts::default());
         let call_memory = CallMemory::new(
@@ -48,8 +48,8 @@ impl CallMeters {
         );
         let (files, tried) = (Arc::clone(open_files), Arc::clone(&attempts));
         let files = FileMeter::new(component, limits.clone(), files, tried);
-        let of_files = outer.as_ref().map(|outer| Arc::clone(&outer.0.files));
-        let of_http = outer.as_ref().map(|outer| Arc::clone(&outer.0.http));
+        let of_files = outer.map(|outer| Arc::clone(&outer.files));
+        let of_http = outer.map(|outer| Arc::clone(&outer.http));
         let http = HttpMeter::new(component, limits.clone()).within(of_http);
         Self {
             memory: Arc::new(call_memory),

@@ -10,7 +10,8 @@ use toolhost_sandbox::{Invocation, Operation};
 
 use super::access_tokens::SentToken;
 use super::failure::end_of;
-use super::inner::{InnerCalls, JoinedTransaction};
+use super::inner::InnerCalls;
+use super::outer::JoinedTransaction;
 use super::recorded::record;
 use super::run::{Answer, ComponentRun, RunEnd};
 use super::scope::TurnScope;

@@ -183,7 +183,13 @@ async fn run(
         message,
         tool,
         component,
-        inner: InnerCalls::of(scope, identity, tool.item.name.resource(), &valid.permit),
+        inner: InnerCalls::of(
+            scope,
+            identity,
+            tool.item.name.resource(),
+            &valid.permit,
+            execute_inner,
+        ),
         outer: scope.outer.clone(),
         permit: valid.permit,
         protected: scope.protected.clone(),
@@ -222,4 +228,14 @@ fn on_catalog<'a>(
         activity.end_call(&result);
         RunEnd::of(result)
     })
+}
+
+/// Executes a call that another call makes.
+fn execute_inner<'a>(
+    scope: &'a CallScope,
+    call: ToolCall,
+    identity: &'a CallIdentity,
+    message: &'a AssistantMessage,
+) -> BoxFuture<'a, ToolResult> {
+    Box::pin(execute(scope, call, identity, message))
 }

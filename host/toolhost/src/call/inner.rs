@@ -4,7 +4,7 @@
 //! They run where the calling one is awaited, beside its component: [`InnerCalls::drive`] polls all of them, so that they
 //! end when it ends, and a call of microseconds needs no other thread.
 
-mod budget;
+pub(super) mod calls;
 mod port;
 mod run;
 
@@ -14,15 +14,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use futures_util::future::{BoxFuture, poll_fn};
+use futures_util::future::poll_fn;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::task::AtomicWaker;
-use toolhost_contract::{ResourceName, ToolCallsUsage, ToolError, ToolErrorCode, ToolPattern};
+use toolhost_contract::{ResourceName, ToolCallsUsage};
 use toolhost_runtime::lock;
-use toolhost_sandbox::{OuterCall, ToolsPort, Workdir};
+use toolhost_sandbox::ToolsPort;
 
-use self::budget::Budget;
+use self::calls::{Calls, Execute};
 use self::port::InnerCallsPort;
+use super::outer::JoinedTransaction;
+use super::outer::budget::Budget;
 use super::scope::CallScope;
 use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
@@ -30,83 +32,9 @@ use crate::middleware::CallIdentity;
 /// How long calls may follow each other before the thread gets to other tasks.
 const TIME_SLICE: Duration = Duration::from_millis(1);
 
-/// Most calls within each other, the outermost included.
-const DEPTH_MAX: usize = 3;
-
-/// What an inner call has of the calls around it.
-#[derive(Clone)]
-pub(crate) struct OuterCalls {
-    /// The called Tools, the outermost first.
-    chain: Vec<ResourceName>,
-    budget: Arc<Budget>,
-    /// The call that made this one.
-    pub(super) caller: OuterCall,
-    /// The transaction of an outer call, of which this call's changes are a part.
-    pub(super) transaction: Option<Arc<JoinedTransaction>>,
-}
-
-/// The transaction of a call that inner calls are a part of.
-pub(super) struct JoinedTransaction {
-    pub(super) workdir: Workdir,
-    /// The inner call whose changes would have to be undone, and cannot be without the others.
-    not_undone: OnceLock<String>,
-}
-
-impl JoinedTransaction {
-    pub(super) fn new(workdir: Workdir) -> Arc<Self> {
-        Arc::new(Self {
-            workdir,
-            not_undone: OnceLock::new(),
-        })
-    }
-
-    /// Notes that the changes of a call, which are part of the transaction, would have to be undone.
-    pub(super) fn note_not_undone(&self, call: &CallIdentity) {
-        // The first one is named.
-        let _ = self
-            .not_undone
-            .set(format!("'{}' of tool '{}'", call.call_id, call.tool_name));
-    }
-
-    /// Returns the error of the outer call, if an inner one keeps it from being committed.
-    pub(super) fn check(&self, call: &CallIdentity) -> Result<(), ToolError> {
-        let Some(inner) = self.not_undone.get() else {
-            return Ok(());
-        };
-        let message = format!(
-            "Tool '{}' failed: its call {inner} failed after it had changed files, and the changes of one call cannot be undone alone.",
-            call.tool_name
-        );
-        let locale = call.origin.locale;
-        Err(ToolError::host(
-            ToolErrorCode::CallNotUndone,
-            message,
-            locale,
-        ))
-    }
-}
-
 /// The inner calls of one call.
 pub(crate) struct InnerCalls {
     port: Arc<InnerCallsPort>,
-}
-
-/// What the port of a call and what drives its calls share.
-struct Calls {
-    /// The scope of the inner calls, but for its transaction.
-    scope: CallScope,
-    /// The Tools around an inner call: the calling one is the last.
-    chain: Vec<ResourceName>,
-    budget: Arc<Budget>,
-    grant: Arc<[ToolPattern]>,
-    caller: CallIdentity,
-    transaction: OnceLock<Arc<JoinedTransaction>>,
-    /// Calls that were started and are not polled yet.
-    started: Mutex<Vec<BoxFuture<'static, ()>>>,
-    waker: AtomicWaker,
-    /// How many run.
-    running: AtomicUsize,
-    usage: Mutex<ToolCallsUsage>,
 }
 
 impl InnerCalls {
@@ -116,6 +44,7 @@ impl InnerCalls {
         caller: &CallIdentity,
         tool: &ResourceName,
         permit: &ToolPermit,
+        execute: Execute,
     ) -> Option<Self> {
         let grant = Arc::clone(permit.tools.as_ref()?);
         let outer = scope.outer.as_deref();
@@ -127,6 +56,7 @@ impl InnerCalls {
             chain,
             budget: budget.unwrap_or_else(|| Budget::of(&permit.limits)),
             grant,
+            execute,
             caller: caller.clone(),
             transaction: outer
                 .and_then(|outer| outer.transaction.clone())

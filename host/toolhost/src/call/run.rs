@@ -7,7 +7,8 @@ use serde_json::Value;
 use toolhost_contract::{AssistantMessage, ToolError, ToolResult, Usage};
 use toolhost_sandbox::WriteProtected;
 
-use super::inner::{InnerCalls, OuterCalls};
+use super::inner::InnerCalls;
+use super::outer::OuterCalls;
 use super::scope::TurnScope;
 use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;

@@ -18,8 +18,8 @@ use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
 use tracing::{Instrument, Span};
 
 use super::exit::exit;
-use super::inner::OuterCalls;
 use super::live_log::LogListener;
+use super::outer::OuterCalls;
 use crate::agent::{Agent, AgentInner, ToolPermit};
 use crate::catalog::ToolCatalog;
 use crate::events::{Activity, Emitter, TraceContext};

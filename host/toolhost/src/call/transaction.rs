@@ -11,7 +11,7 @@ use toolhost_sandbox::{
 
 use super::cancellation::note_commit;
 use super::hints;
-use super::inner::JoinedTransaction;
+use super::outer::JoinedTransaction;
 use crate::middleware::CallIdentity;
 
 /// Least time that a commit has until its first rename, whatever the deadline of its call is.

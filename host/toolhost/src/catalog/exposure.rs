@@ -27,6 +27,9 @@ const PROGRAMS: [(&str, ScriptLanguage); 2] = [
     ("python__script", ScriptLanguage::Python),
 ];
 
+/// Most tools that are declared: more do not fit.
+const DECLARED_TOOLS: usize = 60;
+
 /// Most bytes of declarations that the description of a tool for programs has.
 const DECLARATIONS_BYTES: usize = 4 << 10;
 
@@ -87,18 +90,17 @@ impl ToolCatalog {
         let others = self.items().iter();
         let others = others.filter(|other| !is_catalog_tool(other) && !is_program(other));
         let others: Self = others.cloned().collect();
-        let declared = match language {
+        let count = others.items().len();
+        let declared = (count <= DECLARED_TOOLS).then(|| match language {
             ScriptLanguage::JavaScript => others.to_typescript(),
             ScriptLanguage::Python => others.to_python(),
-        };
-        let tools = if declared.len() <= DECLARATIONS_BYTES {
-            declared
-        } else {
-            let count = others.items().len();
+        });
+        let declared = declared.filter(|text| text.len() <= DECLARATIONS_BYTES);
+        let tools = declared.unwrap_or_else(|| {
             format!(
                 "{count} tools can be called: find them with {SEARCH}, or `tools.search` in a program."
             )
-        };
+        });
         let description = item.description.clone().unwrap_or_default();
         ToolCatalogItem {
             description: Some(format!("{description}\n\n{tools}")),

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
 use toolhost_contract::HandlerError;
-
-use crate::store::meters::CallMeters;
+use toolhost_egress::HttpMeter;
+use toolhost_files::FileMeter;
 
 /// The tools that one call may call, with the identity and the rights of the caller.
 ///
@@ -70,7 +70,10 @@ pub struct CallFailure {
 
 /// The calling call, as its calls see it: what they use counts for it, too.
 #[derive(Debug, Clone)]
-pub struct OuterCall(pub(crate) Arc<CallMeters>);
+pub struct OuterCall {
+    pub(crate) files: Arc<FileMeter>,
+    pub(crate) http: Arc<HttpMeter>,
+}
 
 /// A call that a guest started. Its handle in the guest and what runs it share it.
 #[derive(Debug)]

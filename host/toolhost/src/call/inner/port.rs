@@ -6,16 +6,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
 use toolhost_contract::{
-    Denial, ErrorCode, HandlerError, JsonLimits, JsonSchemaObject, ToolCall, ToolCatalogItem,
-    ToolError, ToolErrorCode,
+    HandlerError, JsonLimits, JsonSchemaObject, ToolCall, ToolCatalogItem, ToolErrorCode,
 };
 use toolhost_runtime::lock;
 use toolhost_sandbox::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
 
+use super::calls::{Calls, failure_of, json_of};
 use super::run::InnerCall;
-use super::{Calls, DEPTH_MAX, OuterCalls};
+use crate::call::outer::OuterCalls;
 use crate::catalog::search::hits::bounded_query;
-use crate::catalog::tool_names::is_catalog_tool;
 use crate::middleware::display_name;
 
 /// The tools that one call may call: those of its step that the policy grants, but for the calling ones.
@@ -26,63 +25,6 @@ impl fmt::Debug for InnerCallsPort {
         f.debug_struct("InnerCallsPort")
             .field("caller", &self.0.caller)
             .finish_non_exhaustive()
-    }
-}
-
-impl Calls {
-    fn is_granted(&self, name: &str) -> bool {
-        self.grant.iter().any(|pattern| pattern.matches(name))
-    }
-
-    /// Whether a tool may be called from here: neither one of those that call, nor `tools__call`, through which any of
-    /// them could be.
-    fn may_call(&self, item: &ToolCatalogItem) -> bool {
-        !self.chain.contains(item.name.resource()) && !is_catalog_tool(item)
-    }
-
-    fn items(&self) -> impl Iterator<Item = &ToolCatalogItem> {
-        let items = self.scope.catalog.items().iter();
-        items.filter(|item| self.is_granted(item.name.as_str()) && self.may_call(item))
-    }
-
-    pub(super) fn error(&self, code: ToolErrorCode, message: impl Into<String>) -> ToolError {
-        ToolError::host(code, message, self.caller.origin.locale)
-    }
-
-    /// Returns the item of a tool that may be called.
-    ///
-    /// # Errors
-    /// Why it may not be called.
-    fn item(&self, name: &str) -> Result<&ToolCatalogItem, ToolError> {
-        let locale = self.caller.origin.locale;
-        let item = self.scope.catalog.admit(name, locale)?;
-        if !self.is_granted(name) {
-            let message = format!(
-                "The operator's policy does not allow tool '{}' to call '{name}'.",
-                self.caller.tool_name
-            );
-            let mut error = self.error(ToolErrorCode::Denied, message);
-            let line = self
-                .chain
-                .last()
-                .map(|tool| Denial::tool_call(name).policy_line(tool));
-            if let (Some(Ok(line)), Some(suggestion)) = (line, &mut error.suggestion) {
-                suggestion.push_str(&format!(" This line of the policy allows it: {line}"));
-            }
-            return Err(error);
-        }
-        if !self.may_call(item) {
-            let message = format!(
-                "Tool '{name}' cannot be called from within a call of '{}'.",
-                self.caller.tool_name
-            );
-            return Err(self.error(ToolErrorCode::CallLimit, message));
-        }
-        if self.chain.len() >= DEPTH_MAX {
-            let message = format!("At most {DEPTH_MAX} calls within each other are allowed.");
-            return Err(self.error(ToolErrorCode::CallLimit, message));
-        }
-        Ok(item)
     }
 }
 
@@ -184,25 +126,4 @@ fn entry_of(item: &ToolCatalogItem) -> ToolEntry {
         parameters: parameters.map_or_else(|| "{\"type\":\"object\"}".to_owned(), schema),
         output_schema: item.output_schema.as_ref().map(schema),
     }
-}
-
-/// Returns the failure of a call; with the schema of the tool's arguments, if they were the reason.
-pub(super) fn failure_of(error: ToolError, item: Option<&ToolCatalogItem>) -> CallFailure {
-    let is_for_args = error.code == ErrorCode::Host(ToolErrorCode::InvalidArgs);
-    let parameters = item
-        .filter(|_| is_for_args)
-        .and_then(|item| item.parameters.as_ref());
-    CallFailure {
-        parameters: parameters.map(json_of),
-        // With its code, whoever's it is: the port passes it on, and no guest can raise one of the host's.
-        error: Box::new(HandlerError {
-            code: Some(error.code.as_str().to_owned()),
-            ..error.into_handler_error()
-        }),
-    }
-}
-
-fn json_of(schema: &JsonSchemaObject) -> String {
-    // An object is always written.
-    serde_json::to_string(schema.as_object()).unwrap_or_default()
 }

@@ -1,20 +1,20 @@
 //! One inner call, from its start to its answer.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use toolhost_contract::{AssistantMessage, ToolCall, ToolErrorCode, ToolResult, ToolStatus};
+use toolhost_contract::{
+    AssistantMessage, ToolCall, ToolCallUsage, ToolErrorCode, ToolResult, ToolStatus,
+};
+
 use toolhost_runtime::lock;
 use toolhost_sandbox::{CallFailure, StartedCall};
 use tracing::Instrument;
 
-use super::Calls;
-use super::budget::RunningCall;
-use super::port::failure_of;
+use super::calls::{Calls, failure_of};
 use crate::call::cancellation::{cancelled_result, run_until, with_own_commits};
-use crate::call::executor;
+use crate::call::outer::budget::RunningCall;
 use crate::call::scope::CallScope;
 use crate::middleware::CallIdentity;
 
@@ -48,7 +48,7 @@ impl InnerCall {
         let activity = scope.inner_activity(&identity);
         let span = activity.span().clone();
         let executed = async {
-            let executed = pin!(executor::execute(&scope, call, &identity, &message));
+            let executed = (calls.execute)(&scope, call, &identity, &message);
             settled(&scope, &identity, executed.await).await
         };
         let executed = Box::pin(executed.instrument(span));
@@ -56,7 +56,13 @@ impl InnerCall {
         let result = with_own_commits(run_until(started.cancelled(), executed)).await;
         let result = result.unwrap_or_else(|| cancelled_result(&identity, CANCELLED));
         activity.end_call(&result);
-        lock(&calls.usage).add(&result);
+        let code = result.tool_error().map(|error| error.code.to_string());
+        let (id, tool, wall) = (
+            result.tool_call_id(),
+            result.tool_name(),
+            result.usage().wall,
+        );
+        lock(&calls.usage).add(ToolCallUsage::new(id, tool, code, wall));
         let answer = calls.answer(result);
         // Before the caller sees the answer, so that it can start another one.
         drop(running);

@@ -1,33 +1,21 @@
 //! Declarations in Python.
 
+mod names;
 mod syntax;
 mod writer;
 
 use indexmap::IndexMap;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::ToolTypes;
 use crate::ToolCatalog;
-use syntax::{BUILTINS, alias, camel_case};
+use names::{Names, shadowed};
+use syntax::{alias, camel_case};
 use writer::Writer;
 
 /// What `tools` has beside the tools: a group of the same name is reached by the names of its tools only.
 const METHODS: [&str; 5] = ["call", "describe", "gather", "names", "search"];
-
-/// Names of the module's that no type may have.
-const RESERVED: [&str; 10] = [
-    "Any",
-    "Awaitable",
-    "Callable",
-    "Literal",
-    "Never",
-    "NotRequired",
-    "Protocol",
-    "Tools",
-    "TypeAlias",
-    "TypedDict",
-];
 
 /// Imported where the text has them.
 const IMPORTS: [(&str, &[&str]); 2] = [
@@ -146,15 +134,6 @@ fn imports(body: &str) -> String {
     out + "\n\n"
 }
 
-/// Returns the types that mean something else in a class with these members.
-fn shadowed<'n>(members: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
-    let members: HashSet<&str> = members.collect();
-    BUILTINS
-        .into_iter()
-        .filter(|name| members.contains(name))
-        .collect()
-}
-
 /// Tools by their aliases.
 struct Groups<'t, 'c> {
     /// By the alias of the resource, the alias of each of its exports.
@@ -191,40 +170,6 @@ impl<'t, 'c> Groups<'t, 'c> {
             }
         }
         Self { by_alias, others }
-    }
-}
-
-/// The names of the types of a module.
-struct Names {
-    used: HashSet<String>,
-    /// By a name, the number of the last one that is equal but for its number.
-    numbers: HashMap<String, usize>,
-}
-
-impl Names {
-    fn new(tools: &[ToolTypes<'_>]) -> Self {
-        let definitions = tools.iter().flat_map(|tool| &tool.definitions);
-        let definitions = definitions.map(|definition| definition.name.clone());
-        Self {
-            used: definitions.chain(RESERVED.map(str::to_owned)).collect(),
-            numbers: HashMap::new(),
-        }
-    }
-
-    /// Returns the name, perhaps with a number.
-    fn unique(&mut self, name: &str) -> String {
-        let number = self.numbers.entry(name.to_owned()).or_insert(0);
-        loop {
-            *number += 1;
-            let numbered = if *number == 1 {
-                name.to_owned()
-            } else {
-                format!("{name}{number}")
-            };
-            if self.used.insert(numbered.clone()) {
-                return numbered;
-            }
-        }
     }
 }
 

@@ -7,7 +7,7 @@ mod types;
 use std::fmt::Write as _;
 
 use super::super::{Definition, Kind, ToolTypes, Type, bounded};
-use super::Names;
+use super::names::Names;
 use super::syntax::{camel_case, comment};
 
 /// The functions of one tool, and its types, which are written before.

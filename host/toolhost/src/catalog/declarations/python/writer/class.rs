@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::super::super::{Field, Kind, Others, Type};
+use super::super::names::{RESERVED, shadowed};
 use super::super::syntax::{camel_case, comment, docstring, is_name, text};
-use super::super::{RESERVED, shadowed};
 use super::{At, Writer};
 
 /// Objects with fields, as a class.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use toolhost_contract::Limits;
 
 /// Counts all calls within an outermost call, against its limits.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     calls: Counter,
     at_once: Counter,
     bytes: Counter,
@@ -21,7 +21,7 @@ struct Counter {
 }
 
 /// A call that runs. Dropping it makes room for another one.
-pub(super) struct RunningCall(Arc<Budget>);
+pub(crate) struct RunningCall(Arc<Budget>);
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
@@ -30,7 +30,7 @@ impl Drop for RunningCall {
 }
 
 impl Budget {
-    pub(super) fn of(limits: &Limits) -> Arc<Self> {
+    pub(crate) fn of(limits: &Limits) -> Arc<Self> {
         let counter = |most, key, what| Counter {
             sum: AtomicU64::new(0),
             most,
@@ -55,7 +55,7 @@ impl Budget {
     ///
     /// # Errors
     /// The limit that it exceeds. Nothing is counted then.
-    pub(super) fn begin(self: &Arc<Self>, bytes: usize) -> Result<RunningCall, String> {
+    pub(crate) fn begin(self: &Arc<Self>, bytes: usize) -> Result<RunningCall, String> {
         self.at_once.add(1)?;
         let running = RunningCall(Arc::clone(self));
         self.calls.add(1)?;
@@ -69,7 +69,7 @@ impl Budget {
     ///
     /// # Errors
     /// The limit that it exceeds.
-    pub(super) fn add_output(&self, bytes: usize) -> Result<(), String> {
+    pub(crate) fn add_output(&self, bytes: usize) -> Result<(), String> {
         self.bytes.add(bytes as u64)
     }
 }

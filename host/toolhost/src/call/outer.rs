@@ -1,0 +1,64 @@
+//! What a call that another call makes has of the calls around it.
+
+pub(super) mod budget;
+
+use std::sync::{Arc, OnceLock};
+
+use toolhost_contract::{ResourceName, ToolError, ToolErrorCode};
+use toolhost_sandbox::{OuterCall, Workdir};
+
+use self::budget::Budget;
+use crate::middleware::CallIdentity;
+
+/// What an inner call has of the calls around it.
+#[derive(Clone)]
+pub(crate) struct OuterCalls {
+    /// The called Tools, the outermost first.
+    pub(super) chain: Vec<ResourceName>,
+    pub(super) budget: Arc<Budget>,
+    /// The call that made this one.
+    pub(super) caller: OuterCall,
+    /// The transaction of an outer call, of which this call's changes are a part.
+    pub(super) transaction: Option<Arc<JoinedTransaction>>,
+}
+
+/// The transaction of a call that inner calls are a part of.
+pub(super) struct JoinedTransaction {
+    pub(super) workdir: Workdir,
+    /// The inner call whose changes would have to be undone, and cannot be without the others.
+    not_undone: OnceLock<String>,
+}
+
+impl JoinedTransaction {
+    pub(super) fn new(workdir: Workdir) -> Arc<Self> {
+        Arc::new(Self {
+            workdir,
+            not_undone: OnceLock::new(),
+        })
+    }
+
+    /// Notes that the changes of a call, which are part of the transaction, would have to be undone.
+    pub(super) fn note_not_undone(&self, call: &CallIdentity) {
+        // The first one is named.
+        let _ = self
+            .not_undone
+            .set(format!("'{}' of tool '{}'", call.call_id, call.tool_name));
+    }
+
+    /// Returns the error of the outer call, if an inner one keeps it from being committed.
+    pub(super) fn check(&self, call: &CallIdentity) -> Result<(), ToolError> {
+        let Some(inner) = self.not_undone.get() else {
+            return Ok(());
+        };
+        let message = format!(
+            "Tool '{}' failed: its call {inner} failed after it had changed files, and the changes of one call cannot be undone alone.",
+            call.tool_name
+        );
+        let locale = call.origin.locale;
+        Err(ToolError::host(
+            ToolErrorCode::CallNotUndone,
+            message,
+            locale,
+        ))
+    }
+}
