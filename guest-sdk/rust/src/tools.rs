@@ -146,7 +146,10 @@ pub fn start(name: &str, arguments: &impl Serialize) -> Result<Call, CallError> 
 pub fn call<T: DeserializeOwned>(name: &str, arguments: &impl Serialize) -> Result<T, CallError> {
     let output = start(name, arguments)?.wait()?;
     serde_json::from_value(output).map_err(|reason| {
-        ToolError::new(format!("the output of {name} is not what was expected: {reason}")).into()
+        ToolError::new(format!(
+            "the output of {name} is not what was expected: {reason}"
+        ))
+        .into()
     })
 }
 
@@ -213,7 +216,9 @@ mod system {
     }
 
     pub(super) fn start(name: &str, arguments: &str) -> Result<Call, CallError> {
-        host::start(name, arguments).map(Call).map_err(CallError::of)
+        host::start(name, arguments)
+            .map(Call)
+            .map_err(CallError::of)
     }
 
     pub(super) fn names() -> Result<Vec<String>, ToolError> {
@@ -295,7 +300,9 @@ mod system {
     }
 
     fn not_here(what: &str) -> ToolError {
-        ToolError::new(format!("{what} can be called only in a component that toolhost runs"))
-            .suggestion("Test the function without it, and this one with a case of `toolhost test`")
+        ToolError::new(format!(
+            "{what} can be called only in a component that toolhost runs"
+        ))
+        .suggestion("Test the function without it, and this one with a case of `toolhost test`")
     }
 }

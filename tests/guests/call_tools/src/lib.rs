@@ -9,7 +9,10 @@ use toolhost_guest::{Context, ToolError, Value, handlers, json};
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Step {
     /// Calls a tool and waits for it.
-    Call { tool: String, args: Value },
+    Call {
+        tool: String,
+        args: Value,
+    },
     /// Calls a tool this many times, with this many calls at once.
     Many {
         tool: String,
@@ -18,15 +21,30 @@ enum Step {
         at_once: usize,
     },
     /// Starts a call, and cancels it once another one has ended.
-    Cancel { tool: String, args: Value },
+    Cancel {
+        tool: String,
+        args: Value,
+    },
     /// Starts a call that nobody waits for.
-    Leave { tool: String, args: Value },
+    Leave {
+        tool: String,
+        args: Value,
+    },
     Names,
-    Describe { tool: String },
-    Search { query: String },
+    Describe {
+        tool: String,
+    },
+    Search {
+        query: String,
+    },
     /// Writes a file of the workdir itself.
-    Write { path: String, text: String },
-    Read { path: String },
+    Write {
+        path: String,
+        text: String,
+    },
+    Read {
+        path: String,
+    },
     Fail,
     Trap,
     Spin,
@@ -58,7 +76,9 @@ fn run(_: &Context, args: Args) -> Result<Value, ToolError> {
                 left.push(call);
                 json!(id)
             }),
-            Step::Names => tools::names().map(|names| json!(names)).map_err(CallError::from),
+            Step::Names => tools::names()
+                .map(|names| json!(names))
+                .map_err(CallError::from),
             Step::Describe { tool } => tools::describe(&tool).map(shown),
             Step::Search { query } => tools::search(&query, 5)
                 .map(|tools| tools.into_iter().map(shown).collect())
