@@ -62,10 +62,6 @@ impl Dataset {
         reason = "a benchmark, which its task tells where the files are"
     )]
     pub(crate) fn read() -> Result<Self, String> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "xtask says where it has put the files"
-        )]
         let folder = std::env::var_os(FOLDER).map(PathBuf::from);
         let folder =
             folder.ok_or_else(|| format!("{FOLDER} is not set: run `cargo xtask bench search`"))?;

@@ -43,7 +43,7 @@ pub struct Tool {
 #[non_exhaustive]
 pub struct CallError {
     /// The error of the called tool, or of the host: its `code` tells which.
-    pub error: ToolError,
+    pub error: Box<ToolError>,
     /// JSON Schema of the arguments, where they were the reason.
     pub parameters: Option<Value>,
 }
@@ -70,7 +70,7 @@ impl From<CallError> for ToolError {
         let message = error.to_string();
         Self {
             message,
-            ..error.error
+            ..*error.error
         }
     }
 }
@@ -78,7 +78,7 @@ impl From<CallError> for ToolError {
 impl From<ToolError> for CallError {
     fn from(error: ToolError) -> Self {
         Self {
-            error,
+            error: Box::new(error),
             parameters: None,
         }
     }
@@ -250,7 +250,7 @@ mod system {
                 .parameters
                 .and_then(|text| serde_json::from_str(&text).ok());
             Self {
-                error: failure.error.into(),
+                error: Box::new(failure.error.into()),
                 parameters,
             }
         }
