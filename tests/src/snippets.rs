@@ -8,3 +8,6 @@ mod embedding {}
 
 #[doc = include_str!("../../docs/mcp-servers.md")]
 mod mcp_servers {}
+
+#[doc = include_str!("../../docs/search.md")]
+mod search {}

@@ -29,7 +29,7 @@ def apart() -> bytes:
     work, out = TOP / "apart", TOP / "apart.wasm"
     work.mkdir()
     entry = REPOSITORY / "guest-examples" / "python" / "csv-stats" / "tool.py"
-    with Stage.of(entry, REPOSITORY / "wit", work, web=False) as stage:
+    with Stage.of(entry, REPOSITORY / "wit", work, web=False, tools=False) as stage:
         run_componentize_py(stage, None, out)
     return out.read_bytes()
 

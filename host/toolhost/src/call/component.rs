@@ -96,11 +96,13 @@ impl<'a> ComponentRun<'a> {
             limits: permit.limits.clone(),
             record: recorder.map(|recorder| recorder.options(redactor)),
         };
-        let running = pin!(component.call(invocation));
-        let mut report = match &self.inner {
-            None => running.await,
-            // In a box, so that the futures of other calls are smaller.
-            Some(inner) => Box::pin(inner.drive(running)).await,
+        let mut report = {
+            let running = pin!(component.call(invocation));
+            match &self.inner {
+                None => running.await,
+                // In a box, so that the futures of other calls are smaller.
+                Some(inner) => Box::pin(inner.drive(running)).await,
+            }
         };
         telemetry::record_run(turn, tool, &report);
         let recording = report.recording.take();

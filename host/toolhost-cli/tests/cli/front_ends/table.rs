@@ -161,7 +161,11 @@ pub(super) const POLLED: [&str; 5] = [
 ];
 
 /// Beginnings of codes that no call of this table can get, and why.
-pub(super) const ELSEWHERE: [(&str, &str); 10] = [
+pub(super) const ELSEWHERE: [(&str, &str); 11] = [
+    (
+        "E_TOOL_CALL_",
+        "comes from a call of another tool: `it inner_calls`",
+    ),
     (
         "E_TOOL_WORKDIR_",
         "needs a policy with transactions, and another call or file system: `cli transactions`",
