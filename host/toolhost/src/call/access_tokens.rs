@@ -2,9 +2,7 @@
 //!
 //! Spec: requirements-v1 §12.6.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use toolhost_contract::http::Origin;
@@ -68,8 +66,11 @@ pub(super) async fn add_to(
     Ok(sent)
 }
 
+/// How long a call waits until its refused token is marked.
+const WRITING_MAX: Duration = Duration::from_secs(1);
+
 /// Marks the tokens as expired that were sent to an origin which answered 401. The next call refreshes them, or
-/// asks the user to grant access again. The call does not wait for the database, as its
+/// asks the user to grant access again. The call waits for the database only for [`WRITING_MAX`], as its
 /// deadline has no effect any more.
 pub(super) async fn reject(sent: Vec<SentToken>, unauthorized: &[Origin], turn: &TurnScope) {
     let host = &turn.agent().host;
@@ -97,11 +98,15 @@ pub(super) async fn reject(sent: Vec<SentToken>, unauthorized: &[Origin], turn: 
                 tracing::warn!(app = %app.name, %error, "a token that a server refused is still used");
             }
         });
-        // Polled once, it is in the queue of the database, before whatever the next call asks.
-        let first_poll =
-            poll_fn(|context| Poll::Ready(rejecting.as_mut().poll(context).is_ready()));
-        if !first_poll.await {
-            host.sandbox.threads().spawn_own(rejecting);
+        // It is in the queue of the database before whatever the next call asks, of this process or, once it is written,
+        // of another one.
+        let threads = host.sandbox.threads();
+        if threads
+            .within(WRITING_MAX, rejecting.as_mut())
+            .await
+            .is_none()
+        {
+            threads.spawn_own(rejecting);
         }
     }
 }
