@@ -21,6 +21,10 @@ const STEP: usize = 16;
 /// Larger blocks are the system allocator's.
 const MOST: usize = 512;
 
+/// So are blocks of a smaller alignment: bytes and lists that the host gives to the C library are made here, but freed
+/// by the C library itself.
+const LEAST_ALIGN: usize = 8;
+
 /// A list for each size.
 const LISTS: usize = MOST / STEP;
 
@@ -42,8 +46,8 @@ unsafe impl Sync for FreeLists {}
 
 /// The list for a block, if it is small.
 fn list_of(layout: Layout) -> Option<usize> {
-    let small = layout.size() <= MOST && layout.align() <= STEP;
-    small.then(|| layout.size().saturating_sub(1) / STEP)
+    let aligned = (LEAST_ALIGN..=STEP).contains(&layout.align());
+    (aligned && layout.size() <= MOST).then(|| layout.size().saturating_sub(1) / STEP)
 }
 
 impl State {
