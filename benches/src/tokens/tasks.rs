@@ -154,7 +154,7 @@ pub(super) fn tasks() -> Vec<Task> {
         Task { asked: "Which day's log in logs/ has the most ERROR lines?",
             calls: vec![("file-system__grep", json!({"pattern": "ERROR", "path": "logs", "limit": 1000}))],
             program: "const {files} = await tools['file-system__grep']({pattern: 'ERROR', path: 'logs', limit: 1000});
-const counted = files.map((file) => [file.path, file.matches.length]).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+const counted = files.map((file) => [file.path, file.lines.length]).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 return counted[0][0].match(/day-\\d\\d/)[0];",
             answer: json!(format!("day-{most:02}")) },
         Task { asked: "How many ERROR lines do all logs have together? Read each file, as lines may span formats.",
@@ -172,7 +172,7 @@ const averages = await Promise.all(files.map(async (path) => {
   return [times.reduce((a, b) => a + b, 0) / times.length, path];
 }));
 return averages.sort((a, b) => b[0] - a[0])[0][1];",
-            answer: json!(format!("logs/day-{slowest:02}.txt")) },
+            answer: json!(format!("/logs/day-{slowest:02}.txt")) },
         Task { asked: "Rename logs/day-NN.txt to logs/2026-11-NN.log.",
             calls: calls([glob("logs/*.txt")], (1..=DAYS).map(|day| ("file-system__move", json!({"from": format!("logs/day-{day:02}.txt"), "to": format!("logs/2026-11-{day:02}.log")})))),
             program: "const {files} = await tools['file-system__glob']({pattern: 'logs/*.txt'});
@@ -182,7 +182,7 @@ return files.length;",
         Task { asked: "Set the version to 2.0.0 in all files of config/ that have one.",
             calls: calls([glob("config/*.json"), ("file-system__grep", json!({"pattern": "\"version\"", "path": "config"}))], (1..=CONFIGS).filter(|n| configs_with(*n)).map(|number| ("file-system__edit", json!({"path": format!("config/{number:02}.json"), "old": "\"version\": \"1.4.2\"", "new": "\"version\": \"2.0.0\""})))),
             program: "const {files} = await tools['file-system__grep']({pattern: '\"version\"', path: 'config'});
-for (const {path} of files) await tools['file-system__edit']({path: path.startsWith('config') ? path : 'config/' + path, old: '\"version\": \"1.4.2\"', new: '\"version\": \"2.0.0\"'});
+for (const {path} of files) await tools['file-system__edit']({path, old: '\"version\": \"1.4.2\"', new: '\"version\": \"2.0.0\"'});
 return files.length;",
             answer: json!((1..=CONFIGS).filter(|n| configs_with(*n)).count()) },
         Task { asked: "Which files of config/ lack a name, a version or a port that is a number?",
@@ -194,7 +194,7 @@ for (const path of files) {
   if (!('name' in config && 'version' in config && typeof config.port === 'number')) broken.push(path);
 }
 return broken;",
-            answer: json!(["config/05.json", "config/06.json", "config/12.json"]) },
+            answer: json!(["/config/05.json", "/config/06.json", "/config/12.json"]) },
         Task { asked: "Merge all files of config/ into services.json: an array of {name, port} in their order.",
             calls: calls([glob("config/*.json")], configs().map(read).chain([write("services.json".to_owned(), {
                 let services: Vec<_> = (1..=CONFIGS).map(|number| json!({"name": format!("service-{number}"), "port": if number == 5 { json!(null) } else { json!(8000 + number) }})).collect();
@@ -225,7 +225,7 @@ return added;",
             calls: vec![("file-system__grep", json!({"pattern": "TODO", "path": "src"})), write("TODO.md".to_owned(), (1..=SOURCES).map(|number| format!("- src/m{number:02}.rs: TODO: colour of module {number}\n")).collect())],
             program: "const {files} = await tools['file-system__glob']({pattern: 'src/*.rs'});
 let list = '';
-for (const path of files) for (const [, todo] of (await tools['file-system__read']({path})).content.matchAll(/\\/\\/ (TODO.*)/g)) list += `- ${path}: ${todo}\\n`;
+for (const path of files) for (const [, todo] of (await tools['file-system__read']({path})).content.matchAll(/\\/\\/ (TODO.*)/g)) list += `- ${path.slice(1)}: ${todo}\\n`;
 await tools['file-system__write']({path: 'TODO.md', content: list});
 return files.length;",
             answer: json!(SOURCES) },
