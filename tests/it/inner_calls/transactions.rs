@@ -99,3 +99,19 @@ async fn a_caller_that_may_only_read_is_one_transaction_with_its_calls_too() {
     assert_eq!(result.status(), ToolStatus::Error);
     assert!(!host.work.path("b").exists());
 }
+
+#[tokio::test]
+async fn a_transactional_call_that_is_stopped_after_a_change_keeps_the_whole_from_being_committed()
+{
+    let state = tempfile::tempdir().unwrap();
+    let policy = "tools: {caller: {tools: ['*'], workdir: transactional}, other: {tools: ['*'], workdir: transactional}}";
+    let host = host(state.path(), policy).await;
+    let left =
+        json!({"do": "leave", "tool": "other__run", "args": {"steps": [own("b"), {"do": "spin"}]}});
+    // The caller sees the change of the call that it leaves behind.
+    let seen = json!({"do": "read", "path": "b"});
+    let result = run(&host, json!([left, write("a"), write("c"), seen])).await;
+    assert_eq!(code(&result), "E_TOOL_CALL_NOT_UNDONE", "{result:?}");
+    assert!(result.tool_error().unwrap().message.contains("call-1/1"));
+    assert_eq!(fs::read_dir(host.work.dir.path()).unwrap().count(), 0);
+}

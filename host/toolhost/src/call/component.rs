@@ -11,7 +11,7 @@ use toolhost_sandbox::{Invocation, Operation};
 use super::access_tokens::SentToken;
 use super::failure::end_of;
 use super::inner::InnerCalls;
-use super::outer::JoinedTransaction;
+use super::outer::{JoinedTransaction, TransactionPart};
 use super::recorded::record;
 use super::run::{Answer, ComponentRun, RunEnd};
 use super::scope::TurnScope;
@@ -39,8 +39,8 @@ pub(crate) struct EndedRun<'a> {
     run: ComponentRun<'a>,
     operation: Arc<Operation>,
     own: Option<CallTransaction<'a>>,
-    /// How many changes the transaction that it is a part of had when it began.
-    staged_before: u64,
+    /// Its part of the transaction of a call around it.
+    part: Option<TransactionPart>,
     of_provider: Option<Box<dyn WorkdirTransaction>>,
     /// The whole recording, for the recorder.
     recording: Option<Box<Recording>>,
@@ -77,8 +77,10 @@ impl<'a> ComponentRun<'a> {
             tokens,
             redacted: _redacted,
         } = prepared.map_err(RunEnd::refused)?;
-        let staged = |joined: &Arc<JoinedTransaction>| joined.workdir.staged_changes();
-        let staged_before = self.joined().map_or(0, staged);
+        // Dropped with this future, too: a call that is stopped keeps nothing.
+        let is_transactional = self.permit.changes != WorkdirChanges::Direct;
+        let joined = self.joined().filter(|_| is_transactional);
+        let part = joined.map(|joined| TransactionPart::begin(joined, self.call));
         let redactor = &turn.agent().host.redactor;
         let operation = Arc::new(operation);
         let (permit, recorder) = (&self.permit, turn.recorder());
@@ -118,7 +120,7 @@ impl<'a> ComponentRun<'a> {
             run: self,
             operation,
             own,
-            staged_before,
+            part,
             of_provider: directory.transaction,
             recording,
         })
@@ -196,7 +198,7 @@ impl EndedRun<'_> {
             run,
             operation,
             own,
-            staged_before,
+            part,
             mut of_provider,
             recording,
         } = self;
@@ -205,12 +207,10 @@ impl EndedRun<'_> {
         let is_cancellation = matches!(*operation, Operation::Cancel { .. });
         // A cancellation has no output.
         let is_kept = |answer: &Answer| is_cancellation || is_kept(turn, run.tool, answer);
-        if let Some(joined) = run.joined()
-            && run.permit.changes != WorkdirChanges::Direct
-            && joined.workdir.staged_changes() != staged_before
-            && !end.answer.as_ref().is_ok_and(is_kept)
+        if let Some(part) = part
+            && end.answer.as_ref().is_ok_and(is_kept)
         {
-            joined.note_not_undone(run.call);
+            part.keep();
         }
         if let Some(own) = own {
             let host = &turn.agent().host;

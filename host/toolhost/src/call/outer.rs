@@ -37,14 +37,6 @@ impl JoinedTransaction {
         })
     }
 
-    /// Notes that the changes of a call, which are part of the transaction, would have to be undone.
-    pub(super) fn note_not_undone(&self, call: &CallIdentity) {
-        // The first one is named.
-        let _ = self
-            .not_undone
-            .set(format!("'{}' of tool '{}'", call.call_id, call.tool_name));
-    }
-
     /// Returns the error of the outer call, if an inner one keeps it from being committed.
     pub(super) fn check(&self, call: &CallIdentity) -> Result<(), ToolError> {
         let Some(inner) = self.not_undone.get() else {
@@ -60,5 +52,44 @@ impl JoinedTransaction {
             message,
             locale,
         ))
+    }
+}
+
+/// What an inner call changes of a transaction. If it is dropped before it is kept, its changes would have to be undone.
+pub(super) struct TransactionPart {
+    transaction: Arc<JoinedTransaction>,
+    /// How many changes the transaction had before.
+    changes_before: u64,
+    call: CallIdentity,
+    is_kept: bool,
+}
+
+impl TransactionPart {
+    pub(super) fn begin(transaction: &Arc<JoinedTransaction>, call: &CallIdentity) -> Self {
+        Self {
+            changes_before: transaction.workdir.staged_changes(),
+            transaction: Arc::clone(transaction),
+            call: call.clone(),
+            is_kept: false,
+        }
+    }
+
+    /// Leaves the changes to the outer call.
+    pub(super) fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for TransactionPart {
+    fn drop(&mut self) {
+        let changes = self.transaction.workdir.staged_changes();
+        if self.is_kept || changes == self.changes_before {
+            return;
+        }
+        let CallIdentity {
+            call_id, tool_name, ..
+        } = &self.call;
+        // The first one is named.
+        let _ = (self.transaction.not_undone).set(format!("'{call_id}' of tool '{tool_name}'"));
     }
 }

@@ -60,12 +60,12 @@ impl ToolCatalog {
     ) -> Vec<ToolHit<'_>> {
         let (query, limit) = (bounded_query(query), limit.min(HITS_MAX));
         let admits = |at| self.items().get(at).is_some_and(&admits);
-        let found = self.search_index().search(query, limit, admits);
+        let ranked = self.search_index().search(query, limit, admits);
         let hit = |(at, score)| {
             let item = self.items().get(at)?;
             Some(ToolHit { item, score })
         };
-        found.into_iter().filter_map(hit).collect()
+        ranked.into_iter().filter_map(hit).collect()
     }
 
     /// Returns a catalog whose searches leave out a part of the ranker: for measuring what it is worth.

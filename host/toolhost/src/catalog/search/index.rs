@@ -118,9 +118,9 @@ impl Builder {
             }
             each_word(text, |word| {
                 // A whole identifier and a word may be spelt the same, and have other terms.
-                let known = self.words.get(word.text).copied();
-                let known = known.filter(|_| word.kind == WordKind::Plain);
-                let index = known.unwrap_or_else(|| {
+                let index = self.words.get(word.text).copied();
+                let index = index.filter(|_| word.kind == WordKind::Plain);
+                let index = index.unwrap_or_else(|| {
                     let index = term(word, self.parts).map(|term| self.index(&term));
                     if word.kind == WordKind::Plain {
                         self.words.insert(word.text.into(), index);

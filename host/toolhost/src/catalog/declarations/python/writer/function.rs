@@ -177,14 +177,14 @@ impl<'t, 'c> Writer<'_, 't, 'c> {
         let expression = self.expression(type_, At { part: &part, ..at }, &mut comments);
         let said = type_.rest.iter().find(|(keyword, _)| *keyword == "default");
         let said = said.and_then(|(_, value)| default(&type_.kind, value));
-        let own = if said.is_some() {
+        let lines = if said.is_some() {
             type_.comment_without("default")
         } else {
             type_.comment()
         };
         // A class has its own comment.
         if !self.is_class(&type_.kind) {
-            comments.splice(0..0, own);
+            comments.splice(0..0, lines);
         }
         let default = match said {
             _ if field.required => String::new(),
