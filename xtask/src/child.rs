@@ -32,10 +32,13 @@ pub(crate) fn cargo(dir: &Path) -> Command {
     cargo_without(dir, &OF_CARGO_RUN)
 }
 
-/// Returns a cargo for guests, without the variables for the host's compiler.
+/// Returns a cargo for guests and for other workspaces than the host's, without the variables for the host's compiler.
+/// What it builds is not edited and not debugged, so that it is without the data for that, which takes gigabytes.
 pub(crate) fn guest_cargo(dir: &Path) -> Command {
     let unwanted: Vec<&str> = OF_CARGO_RUN.into_iter().chain(OF_THE_HOST_BUILD).collect();
-    cargo_without(dir, &unwanted)
+    let mut cargo = cargo_without(dir, &unwanted);
+    cargo.envs([("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")]);
+    cargo
 }
 
 /// Returns a program that runs cargo, to be run in `dir`.
