@@ -80,7 +80,7 @@ fn timed(part: &str, test: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 /// Checks the format of all crates, runs clippy on the workspace, the SDK and `public-api`, checks the documentation, the
-/// public API and the packages of the published crates, and compiles the modules that the fuzz targets include.
+/// public API and the packages of the published crates.
 pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let root = workspace.root();
     for dir in [
@@ -113,11 +113,7 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     }
     child::run(api::cargo(workspace).args(clippy))?;
     api::run(workspace, ApiRun::Check)?;
-    package::run(workspace, PackageRun::Contents)?;
-    // The fuzz targets include files of the crates; the targets without the engine are compiled.
-    let mut pure = child::cargo(&workspace.fuzz());
-    pure.env("CARGO_TARGET_DIR", root.join("target/fuzz/check"));
-    child::run(pure.args(["check", "--package", "toolhost-pure", "--tests"]))
+    package::run(workspace, PackageRun::Contents)
 }
 
 /// Runs the benchmarks in the release profile.

@@ -3,19 +3,12 @@
 //!
 //! Both crates need the engine, and building it takes longer than most fuzz runs. The fuzzed modules do
 //! not need it, so this crate includes their files: a module with a `path` is a folder of a crate, and
-//! the modules in it are read from that folder, with their tests. `crate::` and `toolhost_sandbox::`
+//! the modules in it are read from that folder. `crate::` and `toolhost_sandbox::`
 //! name this crate.
 #![expect(
     dead_code,
     unused_imports,
     reason = "parts of the included modules are used only by other modules of their crates"
-)]
-#![cfg_attr(
-    test,
-    expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the tests of the included modules are linted in their own crates"
-    )
 )]
 
 pub mod properties;
