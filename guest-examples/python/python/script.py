@@ -21,8 +21,8 @@ from program import FILE, script_function
 # Bytes that are kept of the log.
 LOG = 16 << 10
 
-# Frames between the script and the kit's function that calls a tool.
-_DEPTH = 4
+# The kit's function that calls a tool, and the script. More frames take longer than a call.
+_DEPTH = 2
 
 
 def script(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import traceback
+import weakref
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ from toolhost import Context, Pending
 from toolhost._closed import close
 from toolhost._context import CallContext, NoTools
 from toolhost._failure import failure_of
+from toolhost._handle import Finalizer
 from toolhost._handlers import HandlersError
 from toolhost._hashes import settle_hashlib
 from toolhost._heap import settle_heap
@@ -44,6 +46,9 @@ GC_THRESHOLD = gc.get_threshold()
 # New objects until unreachable cycles are looked for. Most calls end earlier, and their memory with them.
 GC_THRESHOLD_OF_CALLS = 20_000
 
+
+# Of the library: the runtime keeps what is in its place when this module was imported.
+FINALIZE = weakref.finalize
 
 # What is done with modules once they are imported.
 THEN = {
@@ -154,6 +159,7 @@ def answer(run: Any, *arguments: Any) -> types.Outcome:
     # componentize-py empties it when a call begins.
     if not sys.argv:
         sys.argv = [TOOL.file_name]
+        weakref.finalize = FINALIZE
     try:
         result = run(*arguments)
     except BaseException as error:
@@ -215,6 +221,7 @@ def start() -> None:
     if os.path.exists("/compile/folders.json"):
         compile_files("/compile/folders.json")
         return
+    weakref.finalize = FINALIZE
     TOOL = load()
     FILLING = settle()
 
@@ -228,3 +235,4 @@ else:
     gc.collect()
     settle_heap()
     STATE = reserve_memory(b"import toolhost_component as component; component.start()")
+weakref.finalize = Finalizer

@@ -64,6 +64,9 @@ class Pollable(Handle):
         super().__init__()
         self.ready = ready
 
+    def block(self) -> None:
+        _imports.poll.poll([self])
+
 
 class Call(Handle):
     """A call that runs for some polls."""

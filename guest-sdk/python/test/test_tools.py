@@ -1,6 +1,7 @@
 """Calls of other tools, through a host that is faked."""
 
 import asyncio
+import gc
 import unittest
 from collections.abc import Callable
 from datetime import date
@@ -10,8 +11,9 @@ from unittest import mock
 from fake_tools import Handle, Host
 
 from toolhost import Context, ToolCallError, ToolError
-from toolhost import _tools as module
+from toolhost import _pollables
 from toolhost._failure import failure_of
+from toolhost._handle import Finalizer
 from toolhost._pollables import Selector
 from toolhost._tools import Tools
 from toolhost._tools_warm_up import warm_up
@@ -214,9 +216,29 @@ class Absent(unittest.TestCase):
 
 class WarmUp(WithLoop):
     def test_leaves_what_waits_as_it_was(self) -> None:
-        before = module.wait_for
+        before = _pollables.wait_for
         warm_up()
-        self.assertIs(module.wait_for, before)
+        self.assertIs(_pollables.wait_for, before)
+
+
+class Handles(unittest.TestCase):
+    def test_drops_a_handle_once_with_its_owner_or_when_it_is_left(self) -> None:
+        dropped: list[Any] = []
+
+        class Owner:
+            def __init__(self, handle: int) -> None:
+                self.finalizer = Finalizer(self, lambda *of: dropped.append(of), 7, handle)
+
+        owner = Owner(1)
+        _, drop, arguments, _ = owner.finalizer.detach()
+        del owner
+        self.assertEqual(dropped, [])
+        drop(*arguments)
+        owner = Owner(2)
+        owner.itself = owner  # type: ignore[attr-defined]
+        del owner
+        gc.collect()
+        self.assertEqual(dropped, [(7, 1), (7, 2)])
 
 
 if __name__ == "__main__":

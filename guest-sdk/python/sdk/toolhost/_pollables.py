@@ -44,7 +44,8 @@ class Selector:
         if not keys:
             if timeout is None:
                 raise RuntimeError("the handler awaits something that never completes")
-            time.sleep(timeout)
+            if timeout:
+                time.sleep(timeout)
             return []
         if timeout == 0:
             # Tasks can go on. Looking each time would take longer than most of their steps.

@@ -14,7 +14,6 @@ from componentize_py_types import Err
 
 from ._failure import ToolCallError
 from ._plain import typed_text
-from ._pollables import wait_for
 from ._waiting import finish
 
 # Calls that run at once, where the policy says nothing else. More wait here: the host would refuse them.
@@ -54,7 +53,8 @@ class Tools:
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /) -> Any:
         """Calls a tool. In `async def`, await it."""
-        return Function(self, name)(arguments)
+        request = Function(self, name)._request(arguments)
+        return self._wait(*request) if _get_running_loop() is None else self._await(*request)
 
     def gather(self, *calls: tuple[str, Mapping[str, Any]], return_exceptions: bool = False) -> Any:
         """Makes several calls, each `(name, arguments)`, at the same time, and returns their outputs in this order.
@@ -100,14 +100,17 @@ class Tools:
             call = self._host.start(name, arguments)
         except Err as error:
             raise _error(name, error.value) from None
-        with call:
-            with call.subscribe() as pollable:
-                wait_for([pollable], None)
-            return _output(name, call.get())
+        pollable = call.subscribe()
+        pollable.block()
+        # The second handle is of the first, and dropped before it.
+        pollable.__exit__(None, None, None)
+        result = call.get()
+        call.__exit__(None, None, None)
+        return _output(name, result)
 
     async def _await(self, name: str, arguments: str) -> Any:
         """Calls a tool while other tasks run."""
-        loop: Any = asyncio.get_running_loop()
+        loop: Any = _get_running_loop()
         selector = loop._selector
         if not (loop._ready or loop._scheduled or selector._waiting):
             # No task, timer or connection could do anything meanwhile.

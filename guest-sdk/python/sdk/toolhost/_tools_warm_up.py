@@ -22,6 +22,9 @@ class _Handle:
     def __exit__(self, *_: Any) -> None:
         pass
 
+    def block(self) -> None:
+        pass
+
 
 class _Call(_Handle):
     def __init__(self, name: str) -> None:
@@ -51,7 +54,7 @@ class _Host:
 def warm_up() -> None:
     """Makes calls in each way."""
     waits = _pollables.wait_for
-    _pollables.wait_for = _tools.wait_for = lambda pollables, timeout: [*range(len(pollables))]
+    _pollables.wait_for = lambda pollables, timeout: [*range(len(pollables))]
     loop = asyncio.EventLoop()
     try:
         for _ in range(_TIMES):
@@ -62,7 +65,7 @@ def warm_up() -> None:
                 tools.call("a__b")
             loop.run_until_complete(_warm_up(tools))
     finally:
-        _pollables.wait_for = _tools.wait_for = waits
+        _pollables.wait_for = waits
         loop.close()
 
 

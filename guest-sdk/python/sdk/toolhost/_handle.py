@@ -1,0 +1,26 @@
+"""Drops the host's handles."""
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Finalizer:
+    """Drops a handle with the object that owns it.
+
+    It stands in for `weakref.finalize`, whose registry for the end of the program takes longer than a call of the host.
+    """
+
+    __slots__ = ("_drop",)
+
+    def __init__(self, owner: Any, drop: Callable[..., None], *arguments: Any) -> None:
+        self._drop: Any = (None, drop, arguments, None)
+
+    def detach(self) -> Any:
+        """Returns, in the form of `weakref.finalize`, what drops the handle, which the caller does."""
+        drop, self._drop = self._drop, None
+        return drop
+
+    def __del__(self) -> None:
+        if self._drop is not None:
+            _, drop, arguments, _ = self._drop
+            drop(*arguments)
