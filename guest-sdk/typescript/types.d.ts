@@ -166,6 +166,8 @@ declare module 'toolhost/async' {
   export function runAsyncFunction(self: unknown, args: ArrayLike<any>, start: (...args: any[]) => Iterator<unknown>): Promise<any>;
   /** Returns the calls of other tools that run, each with the stack of the call. */
   export function runningCalls(): { readonly name: string; readonly stack: string | undefined }[];
+  /** Says the stack of the call of a tool that is made next, so that it need not be looked at. Returns `argument`. */
+  export function placeNextCall<T>(stack: string, argument: T): T;
 }
 
 declare module 'toolhost/agents' {

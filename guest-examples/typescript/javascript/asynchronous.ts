@@ -1,44 +1,51 @@
 /** `async` and `await` as generators: the engine does not run its own promises, and the runtime's class follows generators. */
-import { runAsyncFunction } from 'toolhost/async';
-import type { AnyNode, ArrowFunctionExpression, ForOfStatement, Function as FunctionNode, MethodDefinition, Program, Property } from 'acorn';
+import { placeNextCall, runAsyncFunction } from 'toolhost/async';
+import type { AnyNode, ArrowFunctionExpression, CallExpression, ForOfStatement, Function as FunctionNode, Identifier, MethodDefinition, Property } from 'acorn';
 import type { Edits } from './edits';
+import type { Parsed } from './parser';
 
 /** What stands in the changed text where no statement of the program stands. */
 export const MADE = /\$async/;
 
 /** The helpers that the changed text names. */
-export const HELPERS = { $async: runAsyncFunction, $asyncGenerator: asyncGenerator, $await: (value: unknown) => new Awaited(value), $delegate: delegate, $steps: steps };
+export const HELPERS = { $async: runAsyncFunction, $asyncGenerator: asyncGenerator, $await: (value: unknown) => new Awaited(value), $delegate: delegate, $steps: steps, $place: placeNextCall };
 
 /** `hasSuper`: `$super` stands for `super`, which a generator within a method has not. */
 type Context = { kind: 'sync' | 'async' | 'generator'; hasSuper?: boolean };
-type Within = { node: AnyNode; context: Context; name?: string };
+/** Returns the line of a stack for an offset in the source. */
+type PlaceOf = (at: number) => string;
+type Within = { node: AnyNode; context: Context };
 
 const SYNC: Context = { kind: 'sync' };
 
 /** Replaces what is asynchronous. `isAsync`: whether the program is the body of a generator. */
-export function replaceAsync(program: Program, edits: Edits, isAsync: boolean): void {
-  const waiting: Within[] = [{ node: program, context: isAsync ? { kind: 'async' } : SYNC }];
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
-    const { node } = next;
-    const context = replace(next, edits);
-    for (const [key, value] of Object.entries(node)) {
-      for (const child of (Array.isArray(value) ? value : [value]) as (AnyNode | null)[]) {
-        if (typeof child?.type === 'string') waiting.push({ node: child, context, name: nameFor(node, key) });
-      }
+export function replaceAsync({ program, noted }: Parsed, edits: Edits, isAsync: boolean, placeOf: PlaceOf): void {
+  const outer: Within[] = [{ node: program, context: isAsync ? { kind: 'async' } : SYNC }];
+  const names = new Map<AnyNode, string>();
+  // From the end: each node comes before what is within it.
+  for (let at = noted.length - 1; at >= 0; at -= 1) {
+    const node = noted[at]!;
+    let within = outer.at(-1)!;
+    while (outer.length > 1 && (node.start < within.node.start || node.end > within.node.end)) {
+      outer.pop();
+      within = outer.at(-1)!;
     }
+    const named = namedFunction(node);
+    if (named) names.set(...named);
+    const context = replace(node, within.context, names.get(node), edits, placeOf);
+    if (context !== within.context) outer.push({ node, context });
   }
 }
 
-/** The name that a function gets from its place. */
-function nameFor(node: AnyNode, key: string): string | undefined {
-  if (node.type === 'VariableDeclarator' && key === 'init' && node.id.type === 'Identifier') return node.id.name;
+/** Returns a function that gets its name from the node that it is in. */
+function namedFunction(node: AnyNode): [AnyNode, string] | undefined {
+  if (node.type === 'VariableDeclarator') return node.init?.type.endsWith('Expression') && node.id.type === 'Identifier' ? [node.init, node.id.name] : undefined;
   const isMember = node.type === 'Property' || node.type === 'MethodDefinition' || node.type === 'PropertyDefinition';
-  if (isMember && key === 'value' && !node.computed && node.key.type === 'Identifier') return node.key.name;
-  return undefined;
+  return isMember && node.value && !node.computed && node.key.type === 'Identifier' ? [node.value, node.key.name] : undefined;
 }
 
 /** Replaces one node, and returns the context of what is within it. */
-function replace({ node, context, name }: Within, edits: Edits): Context {
+function replace(node: AnyNode, context: Context, name: string | undefined, edits: Edits, placeOf: PlaceOf): Context {
   const awaited = context.kind === 'generator' ? ['(yield $await(', '))'] : ['(yield(', '))'];
   switch (node.type) {
     case 'FunctionDeclaration':
@@ -64,6 +71,7 @@ function replace({ node, context, name }: Within, edits: Edits): Context {
       if (node.await) replaceLoop(node, awaited as [string, string], edits);
       return context;
     case 'CallExpression':
+      placeCall(node, edits, placeOf);
       if (context.hasSuper && node.callee.type === 'MemberExpression' && node.callee.object.type === 'Super') {
         const open = edits.source.indexOf('(', node.callee.end);
         edits.replace(open, open + 1, '.call(this,');
@@ -86,6 +94,21 @@ function replace({ node, context, name }: Within, edits: Edits): Context {
     default:
       return context;
   }
+}
+
+/** The functions of `tools` that call none. */
+const CALLS_NONE = ['search', 'describe', 'names'];
+
+/** Has the call of a tool say its place, right before it is made: the runtime need not look for it. */
+function placeCall({ callee, arguments: args, start, end }: CallExpression, edits: Edits, placeOf: PlaceOf): void {
+  let root = callee;
+  while (root.type === 'MemberExpression' && root.object.type !== 'Super') root = root.object;
+  const isTool = root.type === 'Identifier' && root.name === 'tools' && callee.type === 'MemberExpression';
+  if (!isTool || (callee.object === root && !callee.computed && CALLS_NONE.includes((callee.property as Identifier).name))) return;
+  const place = JSON.stringify(placeOf(start));
+  const last = args.at(-1);
+  if (!last) edits.insert(end - 1, `$place(${place})`);
+  else if (last.type !== 'SpreadElement') edits.around(last.start, last.end, `$place(${place},`, ')');
 }
 
 /** Whether an expression begins with one that begins with a parenthesis when it is replaced. */

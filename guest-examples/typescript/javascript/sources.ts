@@ -1,8 +1,9 @@
 /** The sources of a program: each is changed to what the engine runs, and evaluated at lines of its own. */
-import { parse, type AnyNode, type Expression, type Program } from 'acorn';
+import type { AnyNode, Expression, Program } from 'acorn';
 import { HELPERS, MADE, replaceAsync } from './asynchronous';
 import { Edits, type Changed, type Place } from './edits';
 import { replaceModule } from './modules';
+import { parse, type Parsed } from './parser';
 
 /** A module has top-level `await`; a script is what `require` loads; a body is a function without a name. */
 export type Kind = 'module' | 'script' | 'body';
@@ -13,8 +14,8 @@ type Body = (...args: any[]) => any;
 /** More lines than the code of the tool has, which is minified. All code of a component has one file in the engine's stacks. */
 const FIRST_LINE = 500;
 
-/** A frame of the engine's stack: `at name (<input>:12:3)`. */
-const FRAME = /^\s*at (?:(.*?) \()?<input>:(\d+):(\d+)\)?$/;
+/** A frame of the engine's stack: `at name (<input>:12:3)`. What a program says of a call has `source` for `input`, and places of the source. */
+const FRAME = /^\s*at (?:(.*?) \()?<(input|source)>:(\d+):(\d+)\)?$/;
 
 export interface Frame extends Place {
   name: string;
@@ -34,21 +35,25 @@ export class Sources {
 
   /** Returns the function of a source that may name what is given, as a generator except for a script. Throws a SyntaxError with its place. */
   evaluate(source: string, file: string, kind: Kind, given: Given): Body {
-    const program = parsed(source, file, kind);
+    const whole = parsed(source, file, kind);
+    const { program } = whole;
     const edits = new Edits(source);
     if (source.startsWith('#!')) edits.insert(0, '//');
     const isReturned = kind === 'body' && returnOnly(program, edits);
     if (kind !== 'script' && !isReturned) noteFloating(program, edits);
     const head = isReturned ? '' : replaceModule(program, edits);
-    replaceAsync(program, edits, kind !== 'script');
+    const firstLine = this.#nextLine;
+    this.#nextLine += source.split('\n').length + 10;
+    replaceAsync(whole, edits, kind !== 'script', (at) => {
+      const lines = source.slice(0, at).split('\n');
+      return `    at <source>:${firstLine + lines.length - 1}:${lines.at(-1)!.length + 1}\n`;
+    });
     const all: Given = { ...given, ...HELPERS };
     const star = kind === 'script' ? '' : '*';
     const text = edits.changed('', '').text + head;
     // The engine reads the name of each parameter.
     const names = Object.keys(all).filter((name) => text.includes(name));
     const changed = edits.changed(`(function(${names.join()}){return function${star}(){${head}`, '\n}})');
-    const firstLine = this.#nextLine;
-    this.#nextLine += source.split('\n').length + 10;
     this.#sources.push({ file, firstLine, changed });
     const make = evaluate('\n'.repeat(firstLine - 1) + changed.text) as (...values: unknown[]) => Body;
     return make(...names.map((name) => all[name]));
@@ -57,9 +62,10 @@ export class Sources {
   /** Returns the frames of a stack that lie in the sources. */
   frames(stack: string | undefined): Frame[] {
     return (stack ?? '').split('\n').flatMap((text) => {
-      const [, name = '', line, column] = FRAME.exec(text) ?? [];
-      const source = this.#sources.findLast(({ firstLine }) => firstLine <= Number(line));
-      const place = source?.changed.placeOf(Number(line) - source.firstLine + 1, Number(column), MADE);
+      const [, name = '', where, of, at] = FRAME.exec(text) ?? [];
+      const source = this.#sources.findLast(({ firstLine }) => firstLine <= Number(of));
+      const [line, column] = [Number(of) - (source?.firstLine ?? 0) + 1, Number(at)];
+      const place = where === 'source' ? { line, column } : source?.changed.placeOf(line, column, MADE);
       if (!source || !place) return [];
       const called = name === '<anonymous>' || name === 'anonymous' ? '' : name;
       return [{ ...place, name: called, file: source.file, text: lineOf(source.changed.source, place.line) }];
@@ -85,7 +91,7 @@ export class ParseError extends SyntaxError {
 
 Object.defineProperty(ParseError.prototype, 'name', { value: 'SyntaxError' });
 
-function parsed(source: string, file: string, kind: Kind): Program {
+function parsed(source: string, file: string, kind: Kind): Parsed {
   try {
     return parse(source, {
       ecmaVersion: 'latest',

@@ -2,10 +2,10 @@
 
 import { fromJson, hasBigInt, type WholePlan } from './convert';
 
-/** Parses `what`. Throws where a number of JavaScript cannot hold an integer. */
-export function toValue(json: string, what: string): unknown {
+/** Parses `what` of `whom`. Throws where a number of JavaScript cannot hold an integer. */
+export function toValue(json: string, what: string, whom = ''): unknown {
   const value: unknown = JSON.parse(json);
-  if (hasLargeInteger(value)) refuseInexact(json, value, what);
+  if (hasLargeInteger(value)) refuseInexact(json, value, what + whom);
   return value;
 }
 
@@ -33,9 +33,18 @@ function withNumbers(value: unknown, at: string): unknown {
   return value;
 }
 
+const MAX_SAFE = Number.MAX_SAFE_INTEGER;
+
 function hasLargeInteger(value: unknown): boolean {
-  if (typeof value === 'number') return Math.abs(value) > Number.MAX_SAFE_INTEGER;
-  return typeof value === 'object' && value !== null && Object.values(value).some(hasLargeInteger);
+  if (typeof value === 'number') return value > MAX_SAFE || value < -MAX_SAFE;
+  if (typeof value !== 'object' || value === null) return false;
+  // Every answer of a tool passes here, and few have numbers.
+  const items: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  for (let at = 0; at < items.length; at += 1) {
+    const item = items[at];
+    if (typeof item !== 'string' && hasLargeInteger(item)) return true;
+  }
+  return false;
 }
 
 /** Strings and numbers of a JSON text. */

@@ -9,18 +9,38 @@ export interface RunningCall {
 
 export const running = new Set<RunningCall>();
 
-/** The one that calls, and some around it. Each takes time. */
-const FRAMES = 3;
+/** The one that calls. Each takes time. */
+const FRAMES = 1;
+
+/** Where a function of the engine calls, such as `map`: it and some around it. */
+const FRAMES_OF_NATIVE = 4;
 
 const errors = Error as unknown as { stackTraceLimit: number };
 const { captureStackTrace } = Error as unknown as { captureStackTrace(of: object, above: unknown): void };
 
-/** Returns an object with the stack above a function that was called. */
-export function placeOfCall(called: unknown): { stack?: string } {
+let known: string | undefined;
+
+/** Says the stack of the call that is made next, and returns its last argument. */
+export function placeNextCall<T>(stack: string, argument: T): T {
+  known = stack;
+  return argument;
+}
+
+/** Returns the stack above a function that was called. */
+export function placeOfCall(called: unknown): string {
+  if (known !== undefined) {
+    const stack = known;
+    known = undefined;
+    return stack;
+  }
   const { stackTraceLimit } = errors;
+  const place = {} as { stack: string };
   errors.stackTraceLimit = FRAMES;
-  const place = {};
   captureStackTrace(place, called);
+  if (place.stack.endsWith('native)\n')) {
+    errors.stackTraceLimit = FRAMES_OF_NATIVE;
+    captureStackTrace(place, called);
+  }
   errors.stackTraceLimit = stackTraceLimit;
-  return place;
+  return place.stack;
 }

@@ -119,11 +119,19 @@ export class ToolNames {
   }
 }
 
-/** Returns an object without a prototype that nothing changes. `get` returns or throws what a key has. */
-function listing(keys: () => Iterable<string>, get: (key: string) => unknown): object {
+/** Returns an object without a prototype that nothing changes. `find` returns or throws what a key has, always the same. */
+function listing(keys: () => Iterable<string>, find: (key: string) => unknown): object {
+  const found = new Map<string | symbol, unknown>();
+  const get = (key: string): unknown => {
+    const value = find(key);
+    if (value !== undefined) found.set(key, value);
+    return value;
+  };
   const has = (key: string | symbol): key is string => typeof key === 'string' && new Set(keys()).has(key);
   return new Proxy(Object.create(null) as object, {
     get: (_, key) => {
+      const value = found.get(key);
+      if (value !== undefined) return value;
       if (key === CUSTOM) return () => `tools: ${[...keys()].join(', ')}`;
       return typeof key === 'symbol' || OF_OBJECTS.has(key) ? undefined : get(key);
     },

@@ -1,8 +1,8 @@
 /** `ctx.tools`: the other tools of the step, as far as the operator's policy grants them. */
-import * as wit from 'goondan:tool/tools';
+import { describe, names as listNames, search, start, type Call as HostCall, type Tool } from 'goondan:tool/tools';
 import { serveTools } from './context';
 import { fulfil, pendingPromise, refuse } from './engine/qjs/promise';
-import { whenReady } from './engine/qjs/waits';
+import { stopWaiting, whenReady } from './engine/qjs/waits';
 import { toValue } from './input';
 import { toJson } from './output';
 import { refuseAtBuild } from './snapshot';
@@ -15,7 +15,7 @@ interface Options {
 }
 
 /** Calls that wait until there is room for another one. */
-const waiting: Call[] = [];
+const waiting: [Call, json: string][] = [];
 
 /** How many calls may run at once. The policy may say less, which a refusal tells. */
 let atOnce = 16;
@@ -36,107 +36,109 @@ function ask<T>(act: () => T, tool?: string): T {
   }
 }
 
-/** Its members are plain: an interpreter pays for private ones in each call. */
+/** Its members are plain, and few: an interpreter pays for each in every call. */
 class Call implements RunningCall {
-  readonly promise = pendingPromise();
   /** The call of the host, once it has begun. The engine would drop it before its pollable, and the host expects the pollable first. */
-  started: wit.Call | undefined = undefined;
-  stopWaiting: (() => void) | undefined = undefined;
-  abort: (() => void) | undefined = undefined;
+  declare started: HostCall | undefined;
+  /** Set where the author passed a signal. */
+  declare signal: AbortSignal | undefined;
+  declare abort: () => void;
 
   constructor(
     readonly name: string,
-    readonly json: string,
-    readonly place: { stack?: string },
-    readonly signal: AbortSignal | undefined,
-  ) {
-    if (!signal) return;
-    this.abort = () => this.stop();
-    signal.addEventListener('abort', this.abort, { once: true });
-  }
-
-  get stack(): string | undefined {
-    return this.place.stack;
-  }
+    readonly stack: string,
+    readonly promise: Promise<unknown>,
+  ) {}
 
   /** Starts the call, if the host lets it. */
-  begin(): void {
+  begin(json: string): void {
     if (this.signal?.aborted) return;
     try {
-      this.started = wit.start(this.name, this.json);
+      this.started = start(this.name, json);
     } catch (thrown) {
       const error = toolError(thrown, this.name);
       const isLimit = error instanceof ToolError && error.code === 'E_TOOL_CALL_LIMIT';
       if (!isLimit || running.size === 0) return this.fail(names.unknown(`tools[${JSON.stringify(this.name)}]`, error));
       // Perhaps there are too many at once. Where there are too many in all, it is refused again.
       atOnce = running.size;
-      waiting.unshift(this);
+      waiting.unshift([this, json]);
       return;
     }
     running.add(this);
-    this.wait();
+    whenReady(this.started.subscribe(), this);
   }
 
-  wait(): void {
-    this.stopWaiting = whenReady(this.started!.subscribe(), () => this.look());
-  }
-
-  look(): void {
+  ready(): void {
+    const { started } = this;
+    // What ran since the pollable was ready may have stopped it.
+    if (!started) return;
     try {
-      const result = this.started!.get();
-      if (result === undefined || result === null) return this.wait();
+      const result = started.get();
+      if (result === undefined || result === null) return whenReady(started.subscribe(), this);
       this.end();
       if (result.tag === 'err') this.fail(toolError(result.val, this.name));
-      else fulfil(this.promise, toValue(result.val, `the output of ${this.name}`));
+      else fulfil(this.promise, toValue(result.val, 'the output of ', this.name));
     } catch (error) {
       this.fail(error);
     }
   }
 
   fail(error: unknown): void {
+    this.signal?.removeEventListener('abort', this.abort);
     // Where it was called, which is more than where it ended.
     if (error instanceof ToolError) Object.defineProperty(error, 'stack', { value: this.stack, configurable: true, writable: true });
     refuse(this.promise, error);
   }
 
-  stop(): void {
-    refuse(this.promise, this.signal!.reason);
-    if (!this.started) return;
-    this.stopWaiting?.();
-    this.started.cancel();
-    this.end();
+  /** Lets a signal stop it. */
+  stopBy(signal: AbortSignal): void {
+    this.signal = signal;
+    this.abort = () => {
+      refuse(this.promise, signal.reason);
+      if (!this.started) return;
+      stopWaiting(this);
+      this.started.cancel();
+      this.end();
+    };
+    signal.addEventListener('abort', this.abort, { once: true });
   }
 
   /** Drops the call, and begins another one. */
   end(): void {
-    if (this.abort) this.signal!.removeEventListener('abort', this.abort);
     running.delete(this);
     this.started![Symbol.dispose]?.();
+    this.started = undefined;
     if (waiting.length > 0) beginWaiting();
   }
 }
 
 function beginWaiting(): void {
-  while (running.size < atOnce && waiting.length > 0) waiting.shift()!.begin();
+  while (running.size < atOnce && waiting.length > 0) {
+    const [call, json] = waiting.shift()!;
+    call.begin(json);
+  }
 }
 
 /** Calls a tool. The promise rejects with a `ToolError`. `called`: the function by which the author called it. */
-function call(name: string, args?: unknown, options?: Options, called: unknown = call): Promise<unknown> {
+function call(name: string, args: unknown, options: Options | undefined, called: unknown): Promise<unknown> {
   refuseAtBuild('a tool is called');
-  const place = placeOfCall(called);
+  const stack = placeOfCall(called);
   try {
     const signal = options?.signal;
     signal?.throwIfAborted();
-    const made = new Call(String(name), toJson(args ?? {}, 'arguments'), place, signal);
-    if (waiting.length > 0 || running.size >= atOnce) waiting.push(made);
-    else made.begin();
-    return made.promise;
+    const json = toJson(args ?? {}, 'arguments');
+    const promise = pendingPromise();
+    const made = new Call(name, stack, promise);
+    if (signal) made.stopBy(signal);
+    if (waiting.length > 0 || running.size >= atOnce) waiting.push([made, json]);
+    else made.begin(json);
+    return promise;
   } catch (error) {
     return Promise.reject(error);
   }
 }
 
-function toDescription({ name, description, parameters, outputSchema }: wit.Tool): object {
+function toDescription({ name, description, parameters, outputSchema }: Tool): object {
   return {
     name,
     ...(description && { description }),
@@ -146,11 +148,11 @@ function toDescription({ name, description, parameters, outputSchema }: wit.Tool
 }
 
 const names = new ToolNames({
-  names: () => ask(() => wit.names()),
+  names: () => ask(() => listNames()),
   call,
   refusal: (name) => {
     try {
-      ask(() => wit.describe(name), name);
+      ask(() => describe(name), name);
     } catch (error) {
       return error;
     }
@@ -158,12 +160,16 @@ const names = new ToolNames({
   },
 });
 
+function callByName(name: string, args?: unknown, options?: Options): Promise<unknown> {
+  return call(String(name), args, options, callByName);
+}
+
 const tools = toolsObject(
   {
-    call: (name: string, args?: unknown, options?: Options) => call(name, args, options),
+    call: callByName,
     names: async (): Promise<string[]> => [...names.all],
-    describe: async (name: string): Promise<object> => ask(() => toDescription(wit.describe(String(name))), name),
-    search: async (text: string, limit = 10): Promise<object[]> => ask(() => [...wit.search(String(text), Number(limit))].map(toDescription)),
+    describe: async (name: string): Promise<object> => ask(() => toDescription(describe(String(name))), name),
+    search: async (text: string, limit = 10): Promise<object[]> => ask(() => [...search(String(text), Number(limit))].map(toDescription)),
   },
   names,
 );

@@ -84,6 +84,7 @@ export function clearTimer(timer: unknown): void {
 
 /** Returns the timer that is due first. */
 function nextTimer(): Timeout | undefined {
+  if (timers.size === 0) return undefined;
   let next: Timeout | undefined;
   for (const timer of timers.values()) {
     if (next === undefined || timer.due < next.due) next = timer;

@@ -2,7 +2,7 @@
 import { handle } from 'wasi:http/outgoing-handler';
 import { Fields, OutgoingBody, OutgoingRequest, type FutureIncomingResponse, type IncomingResponse } from 'wasi:http/types';
 import { u64 } from 'toolhost:engine';
-import { whenReady } from './waits';
+import { stopWaiting, whenReady, type Waiter } from './waits';
 import type { Pollable } from 'wasi:io/poll';
 
 export interface Sent {
@@ -128,15 +128,18 @@ function replyOf(response: IncomingResponse): Reply {
 /** Waits until a pollable is ready. Rejects when the signal is aborted. */
 function ready(pollable: Pollable, signal?: AbortSignal, onAbort?: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
+    const waiter: Waiter = {
+      ready() {
+        signal?.removeEventListener('abort', abort);
+        resolve();
+      },
+    };
     const abort = () => {
-      end();
+      stopWaiting(waiter);
       onAbort?.();
       reject(signal!.reason);
     };
-    const end = whenReady(pollable, () => {
-      signal?.removeEventListener('abort', abort);
-      resolve();
-    });
+    whenReady(pollable, waiter);
     signal?.addEventListener('abort', abort, { once: true });
   });
 }

@@ -6,7 +6,7 @@
  * them with this class, and `settle` runs its queue. A reaction is an object with a method and not
  * a closure, and an `await` of a plain value makes no promise: an interpreter pays for each.
  */
-import { enqueue, forgetRejection, noteRejection } from './queue';
+import { enqueue, forgetRejection, isIdle, noteRejection } from './queue';
 
 type Resolve<T> = (value?: T | PromiseLike<T>) => void;
 type Reject = (reason?: unknown) => void;
@@ -27,10 +27,11 @@ interface Reaction {
 /** Passed instead of an executor: the promise is settled by this file. */
 const INTERNAL: any = {};
 
-/** Access to private members of promises, for the reactions. */
+/** What has access to the private members of promises. Private methods would cost each promise more. */
 let resolve: (promise: QueuedPromise<any>, value: any) => void;
-let reject: (promise: QueuedPromise<any>, reason: unknown) => void;
-let whenSettled: (value: any, reaction: Reaction) => void;
+let settleAs: (promise: QueuedPromise<any>, state: State, value: any, start?: typeof enqueueWith) => void;
+let react: (promise: QueuedPromise<any>, reaction: Reaction) => void;
+let isOwn: (value: object) => value is QueuedPromise<any>;
 
 /** Makes a reaction run with the context in which it was made. Set by what follows contexts. */
 let carried: ((reaction: Reaction) => Reaction) | undefined;
@@ -62,102 +63,59 @@ class QueuedPromise<T> {
     if (typeof executor !== 'function') {
       throw new TypeError(`Promise resolver ${String(executor)} is not a function`);
     }
-    this.#call(executor);
+    decide(this, executor);
   }
 
   static {
-    resolve = (promise, value) => promise.#resolve(value);
-    reject = (promise, reason) => promise.#settle(REJECTED, reason);
-    whenSettled = (value, reaction) => {
-      const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
-      if (!isObject) {
-        reaction.state = FULFILLED;
-        reaction.value = value;
-        enqueue(carried ? carried(reaction) : reaction);
-      } else if (#state in value && value.constructor === QueuedPromise) {
-        value.#react(reaction);
-      } else {
-        const promise = new QueuedPromise<any>(INTERNAL);
-        promise.#resolve(value);
-        promise.#react(reaction);
+    resolve = (promise, value) => {
+      if (value === promise) {
+        settleAs(promise, REJECTED, new TypeError('Chaining cycle detected for promise'));
+        return;
       }
+      if ((typeof value !== 'object' || value === null) && typeof value !== 'function') {
+        settleAs(promise, FULFILLED, value);
+        return;
+      }
+      let then: unknown;
+      try {
+        then = value.then;
+      } catch (error) {
+        settleAs(promise, REJECTED, error);
+        return;
+      }
+      if (typeof then !== 'function') settleAs(promise, FULFILLED, value);
+      else if (then === ownThen && #state in value) enqueue(() => react(value, new Adoption(promise)));
+      else enqueue(() => decide(promise, (settle, fail) => then.call(value, settle, fail)));
     };
-  }
-
-  /** Calls a function with the pair of functions that settle this promise; the first call of one counts. */
-  #call(executor: Executor<any>): void {
-    let decided = false;
-    const settle = (value: unknown): void => {
-      if (decided) return;
-      decided = true;
-      this.#resolve(value);
+    settleAs = (promise, state, value, start = enqueueWith) => {
+      const reactions: Reaction | Reaction[] | undefined = promise.#value;
+      promise.#state = state;
+      promise.#value = value;
+      if (state === REJECTED && !promise.#handled) noteRejection(promise, value);
+      if (reactions === undefined) return;
+      if (Array.isArray(reactions)) for (const reaction of reactions) enqueueWith(reaction, state, value);
+      else start(reactions, state, value);
     };
-    const fail = (reason: unknown): void => {
-      if (decided) return;
-      decided = true;
-      this.#settle(REJECTED, reason);
+    react = (promise, plain) => {
+      const reaction = carried ? carried(plain) : plain;
+      const state = promise.#state;
+      const value = promise.#value;
+      if (state !== PENDING) {
+        enqueueWith(reaction, state, value);
+        if (state === REJECTED && !promise.#handled) forgetRejection(promise);
+      } else if (value === undefined) promise.#value = reaction;
+      else if (Array.isArray(value)) value.push(reaction);
+      else promise.#value = [value, reaction];
+      promise.#handled = true;
     };
-    try {
-      executor(settle, fail);
-    } catch (error) {
-      fail(error);
-    }
-  }
-
-  #resolve(value: any): void {
-    if (value === this) {
-      this.#settle(REJECTED, new TypeError('Chaining cycle detected for promise'));
-      return;
-    }
-    if ((typeof value !== 'object' || value === null) && typeof value !== 'function') {
-      this.#settle(FULFILLED, value);
-      return;
-    }
-    let then: unknown;
-    try {
-      then = value.then;
-    } catch (error) {
-      this.#settle(REJECTED, error);
-      return;
-    }
-    if (typeof then !== 'function') this.#settle(FULFILLED, value);
-    else if (then === ownThen && #state in value) enqueue(() => value.#react(new Adoption(this)));
-    else enqueue(() => this.#call((settle, fail) => then.call(value, settle, fail)));
-  }
-
-  #settle(state: State, value: unknown): void {
-    const reactions: Reaction | Reaction[] | undefined = this.#value;
-    this.#state = state;
-    this.#value = value;
-    if (state === REJECTED && !this.#handled) noteRejection(this, value);
-    if (reactions === undefined) return;
-    for (const reaction of Array.isArray(reactions) ? reactions : [reactions]) {
-      reaction.state = state;
-      reaction.value = value;
-      enqueue(reaction);
-    }
-  }
-
-  #react(plain: Reaction): void {
-    const reaction = carried ? carried(plain) : plain;
-    if (this.#state === PENDING) {
-      if (this.#value === undefined) this.#value = reaction;
-      else if (Array.isArray(this.#value)) this.#value.push(reaction);
-      else this.#value = [this.#value, reaction];
-    } else {
-      reaction.state = this.#state;
-      reaction.value = this.#value;
-      enqueue(reaction);
-      if (this.#state === REJECTED && !this.#handled) forgetRejection(this);
-    }
-    this.#handled = true;
+    isOwn = (value): value is QueuedPromise<any> => #state in value && value.constructor === QueuedPromise;
   }
 
   then(onFulfilled?: unknown, onRejected?: unknown): any {
     const own = this.constructor === QueuedPromise;
     const Species = own ? QueuedPromise : ((this.constructor as any)?.[Symbol.species] ?? QueuedPromise);
     const next = Species === QueuedPromise ? new QueuedPromise<any>(INTERNAL) : new Capability(Species);
-    this.#react(new Handlers(onFulfilled, onRejected, next));
+    react(this, new Handlers(onFulfilled, onRejected, next));
     return next instanceof Capability ? next.promise : next;
   }
 
@@ -208,27 +166,11 @@ class QueuedPromise<T> {
   }
 
   static all(items: Iterable<any>): any {
-    return this.#gather(items, (item, slot, values, done, reject) =>
-      item.then((value: unknown) => {
-        values[slot] = value;
-        done();
-      }, reject),
-    );
+    return this.#gather(items, All);
   }
 
   static allSettled(items: Iterable<any>): any {
-    return this.#gather(items, (item, slot, values, done) =>
-      item.then(
-        (value: unknown) => {
-          values[slot] = { status: 'fulfilled', value };
-          done();
-        },
-        (reason: unknown) => {
-          values[slot] = { status: 'rejected', reason };
-          done();
-        },
-      ),
-    );
+    return this.#gather(items, AllSettled);
   }
 
   static any(items: Iterable<any>): any {
@@ -258,25 +200,113 @@ class QueuedPromise<T> {
     });
   }
 
-  /** Resolves to an array once `listen` has called `done` for every item. */
-  static #gather(
-    items: Iterable<any>,
-    listen: (item: any, slot: number, values: unknown[], done: () => void, reject: Reject) => void,
-  ): any {
+  /** Resolves to an array once each item is settled. */
+  static #gather(items: Iterable<any>, Item: new (slot: number, gathering: Gathering) => Reaction): any {
     return new this((resolve, reject) => {
-      const values: unknown[] = [];
-      let open = 1;
-      const done = () => {
-        open -= 1;
-        if (open === 0) resolve(values as any);
-      };
+      const gathering = new Gathering(resolve, reject);
       let slot = 0;
       for (const item of items) {
-        open += 1;
-        listen(this.resolve(item), slot++, values, done, reject);
+        gathering.open += 1;
+        const promise = this.resolve(item);
+        const reaction = new Item(slot++, gathering);
+        if (isOwn(promise) && promise.then === ownThen) react(promise, reaction);
+        else {
+          promise.then(
+            (value: unknown) => runWith(reaction, FULFILLED, value),
+            (reason: unknown) => runWith(reaction, REJECTED, reason),
+          );
+        }
       }
-      done();
+      gathering.done();
     });
+  }
+}
+
+/** Calls a function with the pair of functions that settle a promise; the first call of one counts. */
+function decide(promise: QueuedPromise<any>, executor: Executor<any>): void {
+  let decided = false;
+  const settle = (value: unknown): void => {
+    if (decided) return;
+    decided = true;
+    resolve(promise, value);
+  };
+  const fail = (reason: unknown): void => {
+    if (decided) return;
+    decided = true;
+    settleAs(promise, REJECTED, reason);
+  };
+  try {
+    executor(settle, fail);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** Runs a reaction once the promise is settled, or for a value that is none. */
+function whenSettled(value: any, reaction: Reaction): void {
+  const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
+  if (!isObject) {
+    enqueueWith(carried ? carried(reaction) : reaction, FULFILLED, value);
+  } else if (isOwn(value)) {
+    react(value, reaction);
+  } else {
+    const promise = new QueuedPromise<any>(INTERNAL);
+    resolve(promise, value);
+    react(promise, reaction);
+  }
+}
+
+function enqueueWith(reaction: Reaction, state: State, value: unknown): void {
+  reaction.state = state;
+  reaction.value = value;
+  enqueue(reaction);
+}
+
+function runWith(reaction: Reaction, state: State, value: unknown): void {
+  reaction.state = state;
+  reaction.value = value;
+  reaction.run();
+}
+
+/** The values of several promises. */
+class Gathering {
+  readonly values: unknown[] = [];
+  open = 1;
+
+  constructor(
+    readonly resolve: Resolve<any>,
+    readonly reject: Reject,
+  ) {}
+
+  done(): void {
+    this.open -= 1;
+    if (this.open === 0) this.resolve(this.values);
+  }
+}
+
+/** One of them, which `Promise.all` waits for. */
+class All implements Reaction {
+  declare state: State;
+  declare value: any;
+
+  constructor(
+    readonly slot: number,
+    readonly gathering: Gathering,
+  ) {}
+
+  run(): void {
+    const { state, value, gathering } = this;
+    if (state === REJECTED) return gathering.reject(value);
+    gathering.values[this.slot] = value;
+    gathering.done();
+  }
+}
+
+class AllSettled extends All {
+  override run(): void {
+    const { state, value, gathering } = this;
+    gathering.values[this.slot] = state === FULFILLED ? { status: 'fulfilled', value } : { status: 'rejected', reason: value };
+    gathering.done();
   }
 }
 
@@ -337,7 +367,7 @@ function settle(next: QueuedPromise<any> | Capability, value: unknown): void {
 
 function fail(next: QueuedPromise<any> | Capability, reason: unknown): void {
   if (next instanceof Capability) next.fail(reason);
-  else reject(next, reason);
+  else settleAs(next, REJECTED, reason);
 }
 
 /** Settles a promise as another one of this class, with which it was resolved. */
@@ -352,7 +382,7 @@ class Adoption implements Reaction {
 
   run(): void {
     if (this.state === FULFILLED) resolve(this.next, this.value);
-    else reject(this.next, this.value);
+    else settleAs(this.next, REJECTED, this.value);
   }
 }
 
@@ -376,7 +406,7 @@ class Coroutine implements Reaction {
       if (done) resolve(this.promise, value);
       else whenSettled(value, this);
     } catch (error) {
-      reject(this.promise, error);
+      settleAs(this.promise, REJECTED, error);
     }
   }
 }
@@ -387,7 +417,7 @@ export function runAsyncFunction(self: unknown, args: ArrayLike<any>, start: (..
   try {
     new Coroutine(start.apply(self, args as any[]), promise).run();
   } catch (error) {
-    reject(promise, error);
+    settleAs(promise, REJECTED, error);
   }
   return promise;
 }
@@ -397,12 +427,13 @@ export function pendingPromise(): Promise<unknown> {
   return new QueuedPromise<unknown>(INTERNAL) as unknown as Promise<unknown>;
 }
 
+/** Settles a pending promise with a value that is no promise. What waits for it runs now, unless something else is to run before. */
 export function fulfil(promise: object, value: unknown): void {
-  resolve(promise as QueuedPromise<any>, value);
+  settleAs(promise as QueuedPromise<any>, FULFILLED, value, isIdle() ? runWith : enqueueWith);
 }
 
 export function refuse(promise: object, reason: unknown): void {
-  reject(promise as QueuedPromise<any>, reason);
+  settleAs(promise as QueuedPromise<any>, REJECTED, reason);
 }
 
 export { QueuedPromise };

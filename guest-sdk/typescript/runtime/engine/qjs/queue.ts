@@ -4,6 +4,10 @@
 export type Task = (() => void) | { run(): void };
 
 let tasks: Task[] = [];
+
+/** Tasks that are done before their room is used again. */
+const MAX_DONE = 1_000;
+
 const rejections = new Map<object, unknown>();
 
 export function enqueue(task: Task): void {
@@ -12,20 +16,27 @@ export function enqueue(task: Task): void {
 
 /** Runs microtasks, and those they add, until there are none. Throws what one of them throws. */
 export function drain(): void {
-  while (tasks.length > 0) {
-    const batch = tasks;
-    tasks = [];
-    for (let next = 0; next < batch.length; next += 1) {
-      const task = batch[next]!;
-      try {
-        if (typeof task === 'function') task();
-        else task.run();
-      } catch (error) {
-        tasks = batch.slice(next + 1).concat(tasks);
-        throw error;
+  let done = 0;
+  try {
+    while (done < tasks.length) {
+      if (done === MAX_DONE) {
+        tasks = tasks.slice(done);
+        done = 0;
       }
+      const task = tasks[done]!;
+      done += 1;
+      if (typeof task === 'function') task();
+      else task.run();
     }
+  } finally {
+    if (done === tasks.length) tasks.length = 0;
+    else tasks = tasks.slice(done);
   }
+}
+
+/** Whether no microtask waits. */
+export function isIdle(): boolean {
+  return tasks.length === 0;
 }
 
 export function noteRejection(promise: object, reason: unknown): void {

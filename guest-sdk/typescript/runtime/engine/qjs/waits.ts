@@ -5,51 +5,79 @@ import { u64 } from 'toolhost:engine';
 import { nextTimerInMs, runNextTimer } from '../timers';
 import { waitBy } from './settle';
 
-const waits = new Map<Pollable, () => void>();
+/** What waits for a pollable: an object with a method, which costs less than a closure. */
+export interface Waiter {
+  ready(): void;
+}
 
-/** Calls `act` once the pollable is ready, and drops the pollable. Returns what ends the wait. */
-export function whenReady(pollable: Pollable, act: () => void): () => void {
-  waits.set(pollable, act);
-  return () => {
-    if (waits.delete(pollable)) pollable[Symbol.dispose]?.();
-  };
+/** The pollables, and what waits for each of them. */
+const pollables: Pollable[] = [];
+const waiters: Waiter[] = [];
+
+/** Calls `ready` once the pollable is ready, and drops the pollable before. */
+export function whenReady(pollable: Pollable, waiter: Waiter): void {
+  pollables.push(pollable);
+  waiters.push(waiter);
+}
+
+/** Ends the wait, and drops the pollable. */
+export function stopWaiting(waiter: Waiter): void {
+  const at = waiters.indexOf(waiter);
+  if (at < 0) return;
+  waiters.splice(at, 1);
+  drop(pollables.splice(at, 1)[0]);
 }
 
 /** Waits for the first of the pollables and timers. Returns false where there is none. */
 function waitForNext(): boolean {
-  if (waits.size === 0) return runNextTimer();
+  const count = pollables.length;
+  if (count === 0) return runNextTimer();
   const wait = nextTimerInMs();
-  if (waits.size === 1 && wait === undefined) {
-    const only = waits.keys().next().value!;
+  if (count === 1 && wait === undefined) {
+    const only = pollables.pop()!;
+    const waiter = waiters.pop()!;
     only.block();
-    act(only);
+    drop(only);
+    waiter.ready();
     return true;
   }
-  const pollables = [...waits.keys()];
   const timer = wait === undefined ? undefined : subscribeDuration(u64(wait * 1e6));
-  const ready = poll(timer ? [...pollables, timer] : pollables);
-  timer?.[Symbol.dispose]?.();
-  for (const index of ready) {
-    const pollable = pollables[index];
-    if (pollable === undefined) {
-      runNextTimer();
-      continue;
-    }
-    act(pollable);
-  }
+  const ready = [...poll(timer ? [...pollables, timer] : pollables)];
+  drop(timer);
+  const due = take(ready, count);
+  for (let next = 0; next < due.length; next += 1) due[next]!.ready();
+  if (due.length < ready.length) runNextTimer();
   return true;
 }
 
-function act(pollable: Pollable): void {
-  const then = waits.get(pollable);
-  waits.delete(pollable);
-  pollable[Symbol.dispose]?.();
-  then?.();
+/** Takes those out whose pollables are ready. An index that is `count` is the timer's. */
+function take(ready: number[], count: number): Waiter[] {
+  const due: Waiter[] = [];
+  for (let next = 0; next < ready.length; next += 1) {
+    const at = ready[next]!;
+    if (at === count) continue;
+    due.push(waiters[at]!);
+    drop(pollables[at]);
+    pollables[at] = undefined!;
+  }
+  let kept = 0;
+  for (let at = 0; at < count; at += 1) {
+    if (pollables[at] === undefined) continue;
+    pollables[kept] = pollables[at]!;
+    waiters[kept] = waiters[at]!;
+    kept += 1;
+  }
+  pollables.length = waiters.length = kept;
+  return due;
+}
+
+function drop(pollable: Pollable | undefined): void {
+  pollable?.[Symbol.dispose]?.();
 }
 
 function clearWaits(): void {
-  for (const pollable of waits.keys()) pollable[Symbol.dispose]?.();
-  waits.clear();
+  for (const pollable of pollables) drop(pollable);
+  pollables.length = waiters.length = 0;
 }
 
 waitBy({ waitForNext, clearWaits });
