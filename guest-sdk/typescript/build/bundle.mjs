@@ -1,12 +1,12 @@
 // Bundles the author's module and the runtime into one JavaScript module.
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { SourceMap, createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
-import { handlersOf, usesTools } from './handlers.mjs';
+import { handlersOf, useOfTools } from './handlers.mjs';
 import { OF_PACKAGES, SERVED, WITHOUT_PAGE, globalFiles, isBuiltin, notServed, plainName, servedBy } from './modules.mjs';
 import { refuseOutsideData } from './outside.mjs';
 
@@ -36,9 +36,8 @@ const COMMON = {
 
 /** Returns `{engine, features, code, map, inputs, warnings}`. `code` is a function that takes `module`, `exports`, `require` and what types say of handlers. */
 export async function bundle({ entry, root = path.dirname(entry), engine: wanted }) {
-  const engine = wanted ?? (await engineOf(entry)) ?? 'qjs';
+  const engine = wanted ?? (await engineOf(entry));
   const user = await bundleUser(entry, root, engine);
-  if (user.usesTools && engine !== 'qjs') throw withoutTools(entry, engine);
   const whole = await bundleWhole(user, engine);
   return {
     engine,
@@ -50,11 +49,11 @@ export async function bundle({ entry, root = path.dirname(entry), engine: wanted
   };
 }
 
-/** Returns the engine that `package.json` beside the entry asks for: `{"toolhost": {"engine": "starlingmonkey"}}`. */
-async function engineOf(entry) {
+/** Returns the engine that `package.json` beside the entry asks for, as by `{"toolhost": {"engine": "starlingmonkey"}}`, or else `qjs`. */
+export async function engineOf(entry) {
   const text = await readFile(path.join(path.dirname(entry), 'package.json'), 'utf8').catch(() => '{}');
   const engine = /"toolhost"/.test(text) ? JSON.parse(text).toolhost?.engine : undefined;
-  if (engine === undefined || ENGINES.includes(engine)) return engine;
+  if (engine === undefined || ENGINES.includes(engine)) return engine ?? 'qjs';
   throw new BuildFailure('source', { file: 'package.json', text: `the engine \`${engine}\` does not exist`, suggestion: `write one of ${ENGINES.join(', ')}` });
 }
 
@@ -87,6 +86,8 @@ export async function bundleUser(entry, root, engine) {
   refuseOutsideData(asModule.metafile, folder, root);
   const { exports } = Object.values(asModule.metafile.outputs).find(({ entryPoint }) => entryPoint);
   const exported = asModule.outputFiles[1].text;
+  const tools = useOfTools(exported);
+  if (tools !== undefined && engine !== 'qjs') throw await withoutTools(engine, placeOf(asModule, tools), folder);
   const functions = exports.includes('handlers') ? undefined : handlersOf(exported);
   if (!exports.includes('handlers') && !functions) throw noHandlers(entry, exports);
   const { outputFiles, metafile, warnings } = await run({
@@ -103,7 +104,7 @@ export async function bundleUser(entry, root, engine) {
     named: namedOf(exported, served),
     exports,
     usesFetch: /\bglobalThis\.fetch\b/.test(code),
-    usesTools: usesTools(exported),
+    usesTools: tools !== undefined,
     inputs: Object.keys(metafile.inputs).map((input) => path.resolve(folder, input)),
     warnings: warnings.map((warning) => finding(warning)),
   };
@@ -288,10 +289,19 @@ function noHandlers(entry, exports) {
   });
 }
 
-function withoutTools(entry, engine) {
+/** Returns the place in the author's files of an offset in a bundle. */
+function placeOf({ outputFiles: [map, code] }, offset) {
+  const lines = code.text.slice(0, offset).split('\n');
+  const { originalSource, originalLine, originalColumn } = new SourceMap(JSON.parse(map.text)).findEntry(lines.length - 1, lines.at(-1).length);
+  return { file: originalSource, line: originalLine + 1, column: originalColumn + 1 };
+}
+
+async function withoutTools(engine, place, folder) {
+  const text = await readFile(path.join(folder, place.file), 'utf8');
   return new BuildFailure('source', {
-    file: path.basename(entry),
+    ...place,
     text: `\`ctx.tools\` does not exist in the engine \`${engine}\``,
+    lineText: text.split('\n')[place.line - 1],
     suggestion: 'build the tool with the engine `qjs`: leave out `toolhost.engine` in `package.json`, and `--engine`',
   });
 }

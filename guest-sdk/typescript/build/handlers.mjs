@@ -39,11 +39,14 @@ function functionsOf(program) {
 /** The name of a variable that holds the context of a call. */
 const CONTEXT = /ctx|context/i;
 
-/** Returns whether a bundled module uses `ctx.tools`, or takes it out of the context of a handler. */
-export function usesTools(code) {
-  if (!/\btools\b/.test(code)) return false;
-  const program = parseModule(code);
-  return program !== undefined && [...nodesOf(program)].some(namesTools);
+/**
+ * Returns where a bundled module uses `ctx.tools`, or takes it out of the context of a handler: the offset of the first
+ * place. Undefined if it does not.
+ */
+export function useOfTools(code) {
+  const program = /\btools\b/.test(code) ? parseModule(code) : undefined;
+  const starts = program && [...nodesOf(program)].filter(namesTools).map(({ start }) => start);
+  return starts?.length > 0 ? Math.min(...starts) : undefined;
 }
 
 function namesTools(node) {

@@ -33,8 +33,9 @@ export async function main(args) {
 /** Finds errors in the sources without running them. */
 async function check(options) {
   const started = performance.now();
-  const { bundleUser } = await import('./bundle.mjs').catch(missingPackage);
-  const { exported, inputs, warnings } = await bundleUser(options.entry, options.root, options.engine ?? 'qjs');
+  const { bundleUser, engineOf } = await import('./bundle.mjs').catch(missingPackage);
+  const engine = options.engine ?? (await engineOf(options.entry));
+  const { exported, inputs, warnings } = await bundleUser(options.entry, options.root, engine);
   const { handlersOf } = await import('./handlers.mjs').catch(missingPackage);
   return { handlers: handlersOf(exported) ?? null, inputs, warnings, milliseconds: Math.round(performance.now() - started) };
 }

@@ -63,9 +63,9 @@ export async function lay(files, folder = '/') {
   }
 }
 
-export async function buildText(text, files) {
+export async function buildText(text, files, ...more) {
   const folder = await sources(text, files);
-  return build(path.join(folder, 'index.ts'), path.join(folder, 'tool.wasm'));
+  return build(path.join(folder, 'index.ts'), path.join(folder, 'tool.wasm'), ...more);
 }
 
 /** A built component as the Tool `t` of a bundle, with a working directory and caches of its own. */

@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import { before, test } from 'node:test';
 import vm from 'node:vm';
 import { bundle } from '../build/bundle.mjs';
-import { usesTools } from '../build/handlers.mjs';
+import { useOfTools } from '../build/handlers.mjs';
 import { buildText, fixture } from './toolhost.mjs';
 
 /** The tools of a step, and what became of their calls. Time is a number. */
@@ -177,16 +177,22 @@ test('only a tool that uses `ctx.tools` imports tools', async () => {
     ['const { tools } = require("x"), config = { tools: [] }; config.tools = 1; // ctx.tools', false],
     ['var handlers = { a: (ctx) => "ctx.tools" };', false],
   ]) {
-    assert.strictEqual(usesTools(text), expected, text);
+    assert.strictEqual(useOfTools(text) !== undefined, expected, text);
   }
 });
 
-test('an engine without tools is named', async () => {
-  const text = 'export const handlers = { a: (ctx) => ctx.tools.names() };';
-  const { ok, kind, errors } = await buildText(text, { 'package.json': '{"toolhost": {"engine": "starlingmonkey"}}' });
-  assert.deepStrictEqual([ok, kind], [false, 'source']);
-  assert.match(errors[0].text, /`ctx.tools` does not exist in the engine `starlingmonkey`/);
-  assert.match(errors[0].suggestion, /`qjs`/);
+test('an engine without tools is named, with the line that uses them', async () => {
+  const text = "import { say } from './say';\nexport const handlers = { a: say };";
+  const say = 'interface A { b: string }\n\nexport async function say(ctx) {\n  return ctx.tools.names();\n}\n';
+  const files = { 'package.json': '{"toolhost": {"engine": "starlingmonkey"}}', 'say.ts': say };
+  for (const more of [[], ['--check']]) {
+    const { ok, kind, errors } = await buildText(text, files, ...more);
+    assert.deepStrictEqual([ok, kind], [false, 'source']);
+    assert.match(errors[0].text, /`ctx.tools` does not exist in the engine `starlingmonkey`/);
+    const { file, line, column, lineText } = errors[0];
+    assert.deepStrictEqual({ file, line, column, lineText }, { file: 'say.ts', line: 4, column: 10, lineText: '  return ctx.tools.names();' });
+    assert.match(errors[0].suggestion, /`qjs`/);
+  }
 });
 
 // The output of `ToolCatalog::to_typescript` for every shape of a schema.
