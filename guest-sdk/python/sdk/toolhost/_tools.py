@@ -38,9 +38,14 @@ class Tools:
         self._host = host
         self._calls: Calls | None = None
         self._aliases: dict[str, dict[str, list[str]]] | None = None
+        # Those that were asked for.
+        self._functions: dict[str, Function] = {}
 
     def __getitem__(self, name: str) -> "Function":
-        return Function(self, name)
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = Function(self, name)
+        return function
 
     def __getattr__(self, name: str) -> "Group":
         # Aliases begin with `_` only before a digit.
