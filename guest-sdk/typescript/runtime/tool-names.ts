@@ -92,7 +92,8 @@ export class ToolNames {
   #functionOf(name: string): ToolFunction {
     let made = this.#functions.get(name);
     if (!made) {
-      const called: ToolFunction = (args, options) => this.#source.call(name, args, options, called);
+      const { call } = this.#source;
+      const called: ToolFunction = (args, options) => call(name, args, options, called);
       made = Object.freeze(called);
       this.#functions.set(name, made);
     }

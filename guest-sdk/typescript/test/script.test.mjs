@@ -76,6 +76,16 @@ test('a failure can be caught; one that is not keeps tool, code and suggestion, 
   assert.strictEqual(uncaught.code, 'E_SCRIPT');
   assert.match(uncaught.message, /^ToolError of other-tool__run, E_TOOL_INVALID_ARGS: .*\nline 2, column \d+: await tools.other_tool.run/s);
   assert.match(uncaught.suggestion, /its parameters are \{.*"required":\["code"\]/);
+  for (const [code, line] of [
+    ["await Promise.all([\n  tools.other_tool.run({ code: '' }),\n  tools.other_tool.run({ cod: 1 }),\n]);", 3],
+    ["const { run } = tools.other_tool;\nawait tools.search('x');\nawait run({ cod: 1 });", 3],
+    ["const one = (input) =>\n  run(input);\nconst { run } = tools.other_tool;\nawait Promise.all([{ cod: 1 }].map(one));", 2],
+    ["const { run } = tools.other_tool;\nawait Promise.all(\n  [{ cod: 1 }].map(run),\n);", 3],
+    ["const a\\u0062é = { cod: 1 };\nawait tools.other_tool.run(abé);", 2],
+  ]) {
+    const { message } = await error(code);
+    assert.match(message, new RegExp(`E_TOOL_INVALID_ARGS.*\\nline ${line}, column`, 's'), code);
+  }
   const denied = await error('await tools["other-tool__script"]({ code: "" })');
   assert.match(denied.message, /E_TOOL_DENIED.*tools: \{t: \{tools: \["other-tool__script"\]\}\}/s);
   const unknown = await error('return 1 +\n  await tools.other_tol.run({})');

@@ -16,6 +16,7 @@ export function enqueue(task: Task): void {
 
 /** Runs microtasks, and those they add, until there are none. Throws what one of them throws. */
 export function drain(): void {
+  if (tasks.length === 0) return;
   let done = 0;
   try {
     while (done < tasks.length) {
