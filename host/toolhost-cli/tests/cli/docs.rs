@@ -2,6 +2,7 @@
 
 mod names;
 mod pages;
+mod programs;
 mod shell;
 
 use std::fs;
@@ -16,13 +17,14 @@ use crate::terminal::root;
 use pages::{Snippet, pages, snippets, snippets_in};
 
 /// The languages of snippets, and what checks them.
-const LANGUAGES: [(&str, &str); 8] = [
+const LANGUAGES: [(&str, &str); 9] = [
     ("rust", "a doctest: DOCTESTS names the page"),
     (
         "rust,ignore",
         "handlers_in_the_pages_are_in_files_that_are_built",
     ),
     ("ts", "SCRIPTS"),
+    ("js", "SCRIPTS"),
     ("python", "SCRIPTS"),
     ("yaml", "each_yaml_snippet_is_a_bundle_a_policy_or_cases"),
     ("json", "each_json_snippet_is_json"),
@@ -30,8 +32,10 @@ const LANGUAGES: [(&str, &str); 8] = [
     ("text", "nothing: what a program prints, or a drawing"),
 ];
 
-/// Pages with snippets in TypeScript and Python, and the tests that run them.
-const SCRIPTS: [(&str, &str, &str); 4] = [
+const PROGRAMS: &str = "host/toolhost-cli/tests/cli/docs/programs.rs";
+
+/// Pages with snippets in TypeScript, JavaScript and Python, and the tests that run them.
+const SCRIPTS: [(&str, &str, &str); 7] = [
     (
         "ts",
         "docs/authors/typescript.md",
@@ -52,6 +56,9 @@ const SCRIPTS: [(&str, &str, &str); 4] = [
         "docs/clients/python.md",
         "clients/python/test/test_page.py",
     ),
+    ("js", "docs/scripts.md", PROGRAMS),
+    ("js", "docs/base-tools.md", PROGRAMS),
+    ("python", "docs/base-tools.md", PROGRAMS),
 ];
 
 /// The file that compiles the snippets of pages as doctests.
@@ -70,7 +77,7 @@ fn each_snippet_has_a_language_that_is_checked() {
         let page = &snippet.page;
         let checked = match snippet.language.as_str() {
             "rust" => doctests.contains(&format!("/{page}\")")),
-            script @ ("ts" | "python") => SCRIPTS.iter().any(|(language, of, test)| {
+            script @ ("ts" | "js" | "python") => SCRIPTS.iter().any(|(language, of, test)| {
                 (script, page.as_str()) == (*language, *of) && root(test).exists()
             }),
             language => LANGUAGES.iter().any(|(known, _)| *known == language),

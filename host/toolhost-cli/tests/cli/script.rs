@@ -7,39 +7,44 @@ use serde_json::json;
 
 use crate::terminal::{Terminal, guest, root};
 
-/// Writes a bundle of the tool that runs programs in JavaScript, and of a tool that programs call. Returns whether the
-/// former is built.
-fn write_bundle(dir: &Path) -> bool {
-    let examples = root("guest-examples");
-    let javascript = examples.join("typescript/javascript");
-    if fs::copy(
-        javascript.join(".toolhost/javascript.wasm"),
-        dir.join("javascript.wasm"),
-    )
-    .is_err()
-    {
+/// Copies the component of a tool of the examples to a folder. Returns the document of the tool, or none if it is not built.
+pub(crate) fn copy_tool(folder: &str, name: &str, to: &Path) -> Option<String> {
+    let from = root("guest-examples").join(folder);
+    let component = format!("{name}.wasm");
+    let built = from.join(".toolhost").join(&component);
+    if fs::copy(&built, to.join(&component)).is_err() {
         #[expect(
             clippy::print_stderr,
             reason = "who runs the tests reads what was not tested"
         )]
         {
-            eprintln!("NOT TESTED: {} is not built", javascript.display());
+            eprintln!("NOT TESTED: {} is not built", built.display());
         }
-        return false;
+        return None;
     }
-    fs::copy(guest("text"), dir.join("text.wasm")).unwrap();
-    let manifest = fs::read_to_string(javascript.join("goondan.yaml")).unwrap();
+    let manifest = fs::read_to_string(from.join("goondan.yaml")).unwrap();
+    let named = format!("metadata:\n  name: {name}\n");
+    let mut documents = manifest.split("\n---\n");
+    let document = documents.find(|text| text.contains(&named)).unwrap();
+    let lines = document.lines().map(|line| match line {
+        line if line.starts_with("  entry: ") => format!("  entry: ./{component}\n"),
+        line => format!("{line}\n"),
+    });
+    Some(lines.collect())
+}
+
+/// Writes a bundle of the tool that runs programs in JavaScript, and of a tool that programs call. Returns whether the
+/// former is built.
+fn write_bundle(dir: &Path) -> bool {
     // Without its agent: the implicit one has all tools.
-    let javascript = manifest.split("\n---\n").next().unwrap();
-    let javascript = javascript.replace("./index.ts", "./javascript.wasm");
+    let Some(javascript) = copy_tool("typescript/javascript", "javascript", dir) else {
+        return false;
+    };
+    fs::copy(guest("text"), dir.join("text.wasm")).unwrap();
     let text = json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": [{"name": "upper", "description": "Turns text into upper case",
             "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}]}});
-    fs::write(
-        dir.join("goondan.yaml"),
-        format!("{javascript}\n---\n{text}"),
-    )
-    .unwrap();
+    fs::write(dir.join("goondan.yaml"), format!("{javascript}---\n{text}")).unwrap();
     true
 }
 
