@@ -26,9 +26,12 @@ pub(crate) fn copy_tool(folder: &str, name: &str, to: &Path) -> Option<String> {
     let named = format!("metadata:\n  name: {name}\n");
     let mut documents = manifest.split("\n---\n");
     let document = documents.find(|text| text.contains(&named)).unwrap();
-    let lines = document.lines().map(|line| match line {
-        line if line.starts_with("  entry: ") => format!("  entry: ./{component}\n"),
-        line => format!("{line}\n"),
+    let lines = document.lines().map(|line| {
+        if line.starts_with("  entry: ") {
+            format!("  entry: ./{component}\n")
+        } else {
+            format!("{line}\n")
+        }
     });
     Some(lines.collect())
 }
