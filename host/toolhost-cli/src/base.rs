@@ -18,7 +18,7 @@ use toolhost::manifest::{Bundle, ChangedFiles, ShippedBundles};
 use toolhost_files::PrivateDir;
 use toolhost_manifest::bundle::OpenBundle;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 
 /// The name of the bundle.
 pub(crate) const BASE: &str = "base";
@@ -109,7 +109,7 @@ impl Base {
             )
         });
         let hint = "Name a directory that only you can write with XDG_CACHE_HOME.";
-        let unpacked = unpacked.map_err(|error| Failure::from(error).hint(hint))?;
+        let unpacked = unpacked.hint(hint)?;
         Ok(self.unpacked.get_or_init(|| unpacked))
     }
 }

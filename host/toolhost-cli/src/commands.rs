@@ -65,7 +65,7 @@ pub(crate) use wit::wit;
 
 use toolhost::{Agent, LoadedBundle, manifest::Declares};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::settings::Settings;
 use crate::terminal::Verbosity;
 
@@ -75,7 +75,7 @@ fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Resu
         Some(name) => bundle.agent(name),
         None => bundle.only_agent(),
     };
-    let agent = agent.map_err(|error| Failure::of(error).hint("Pass --agent NAME."))?;
+    let agent = agent.hint("Pass --agent NAME.")?;
     if bundle.declares() == Declares::OnlyTools && settings.verbosity >= Verbosity::Verbose {
         settings.note(&format!(
             "the bundle declares no Agent; the agent is '{}', with every tool",

@@ -21,10 +21,10 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
 }
 
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
         Self {
-            error,
+            error: error.into(),
             hint: None,
             findings: Vec::new(),
             sources: Vec::new(),
@@ -34,11 +34,6 @@ impl From<anyhow::Error> for Failure {
 }
 
 impl Failure {
-    /// Makes a failure of any error.
-    pub(crate) fn of(error: impl Into<anyhow::Error>) -> Self {
-        Self::from(error.into())
-    }
-
     /// The failure of a command that a signal stopped. `exit` is the exit code for the signal.
     pub(crate) fn stopped(exit: Exit) -> Self {
         let how = match exit {
@@ -74,7 +69,7 @@ impl Failure {
             diagnostics,
         } = &error
         else {
-            return Self::of(error).hint(hint);
+            return Self::from(error).hint(hint);
         };
         let findings = diagnostics.clone();
         let sources = sources.iter().chain(policy).cloned().collect();
@@ -89,6 +84,12 @@ impl Failure {
     /// Sets the hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Sets the exit code of a command that was refused.
+    pub(crate) fn refused(mut self) -> Self {
+        self.exit = Exit::Refused;
         self
     }
 
@@ -115,6 +116,17 @@ impl Failure {
             text += &format!("{} {}\n", style.cyan("hint:"), text::line(hint));
         }
         stderr::write(&text);
+    }
+}
+
+/// Adds a hint to the error of a result.
+pub(crate) trait Hint<T> {
+    fn hint(self, hint: impl Into<String>) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Failure>> Hint<T> for Result<T, E> {
+    fn hint(self, hint: impl Into<String>) -> Result<T, Failure> {
+        self.map_err(|error| error.into().hint(hint))
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn open(
 
 fn open_at(sandbox: &Sandbox, policy: &Policy, root: &Path) -> Result<OAuth, Failure> {
     let hint = "Pass --state-root DIR with a directory that only you can write.";
-    let unusable = |error| Failure::of(error).hint(hint);
+    let unusable = |error| Failure::from(error).hint(hint);
     let store = OAuthStore::open(root).map_err(unusable)?;
     let mut egress = OAuthEgress::new(sandbox.egress().clone());
     egress.private_networks = policy.oauth_networks();

@@ -21,7 +21,7 @@ use toolhost_package::{
 };
 
 use crate::base::Base;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 use crate::grants;
 use crate::policy_file::PolicyFile;
@@ -127,7 +127,7 @@ impl HostContext {
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
         let built = factory.builder(policy.policy.clone()).build();
-        let host = built.map_err(Failure::of)?;
+        let host = built?;
         Ok(Self {
             host: host.ignoring_lock(),
             keeps_state: false,
@@ -342,7 +342,7 @@ pub(crate) fn packages(
 /// A key or a trusted root cannot be used.
 pub(crate) fn signers_failed(error: SignersError) -> Failure {
     let help = error.help();
-    Failure::of(error).hint(help)
+    Failure::from(error).hint(help)
 }
 
 /// Returns which servers HTTPS requests trust.
@@ -351,12 +351,12 @@ fn http(settings: &Settings) -> Result<HttpConfig, Failure> {
     if let Some(file) = &settings.ca_file {
         let hint = "Pass --ca-file a file of certificates in PEM.";
         let pem = files::read("the certificate file", file, CA_FILE_MAX);
-        let pem = pem.map_err(|error| Failure::from(error).hint(hint))?;
+        let pem = pem.hint(hint)?;
         let trusted = http.trust_pem(&pem).with_context(|| {
             let file = file.display();
             format!("the certificate file {file} cannot be used")
         });
-        trusted.map_err(|error| Failure::from(error).hint(hint))?;
+        trusted.hint(hint)?;
     }
     Ok(http)
 }
@@ -379,18 +379,18 @@ fn host(
             let hint = "Pass --workdir DIR or --state-root DIR, or set HOME.";
             return Err(Failure::from(error).hint(hint));
         }
-        return Ok((builder().build().map_err(Failure::of)?, false));
+        return Ok((builder().build()?, false));
     };
     match builder().state_root(root).build() {
         // The command keeps nothing in the state root: only keep tools out of it.
         Err(HostError::StateRoot { .. }) if state_root == StateRoot::Optional => {
             let builder = builder().keep_private("the state root", root);
-            Ok((builder.build().map_err(Failure::of)?, false))
+            Ok((builder.build()?, false))
         }
         Err(error @ HostError::StateRoot { .. }) => {
             let hint = "Pass --workdir DIR, or --state-root DIR with a directory you can write.";
-            Err(Failure::of(error).hint(hint))
+            Err(Failure::from(error).hint(hint))
         }
-        built => Ok((built.map_err(Failure::of)?, true)),
+        built => Ok((built?, true)),
     }
 }

@@ -15,7 +15,7 @@ use toolhost_files::{Workdir, WorkdirUsages};
 
 use crate::base::{WORKSPACE, is_base};
 use crate::environment;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 use crate::settings::Settings;
 use crate::terminal::{Verbosity, text};
@@ -231,9 +231,7 @@ async fn read(
     secrets: impl Fn(SecretSource<'_>) -> Result<String, String> + Send + 'static,
 ) -> Result<PolicyFile, Failure> {
     let text = files::text_file("the policy", path, POLICY_BYTES_MAX).await;
-    let text = text.map_err(|error| {
-        Failure::from(error).hint("Name a YAML file that only the operator can write.")
-    })?;
+    let text = text.hint("Name a YAML file that only the operator can write.")?;
     let name = path.display().to_string();
     let source = Policy::masked(&text, &name);
     let parse = move || Ok(Policy::parse_with(&text, &name, &secrets));

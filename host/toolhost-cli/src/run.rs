@@ -181,6 +181,6 @@ fn joined(done: Result<Result<Exit, Failure>, JoinError>) -> Result<Exit, Failur
     match done.map_err(JoinError::try_into_panic) {
         Ok(done) => done,
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        Err(Err(error)) => Err(Failure::of(error)),
+        Err(Err(error)) => Err(Failure::from(error)),
     }
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use toolhost::{LoadedBundle, http::HttpRule, search::ToolExposure};
 
 use super::origin;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 
 /// The long text of `--help`.
 pub(crate) const HELP: &str = "\
@@ -140,7 +140,7 @@ impl ServedTools {
         }
         let hint = "Serve the bundle with --tools direct, or give its Tool `tools` another name.";
         let registered = bundle.add_catalog_tools();
-        registered.map_err(|error| Failure::of(error).hint(hint))?;
+        registered.hint(hint)?;
         let mut agents = bundle.agents().iter();
         if self.runs_programs() && !agents.any(|agent| agent.catalog().runs_programs()) {
             let error = anyhow!(

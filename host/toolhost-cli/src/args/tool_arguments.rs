@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolhost::JsonObject;
 use toolhost::tool::JsonLimits;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 
 /// Most bytes read for arguments. The policy limits the arguments of a call; this limit keeps a wrong
@@ -48,14 +48,14 @@ impl ArgsFrom {
                 files::text_file("the arguments file", path, BYTES_MAX).await,
             ),
         };
-        let text = text.map_err(|error| Failure::from(error).hint(EXAMPLE))?;
+        let text = text.hint(EXAMPLE)?;
         parse(&what, &text)
     }
 }
 
 /// Parses a JSON object. `what` names the text in errors.
 fn parse(what: &str, text: &str) -> Result<JsonObject, Failure> {
-    let wrong = |message: String| Failure::of(anyhow!(message)).hint(EXAMPLE);
+    let wrong = |message: String| Failure::from(anyhow!(message)).hint(EXAMPLE);
     if text.trim().is_empty() {
         return Err(wrong(format!("{what} is empty, not a JSON object")));
     }

@@ -12,7 +12,7 @@ use toolhost::{Policy, ResourceName};
 
 use crate::args::{AuthAction, AuthArgs, AuthRevokeArgs};
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 use crate::{grants, host_context};
@@ -29,7 +29,7 @@ pub(crate) async fn auth(args: &AuthArgs, settings: &Settings) -> Result<Exit, F
 async fn list(json: bool, settings: &Settings) -> Result<Exit, Failure> {
     let sandbox = host_context::sandbox(settings)?;
     let oauth = grants::open(&sandbox, &Policy::default(), settings)?;
-    let grants = oauth.grants().await.map_err(Failure::of)?;
+    let grants = oauth.grants().await?;
     if json {
         stdout::json(&grants.iter().map(as_json).collect::<Value>())?
     } else {
@@ -81,7 +81,7 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
             let (app, policy) = find(&args.app, policy, settings).await?;
             let oauth = grants::open(&sandbox, &policy, settings)?;
             let revoked = oauth.revoke(&app, subject).await;
-            match revoked.map_err(Failure::of)? {
+            match revoked? {
                 Revoked::NoGrant => false,
                 Revoked::AtServer => true,
                 Revoked::OnlyHere { reason } => {
@@ -95,10 +95,9 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
         }
         None => {
             let app = ResourceName::parse(&args.app.app);
-            let app =
-                app.map_err(|error| Failure::of(error).hint("Pass the name of an OAuthApp."))?;
+            let app = app.hint("Pass the name of an OAuthApp.")?;
             let oauth = grants::open(&sandbox, &Policy::default(), settings)?;
-            let removed = oauth.forget(&app, subject).await.map_err(Failure::of)?;
+            let removed = oauth.forget(&app, subject).await?;
             settings.note("the server was not asked to revoke the tokens: pass --policy for that");
             removed > 0
         }

@@ -40,7 +40,7 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
         if let SandboxStartError::Cache(error) = error {
             unusable(error)
         } else {
-            Failure::of(error)
+            Failure::from(error)
         }
     })?;
     let cache = sandbox.cache();
@@ -103,7 +103,7 @@ fn unusable(error: CacheError) -> Failure {
         CacheError::BadKey(path) => format!("Delete {}; all is compiled again.", path.display()),
         CacheError::Io { .. } => "See that you can read and write it.".to_owned(),
     };
-    Failure::of(error).hint(hint)
+    Failure::from(error).hint(hint)
 }
 
 fn handlers(entry: &CacheEntry) -> Vec<&str> {

@@ -44,12 +44,8 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
         let recorded = recorded.clone();
         start = start.with_recorder(CallRecorder::new(move |call| recorded.set(call)));
     }
-    let turn = caller
-        .instance
-        .open_turn(start)
-        .await
-        .map_err(Failure::of)?;
-    let step = turn.open_step().await.map_err(Failure::of)?;
+    let turn = caller.instance.open_turn(start).await?;
+    let step = turn.open_step().await?;
     let call = ToolCall::new(CALL_ID, tool.as_ref(), input);
     let result = {
         let progress = Progress::start(settings.verbosity);
@@ -88,8 +84,8 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
             "the handle is lost: pass --state-root DIR, with a directory that only you can write, to keep it".to_owned()
         });
     }
-    step.close(()).await.map_err(Failure::of)?;
-    turn.close(()).await.map_err(Failure::of)?;
+    step.close(()).await?;
+    turn.close(()).await?;
     servers.close().await;
     Ok(caller::exit(&result))
 }

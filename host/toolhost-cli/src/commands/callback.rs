@@ -33,7 +33,7 @@ impl Callback {
     pub(super) async fn listen(port: u16, path: &str) -> Result<Self, Failure> {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
         let listener = bound.with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
-        let port = listener.local_addr().map_err(Failure::of)?.port();
+        let port = listener.local_addr()?.port();
         Ok(Self {
             listener,
             port,

@@ -85,7 +85,7 @@ pub(super) async fn open(
         None => (instance, loaded),
         Some(tool) => {
             let loaded = context.load_for(bundle, Some(&tool)).await?;
-            let agent = loaded.agent(instance.agent().name()).map_err(Failure::of)?;
+            let agent = loaded.agent(instance.agent().name())?;
             let workdir = instance.workdir().clone();
             (agent.instance(instance.key(), workdir), loaded)
         }
@@ -152,7 +152,7 @@ pub(super) fn workdir(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
                 "Name a directory with only files that the tool may change.".to_owned()
             }
         };
-        Failure::of(error).hint(hint)
+        Failure::from(error).hint(hint)
     })
 }
 
@@ -163,7 +163,7 @@ pub(super) fn workspace(
 ) -> Result<Workdir, Failure> {
     let wrong = |error| {
         let hint = "Pass --workdir DIR, or --state-root DIR with a directory you can write.";
-        Failure::of(error).hint(hint)
+        Failure::from(error).hint(hint)
     };
     let path = bundle.instance_path(instance).map_err(wrong)?;
     let is_new = !path.exists();

@@ -4,7 +4,7 @@ use tokio::task::JoinSet;
 use toolhost::{Agent, LiveBundle};
 use toolhost_changesets::Changesets;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::settings::Settings;
 
 /// Adds the tools to the agents that the policy grants changesets. They work as long as what is returned is
@@ -22,8 +22,8 @@ pub(super) fn start(live: &LiveBundle, settings: &Settings) -> Result<Option<Cha
     };
     let hint = "Pass --state-root DIR, with a directory that only you can write.";
     let changesets = Changesets::new(live, root);
-    let changesets = changesets.map_err(|error| Failure::of(error).hint(hint))?;
-    changesets.extend().map_err(Failure::of)?;
+    let changesets = changesets.hint(hint)?;
+    changesets.extend()?;
     Ok(Some(changesets))
 }
 
@@ -41,7 +41,7 @@ pub(super) fn follow(
         loop {
             let _current = changes.changed().await;
             let followed = match &changesets {
-                Some(changesets) => changesets.extend().map(drop).map_err(Failure::of),
+                Some(changesets) => changesets.extend().map(drop).map_err(Failure::from),
                 None => start(&live, &settings).map(|started| changesets = started),
             };
             if let Err(error) = followed {

@@ -21,9 +21,7 @@ pub(crate) async fn component(args: &ComponentArgs) -> Result<Exit, Failure> {
         let error = refusal
             .why
             .context(format!("{name} cannot be made a component"));
-        let mut failure = Failure::from(error).hint(refusal.next_move);
-        failure.exit = Exit::Refused;
-        failure
+        Failure::from(error).hint(refusal.next_move).refused()
     })?;
     let output = text::line(&args.output.to_string_lossy());
     files::replace(&args.output, &component)

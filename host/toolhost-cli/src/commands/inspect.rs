@@ -13,7 +13,7 @@ use toolhost::{
 
 use crate::args::InspectArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 use crate::host_context;
 use crate::settings::Settings;
@@ -25,9 +25,7 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
     let most = sandbox.compile_limits().bytes;
     let bytes = files::read_async("the component", &args.file, most)
         .await
-        .map_err(|error| {
-            Failure::from(error).hint("Name a .wasm file, such as cargo builds for wasm32-wasip2.")
-        })?;
+        .hint("Name a .wasm file, such as cargo builds for wasm32-wasip2.")?;
     let inspection = {
         let progress = Progress::start(settings.verbosity);
         let name = args.file.file_name().unwrap_or_default().to_string_lossy();

@@ -67,9 +67,8 @@ async fn remove(
     };
     if let Some(process) = user_of(&instance.path) {
         let error = anyhow!("the instance is in use by the process {process}");
-        let mut failure = Failure::from(error).hint("Stop it first. Nothing was removed.");
-        failure.exit = Exit::Refused;
-        return Err(failure);
+        let failure = Failure::from(error).hint("Stop it first. Nothing was removed.");
+        return Err(failure.refused());
     }
     if !args.yes {
         let question = format!("remove {}? yes or no", line(instance));
@@ -77,9 +76,8 @@ async fn remove(
             stdin::ask(&question, "no").await?
         } else {
             let error = anyhow!("the removal is not confirmed");
-            let mut failure = Failure::from(error).hint("Pass --yes. Nothing was removed.");
-            failure.exit = Exit::Refused;
-            return Err(failure);
+            let failure = Failure::from(error).hint("Pass --yes. Nothing was removed.");
+            return Err(failure.refused());
         };
         if answer != "yes" {
             stdout::write("nothing was removed")?;

@@ -15,7 +15,7 @@ use super::mcp_servers;
 use crate::args::LockArgs;
 use crate::base;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 use crate::host_context::HostContext;
 use crate::policy_file::PolicyFile;
@@ -90,7 +90,7 @@ pub(crate) async fn lock(args: &LockArgs, settings: &Settings) -> Result<Exit, F
     let is_written = |drift: &&Drift| args.update.as_ref().is_none_or(|name| *name == drift.name);
     let drifts: Vec<_> = drifts.iter().filter(is_written).cloned().collect();
     let written_text = new_lock.to_text();
-    Lock::parse(&written_text).map_err(|error| Failure::of(error).hint("Nothing was written."))?;
+    Lock::parse(&written_text).hint("Nothing was written.")?;
     if read(&path)? != before {
         let error = anyhow!("{} was changed meanwhile", text::path(&path));
         return Err(Failure::from(error).hint("Nothing was written. Run the command again."));
@@ -118,8 +118,7 @@ fn read(path: &Path) -> Result<Option<Lock>, Failure> {
     let lock = String::from_utf8(bytes).map_err(anyhow::Error::from);
     let lock = lock.and_then(|text| Lock::parse(&text).map_err(anyhow::Error::from));
     let lock = lock.with_context(|| format!("{} cannot be used", text::path(path)));
-    lock.map(Some)
-        .map_err(|error| Failure::from(error).hint(LockError::HELP))
+    lock.map(Some).hint(LockError::HELP)
 }
 
 fn check(

@@ -140,14 +140,10 @@ async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
         settings: settings.clone(),
     };
     let authorization = McpAuthorization::new().authorizer(callback).grants(grants);
-    let endpoint = HttpServer::new(&sandbox, &server.url, server.grant).map_err(Failure::of)?;
+    let endpoint = HttpServer::new(&sandbox, &server.url, server.grant)?;
     let endpoint = endpoint.with_oauth(oauth, authorization);
     let result = endpoint.authorize(&server.name, &limits, &args.scope).await;
-    result.map_err(|error| {
-        let mut failure = Failure::of(error);
-        failure.exit = Exit::Refused;
-        failure
-    })?;
+    result.map_err(|error| Failure::from(error).refused())?;
     let (name, url) = (server.name, text::line(&server.url));
     stdout::write(&format!("authorized for McpServer/{name} at {url}"))?;
     Ok(Exit::Done)

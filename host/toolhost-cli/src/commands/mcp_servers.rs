@@ -22,7 +22,7 @@ pub(super) async fn start(
         let names: Vec<_> = names.collect();
         let what = format!("starting MCP servers: {}", names.join(", "));
         let _phase = (!names.is_empty()).then(|| progress.waiting(&what));
-        start_quietly(bundle, settings).await.map_err(Failure::of)?
+        start_quietly(bundle, settings).await?
     };
     note_warnings(bundle, &servers, settings);
     Ok(servers)

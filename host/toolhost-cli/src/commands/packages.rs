@@ -23,7 +23,7 @@ pub(crate) use update::update;
 pub(crate) use vendor::vendor;
 pub(crate) use verify::verify;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::host_context;
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
@@ -33,15 +33,14 @@ use crate::terminal::progress::Progress;
 fn reference(text: &str) -> Result<PackageReference, Failure> {
     let hint = "Write HOST/REPOSITORY:TAG, such as ghcr.io/me/notes:1.0.";
     let result = PackageReference::parse(text);
-    result.map_err(|error| Failure::of(error).hint(hint))
+    result.hint(hint)
 }
 
 /// Opens a bundle without loading its components.
 async fn open(path: &Path, settings: &Settings) -> Result<OpenBundle, Failure> {
     let path = settings.bundle(path)?.to_owned();
     let base = settings.base.clone();
-    let bundle = tokio::task::spawn_blocking(move || base.open(&path)).await;
-    let bundle = bundle.map_err(Failure::of)?;
+    let bundle = tokio::task::spawn_blocking(move || base.open(&path)).await?;
     bundle.map_err(|error| Failure::of_bundle(error, None))
 }
 

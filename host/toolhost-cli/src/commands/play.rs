@@ -19,7 +19,7 @@ use super::mcp_servers;
 use super::recording_file::RecordingFolder;
 use crate::args::PlayArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 use crate::host_context::HostContext;
 use crate::policy_file::PolicyFile;
@@ -79,7 +79,7 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
     let started = Instant::now();
     let ends = turns(&orchestrator, &script, args.turns).await;
     let took = started.elapsed();
-    let stats = orchestrator.stats().await.map_err(Failure::of)?;
+    let stats = orchestrator.stats().await?;
     orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
     servers.close().await;
     context.host.events().flush().await;
@@ -99,7 +99,7 @@ async fn read_script(path: &Path) -> Result<Script, Failure> {
     let text = files::text_file("the script", path, SCRIPT_BYTES_MAX).await?;
     let name = path.display().to_string();
     let hint = "See `toolhost play --help` for an example.";
-    Script::parse(&text, &name).map_err(|error| Failure::of(error).hint(hint))
+    Script::parse(&text, &name).hint(hint)
 }
 
 /// Registers the agents of a script, each with the `agents` tool.
@@ -109,10 +109,10 @@ async fn orchestrator(
     dir: &Path,
 ) -> Result<Orchestrator, Failure> {
     let orchestrator = Orchestrator::open(dir, OrchestratorConfig::default());
-    let orchestrator = orchestrator.await.map_err(Failure::of)?;
+    let orchestrator = orchestrator.await?;
     for (name, script) in &script.agents {
-        let agent = bundle.agent(name).map_err(Failure::of)?;
-        agent.extend("agents", agents_tool).map_err(Failure::of)?;
+        let agent = bundle.agent(name)?;
+        agent.extend("agents", agents_tool)?;
         let (bundle, own) = (bundle.clone(), Arc::new(script.clone()));
         let mut setup = AgentSetup::in_process(move |id| {
             let (bundle, agent, script) = (bundle.clone(), agent.clone(), Arc::clone(&own));
@@ -121,9 +121,8 @@ async fn orchestrator(
         if let Some(description) = &script.description {
             setup = setup.described(description);
         }
-        let name = ResourceName::parse(name).map_err(Failure::of)?;
-        let registered = orchestrator.register(&name, setup).await;
-        registered.map_err(Failure::of)?;
+        let name = ResourceName::parse(name)?;
+        orchestrator.register(&name, setup).await?;
     }
     Ok(orchestrator)
 }

@@ -11,7 +11,7 @@ use toolhost::Workdir;
 use toolhost::recording::{CallRecorder, CallRecording, FILE_BYTES_MAX};
 use toolhost_files::PrivateFile;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 use crate::settings::Settings;
 
@@ -27,7 +27,7 @@ impl RecordingFile {
         let real_folder = folder
             .canonicalize()
             .with_context(|| cannot_write(path))
-            .map_err(|error| Failure::from(error).hint("Name a file in a folder that exists."))?;
+            .hint("Name a file in a folder that exists.")?;
         let inside = workdir
             .real_path()
             .is_some_and(|workdir| lies_in(&real_folder, &workdir));
@@ -147,6 +147,6 @@ pub(super) async fn read(path: &Path) -> Result<CallRecording, Failure> {
     let bytes = files::read_async("the recording", path, FILE_BYTES_MAX).await?;
     CallRecording::parse(&bytes, &path.display().to_string()).map_err(|error| {
         let help = error.help();
-        Failure::of(error).hint(help)
+        Failure::from(error).hint(help)
     })
 }

@@ -38,7 +38,7 @@ async fn run(
     settings: &Settings,
 ) -> Result<Exit, Failure> {
     if !recording.can_be_replayed() {
-        return Err(Failure::of(CallReplayError::NoHostCalls).hint(
+        return Err(Failure::from(CallReplayError::NoHostCalls).hint(
             "Make the call again with `toolhost call --record FILE`, or compare with --diff.",
         ));
     }
@@ -59,7 +59,7 @@ async fn run(
         } else {
             "Record the call again with `toolhost call --record FILE`."
         };
-        Failure::of(error).hint(hint)
+        Failure::from(error).hint(hint)
     })?;
     if let Some(error) = stepping.and_then(|stepping| stepping.error()) {
         return Err(error);

@@ -123,5 +123,5 @@ fn not_listening(error: SocketError) -> Failure {
             "Name a path of at most 107 bytes in a directory that you can write with --socket."
         }
     };
-    Failure::of(error).hint(hint)
+    Failure::from(error).hint(hint)
 }

@@ -29,18 +29,14 @@ pub(crate) async fn script(args: &ScriptArgs, settings: &Settings) -> Result<Exi
     let input = args.args.read().await?;
     let tool = language.tool();
     let runs = Runs::Program {
-        tool: ResourceName::parse(tool).map_err(Failure::of)?,
+        tool: ResourceName::parse(tool)?,
         calls: &args.allow_tool,
     };
     let state = StateRoot::Optional;
     let caller = caller::open(&args.bundle, runs, &args.caller, state, settings).await?;
     let servers = mcp_servers::start(&caller.bundle, settings).await?;
-    let turn = caller
-        .instance
-        .open_turn("turn")
-        .await
-        .map_err(Failure::of)?;
-    let step = turn.open_step().await.map_err(Failure::of)?;
+    let turn = caller.instance.open_turn("turn").await?;
+    let step = turn.open_step().await?;
     let name = format!("{tool}__script");
     if step.catalog().get(&name).is_none() {
         let error = anyhow!("the agent has no tool {name}, which runs the program");
@@ -48,8 +44,8 @@ pub(crate) async fn script(args: &ScriptArgs, settings: &Settings) -> Result<Exi
     }
     let result = step.execute_script(CALL_ID, language, code, input).await;
     print(&result, args)?;
-    step.close(()).await.map_err(Failure::of)?;
-    turn.close(()).await.map_err(Failure::of)?;
+    step.close(()).await?;
+    turn.close(()).await?;
     servers.close().await;
     Ok(caller::exit(&result))
 }

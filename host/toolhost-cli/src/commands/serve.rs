@@ -16,7 +16,7 @@ use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 use super::{agent, caller, changesets, grant_callbacks, mcp_servers};
 use crate::args::ServeArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::host_context::{HostContext, StateRoot};
 use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
@@ -127,5 +127,5 @@ async fn over_stdio(
         }
     };
     let hint = "The client must speak MCP, one JSON-RPC message per line.";
-    served.map_err(|error| Failure::of(error).hint(hint))
+    served.hint(hint)
 }

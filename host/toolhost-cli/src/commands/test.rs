@@ -257,7 +257,7 @@ impl Tests<'_> {
             if let OpenError::Load(error) = error {
                 Failure::of_bundle(error, source.as_ref())
             } else {
-                Failure::of(error)
+                Failure::from(error)
             }
         })?;
         note_policy_warnings(source.as_ref(), runner.bundle(), settings);
@@ -311,7 +311,7 @@ async fn read_case_files(bundle: &Path) -> Result<CaseFiles, Failure> {
         {
             invalid(diagnostics, sources)
         } else {
-            Failure::of(error)
+            Failure::from(error)
         }
     })
 }

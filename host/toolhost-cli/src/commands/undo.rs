@@ -20,7 +20,7 @@ pub(crate) async fn undo(args: &UndoArgs, settings: &Settings) -> Result<Exit, F
     let workdir = workdir(args, &context, settings).await?;
     let host = &context.host;
     if args.list {
-        let records = host.undo_records(&workdir).await.map_err(Failure::of)?;
+        let records = host.undo_records(&workdir).await?;
         print_list(&records, args.json)?;
         return Ok(Exit::Done);
     }
@@ -94,7 +94,7 @@ fn failure(error: UndoError, args: &UndoArgs) -> Failure {
         ),
         _ => None,
     };
-    let mut failure = Failure::of(error);
+    let mut failure = Failure::from(error);
     failure.hint = hint.map(str::to_owned);
     if is_refused {
         failure.exit = Exit::Refused;

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 
 use crate::args::WitArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::terminal::{stdout, text};
 use crate::toolchains::kit::{self, KitFile};
 
@@ -73,7 +73,7 @@ fn write(files: &[KitFile], folder: &Path) -> Result<(), Failure> {
         )
     };
     let written = kit::write_files(files.iter().copied(), folder, "").with_context(cannot);
-    written.map_err(|error| Failure::from(error).hint("Name a folder in which you can write."))
+    written.hint("Name a folder in which you can write.")
 }
 
 fn report(written: &[KitFile], folder: &Path) -> String {

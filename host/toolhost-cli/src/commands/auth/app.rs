@@ -23,8 +23,7 @@ pub(super) async fn find(
     let file = PolicyFile::read(Some(policy)).await?;
     let path = settings.bundle(&args.bundle)?.to_owned();
     let base = settings.base.clone();
-    let open = tokio::task::spawn_blocking(move || base.open(&path)).await;
-    let open = open.map_err(Failure::of)?;
+    let open = tokio::task::spawn_blocking(move || base.open(&path)).await?;
     let open = open.map_err(|error| Failure::of_bundle(error, file.source.as_ref()))?;
     let apps = open.bundle().oauth_apps();
     let mut names = apps.iter().map(|(app, _)| app.metadata.name.as_str());

@@ -51,9 +51,7 @@ pub(super) async fn login(args: &AuthLoginArgs, settings: &Settings) -> Result<E
 
 /// Returns the failure of a login that was not granted.
 fn refusal(error: impl Into<anyhow::Error>) -> Failure {
-    let mut failure = Failure::from(error.into());
-    failure.exit = Exit::Refused;
-    failure
+    Failure::from(error).refused()
 }
 
 struct Login<'a> {

@@ -36,7 +36,7 @@ pub(super) type CaseArgs = HashMap<String, JsonObject>;
 pub(super) async fn of_cases(bundle: &Path, settings: &Settings) -> Result<CaseArgs, Failure> {
     let bundle = bundle.to_owned();
     let case_files = tokio::task::spawn_blocking(move || CaseFiles::read(&bundle));
-    let case_files = case_files.await.map_err(Failure::of)?;
+    let case_files = case_files.await?;
     Ok(match case_files {
         Ok(files) => first_successful(&files),
         Err(error) => {

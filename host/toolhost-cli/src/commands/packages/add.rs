@@ -9,7 +9,7 @@ use crate::args::AddArgs;
 use crate::base;
 use crate::commands::manifest_file::ManifestFile;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
@@ -33,7 +33,7 @@ pub(crate) async fn add(args: &AddArgs, settings: &Settings) -> Result<Exit, Fai
         .map_or(default_name, ResourceName::as_str)
         .to_owned();
     let tool = tool_document(&resource, &reference, args.name.as_ref());
-    let tool = tool.map_err(|error| Failure::of(error).hint("Nothing was changed."))?;
+    let tool = tool.hint("Nothing was changed.")?;
     let changed = match manifest.text.as_deref().map(str::trim_end) {
         None | Some("") => tool,
         Some(text) => format!("{text}\n---\n{tool}"),

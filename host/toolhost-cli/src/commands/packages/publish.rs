@@ -10,7 +10,7 @@ use super::sign::{read_key, sign_with};
 use super::{open, reference};
 use crate::args::PublishArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::host_context::{self, HostContext};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
@@ -56,8 +56,7 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
     let entry = sandbox
         .threads()
         .compute(move || opened.read_entry(&owned, max))
-        .await
-        .map_err(Failure::of)?;
+        .await?;
     let entry = entry.map_err(|finding| Failure::from(anyhow!("{finding}")).hint(finding.help))?;
     let mut components = loaded.components().iter();
     let facts = components.find(|(name, _)| *name == tool.metadata.name.as_str());
@@ -74,8 +73,7 @@ pub(crate) async fn publish(args: &PublishArgs, settings: &Settings) -> Result<E
         &facts.exports,
         Default::default(),
     );
-    let contents = contents
-        .map_err(|error| Failure::of(error).hint("Shorten the descriptions and schemas."))?;
+    let contents = contents.hint("Shorten the descriptions and schemas.")?;
     // It was read a second time.
     if contents.component.digest != format!("sha256:{}", facts.sha256) {
         let name = &tool.metadata.name;

@@ -14,7 +14,7 @@ use toolhost_package::{
 use super::{Puller, reference};
 use crate::args::SignArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
@@ -68,7 +68,7 @@ pub(super) fn read_key(path: &Path) -> Result<SigningKey, Failure> {
     let hint =
         "Make one with `toolhost sign --new-key FILE`, or `openssl genpkey -algorithm ed25519`.";
     let bytes = files::read("the key", path, KEY_MAX);
-    let bytes = bytes.map_err(|error| Failure::from(error).hint(hint))?;
+    let bytes = bytes.hint(hint)?;
     let bytes = zeroize::Zeroizing::new(bytes);
     let text = str::from_utf8(&bytes).map_err(|_| KeyError::Pem);
     let key = text.and_then(SigningKey::from_pem);
@@ -89,7 +89,7 @@ pub(super) async fn sign_with(
     if key.has_signed(digest, &signatures) {
         return Ok(());
     }
-    let bundle = key.sign(digest).map_err(Failure::of)?;
+    let bundle = key.sign(digest)?;
     attach(source.registry(), package, bundle).await
 }
 
@@ -119,7 +119,7 @@ fn new_key(path: &Path, is_json: bool) -> Result<Exit, Failure> {
         let error = anyhow!("{} exists, and was not replaced", text::path(there));
         return Err(Failure::from(error).hint("Name a file that does not exist."));
     }
-    let (key, pem) = SigningKey::generate().map_err(Failure::of)?;
+    let (key, pem) = SigningKey::generate()?;
     let failed = |path: &Path| format!("{} cannot be written", text::path(path));
     files::write_private(path, pem.as_bytes()).with_context(|| failed(path))?;
     files::write_over_file(public, key.public_pem().as_bytes()).with_context(|| failed(public))?;

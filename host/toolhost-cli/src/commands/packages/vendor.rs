@@ -7,7 +7,7 @@ use super::{Puller, open};
 use crate::args::VendorArgs;
 use crate::base;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
@@ -50,10 +50,8 @@ pub(crate) async fn vendor(args: &VendorArgs, settings: &Settings) -> Result<Exi
             .threads()
             .compute(move || pulled.keep(&store))
             .await;
-        let result = result.map_err(Failure::of)?;
-        result.map_err(|error| {
-            Failure::of(error).hint("Make the directory of the bundle writable.")
-        })?;
+        let result = result?;
+        result.hint("Make the directory of the bundle writable.")?;
         count += 1;
     }
     let path = text::path(store.dir());

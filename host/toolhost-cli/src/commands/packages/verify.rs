@@ -89,7 +89,7 @@ fn rules(args: &VerifyArgs) -> Result<PackageRules, Failure> {
         .map(|path| read("the trusted root", path))
         .transpose()?;
     let mut rules = PackageRules::default();
-    let name = ResourceName::parse("signer").map_err(Failure::of)?;
+    let name = ResourceName::parse("signer")?;
     rules.signers = BTreeMap::from([(
         name,
         PackageSigner {

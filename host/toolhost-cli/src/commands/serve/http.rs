@@ -80,11 +80,11 @@ fn config(args: &ServeArgs, address: SocketAddr) -> Result<HttpConfig, Failure> 
 
 fn failure(error: HttpError) -> Failure {
     match error {
-        HttpError::Bind { .. } => Failure::of(error).hint("Name another address with --http."),
-        HttpError::OAuth(_) => Failure::of(error)
+        HttpError::Bind { .. } => Failure::from(error).hint("Name another address with --http."),
+        HttpError::OAuth(_) => Failure::from(error)
             .hint("Correct --oauth-issuer, --oauth-resource, --oauth-keys or --oauth-scope."),
         HttpError::Unprotected { .. } => {
-            Failure::of(error).hint("Pass --tokens FILE, or name a loopback address with --http.")
+            Failure::from(error).hint("Pass --tokens FILE, or name a loopback address with --http.")
         }
     }
 }

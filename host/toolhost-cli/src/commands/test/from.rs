@@ -10,7 +10,7 @@ use toolhost_testing::{CaseFiles, RecordedCase};
 
 use super::super::recording_file;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::files;
 use crate::settings::Settings;
 use crate::terminal::stdout;
@@ -28,9 +28,8 @@ pub(super) async fn write_case(
 ) -> Result<Exit, Failure> {
     let recorded = recording_file::read(recording).await?;
     let name = recording.file_name().unwrap_or_default().to_string_lossy();
-    let case = RecordedCase::of(&recorded, &name).map_err(|error| {
-        Failure::of(error).hint("Record a call with `toolhost call --record FILE`.")
-    })?;
+    let case = RecordedCase::of(&recorded, &name)
+        .hint("Record a call with `toolhost call --record FILE`.")?;
     if is_listed {
         stdout::write(case.text.trim_end())?;
     } else {
