@@ -63,7 +63,7 @@ pub(crate) use test::test;
 pub(crate) use undo::undo;
 pub(crate) use wit::wit;
 
-use toolhost::{Agent, LoadedBundle, manifest::Declares};
+use toolhost::{Agent, LiveBundle, LoadedBundle, manifest::Declares};
 
 use crate::failure::{Failure, Hint};
 use crate::settings::Settings;
@@ -83,4 +83,18 @@ fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Resu
         ));
     }
     Ok(agent)
+}
+
+/// Returns what `look` finds in the catalogs of a bundle while they have the tools of MCP servers and of changesets.
+async fn with_all_tools<T>(
+    bundle: &LoadedBundle,
+    settings: &Settings,
+    look: impl FnOnce() -> T,
+) -> Result<T, Failure> {
+    let servers = mcp_servers::start(bundle, settings).await?;
+    let live = LiveBundle::new(bundle.clone());
+    let _changesets = changesets::start(&live, settings)?;
+    let seen = look();
+    servers.close().await;
+    Ok(seen)
 }

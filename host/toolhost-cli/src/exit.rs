@@ -19,6 +19,11 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// The exit code of a command that answers yes or no.
+    pub(crate) fn done_if(is_done: bool) -> Self {
+        if is_done { Self::Done } else { Self::Refused }
+    }
+
     /// The number.
     pub(crate) fn code(self) -> u8 {
         match self {

@@ -69,8 +69,8 @@ pub use oauth_app::{
 };
 pub use protected::{CASES_FOLDER, FileId, NameChange, Protected};
 pub use recording::{
-    Answer, Divergence, HostCall, RECORDING_VERSION, RecordedComponent, RecordedEngine,
-    RecordedLimits, RecordedOperation, RecordedOutcome, Recording, RecordingEnd, ReplayEvent,
+    Answer, Divergence, HostCall, Operation, RECORDING_VERSION, RecordedComponent, RecordedEngine,
+    RecordedLimits, RecordedOutcome, Recording, RecordingEnd, ReplayEvent,
 };
 pub use redact::{HeldSecret, Redactor};
 pub use resource::{

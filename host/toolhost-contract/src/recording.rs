@@ -22,7 +22,7 @@ pub struct Recording {
     /// What ran it. A replay needs the same architecture where results depend on it.
     pub engine: RecordedEngine,
     /// What the component was to do.
-    pub operation: RecordedOperation,
+    pub operation: Operation,
     /// The context of the call, as [`ToolContext`](crate::ToolContext) is serialized.
     pub context: Value,
     /// The limits that act on the guest without a host call.
@@ -63,23 +63,23 @@ pub struct RecordedEngine {
     pub architecture: String,
 }
 
-/// What a component was to do.
+/// What a component is to do. Each operation is a call of its own, in a fresh instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind", deny_unknown_fields)]
-pub enum RecordedOperation {
-    /// Run a handler.
+pub enum Operation {
+    /// Runs a handler.
     Handler {
         /// Its name.
         name: ExportName,
         /// The arguments: a JSON object, as text.
         input: String,
     },
-    /// Return the outcome of a handle.
+    /// Returns the outcome of a handle, where it is known by now.
     Poll {
         /// The handle.
         handle: String,
     },
-    /// Cancel a handle.
+    /// Tells the component that nobody waits for a handle any longer. Its output is `null`.
     Cancel {
         /// The handle.
         handle: String,

@@ -39,7 +39,7 @@ pub use host::agents::port::{
 };
 pub use host::tools::port::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
 pub use kernel_features::KernelFeatures;
-pub use operation::{Operation, Outcome};
+pub use operation::Outcome;
 pub use prepare::{BuildFolder, CheckedTool, PrepareStage, ResumeError, UncompiledTool};
 pub use recording::options::{
     RecordOptions, ReplayEnd, ReplayError, ReplayObserver, ReplayOptions, ReplayReport, ReplayStep,
@@ -57,6 +57,6 @@ pub use toolhost_egress::{Egress, HttpConfig};
 
 pub use toolhost_contract::{
     AddressBlock, AddressBlockError, DiskLimit, FailedOperation, FileId, Grants, HandlerSpec,
-    HttpCredential, HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError,
-    Protected, WorkdirAccess,
+    HttpCredential, HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, Operation,
+    OriginError, Protected, WorkdirAccess,
 };

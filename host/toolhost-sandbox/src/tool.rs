@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolhost_contract::{
-    HandlerSpec, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedOutcome, Recording,
-    RecordingEnd, Redactor, ToolContext,
+    HandlerSpec, Operation, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedOutcome,
+    Recording, RecordingEnd, Redactor, ToolContext,
 };
 use toolhost_runtime::ComponentId;
 
@@ -26,7 +26,7 @@ use crate::component::cache::ComponentRecord;
 use crate::component::digest::ComponentDigest;
 use crate::component::facts::ComponentFacts;
 use crate::host::tools::port::OuterCall;
-use crate::operation::{Operation, Outcome};
+use crate::operation::Outcome;
 use crate::recording::call_imports::CallImports;
 use crate::recording::dynamic::DynamicCode;
 use crate::recording::forward::ForwarderCode;

@@ -4,7 +4,7 @@ mod fixtures;
 
 use serde_json::{Value, json};
 use toolhost::manifest::YamlSource;
-use toolhost::recording::{CallRecording, RecordedOperation};
+use toolhost::recording::{CallRecording, Operation};
 use toolhost_contract::{JsonLimits, text};
 
 use self::fixtures::Fixtures;
@@ -45,7 +45,7 @@ impl RecordedCase {
     /// # Errors
     /// [`RecordedCaseError`] if the recording is not of a call, or a case file cannot hold its values.
     pub fn of(recording: &CallRecording, file: &str) -> Result<Self, RecordedCaseError> {
-        let RecordedOperation::Handler { name, input } = &recording.recording.operation else {
+        let Operation::Handler { name, input } = &recording.recording.operation else {
             return Err(RecordedCaseError::NotACall);
         };
         let args: Value = JsonLimits::ARGUMENTS.parse(input).unwrap_or_default();

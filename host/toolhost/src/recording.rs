@@ -47,8 +47,8 @@ pub use recorder::CallRecorder;
 pub use crate::loaded_bundle::replay::{CallReplay, CallReplayError};
 
 pub use toolhost_contract::{
-    Answer, Divergence, HostCall, RecordedComponent, RecordedEngine, RecordedLimits,
-    RecordedOperation, RecordedOutcome, Recording, RecordingEnd, ReplayEvent,
+    Answer, Divergence, HostCall, Operation, RecordedComponent, RecordedEngine, RecordedLimits,
+    RecordedOutcome, Recording, RecordingEnd, ReplayEvent,
 };
 pub use toolhost_sandbox::{
     ReplayEnd, ReplayError, ReplayObserver, ReplayOptions, ReplayReport, ReplayStep,

@@ -260,7 +260,7 @@ async fn a_changed_component_diverges_at_the_first_host_call_that_differs() {
     // Another path: the first call is the same.
     let mut changed = recording.clone();
     let input = json!({"path": "b.txt"}).to_string();
-    changed.operation = toolhost_contract::RecordedOperation::Handler {
+    changed.operation = toolhost_contract::Operation::Handler {
         name: toolhost_contract::ExportName::parse("read").unwrap(),
         input,
     };

@@ -108,5 +108,5 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
     } else {
         format!("no grant of {grant} is stored")
     })?;
-    Ok(if was_there { Exit::Done } else { Exit::Refused })
+    Ok(Exit::done_if(was_there))
 }

@@ -83,7 +83,7 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
         return Ok(Exit::Done);
     }
     advise(&entries, settings);
-    Ok(if is_valid { Exit::Done } else { Exit::Refused })
+    Ok(Exit::done_if(is_valid))
 }
 
 fn unreadable(cache: &Path, error: io::Error) -> Failure {

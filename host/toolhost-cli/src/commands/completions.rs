@@ -34,7 +34,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
     // Gives each command its whole name.
     program.build();
     write_pages(&program, dir).with_context(cannot)?;
-    let dir = text::line(&dir.to_string_lossy());
+    let dir = text::path(dir);
     stdout::write(&format!(
         "wrote the pages to {dir}: man -l {dir}/{PROGRAM}.1"
     ))?;

@@ -14,7 +14,7 @@ use crate::toolchains::core_module;
 const MAX_BYTES: u64 = 256 << 20;
 
 pub(crate) async fn component(args: &ComponentArgs) -> Result<Exit, Failure> {
-    let name = text::line(&args.file.to_string_lossy());
+    let name = text::path(&args.file);
     let module = files::read_async("the core module", &args.file, MAX_BYTES).await?;
     let encoded = files::spawn_blocking(move || Ok(core_module::to_component(&module))).await?;
     let component = encoded.map_err(|refusal| {
@@ -23,7 +23,7 @@ pub(crate) async fn component(args: &ComponentArgs) -> Result<Exit, Failure> {
             .context(format!("{name} cannot be made a component"));
         Failure::from(error).hint(refusal.next_move).refused()
     })?;
-    let output = text::line(&args.output.to_string_lossy());
+    let output = text::path(&args.output);
     files::replace(&args.output, &component)
         .with_context(|| format!("{output} cannot be written"))?;
     stdout::write(&format!(

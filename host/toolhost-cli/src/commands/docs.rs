@@ -11,10 +11,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use toolhost::LiveBundle;
 
 use self::contents::Contents;
-use super::{agent, changesets, mcp_servers};
+use super::{agent, with_all_tools};
 use crate::args::DocsArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -40,18 +39,15 @@ pub(crate) async fn docs(args: &DocsArgs, settings: &Settings) -> Result<Exit, F
         Some(name) => vec![agent(&bundle, Some(name), settings)?],
         None => bundle.agents().to_vec(),
     };
-    let servers = mcp_servers::start(&bundle, settings).await?;
-    let live = LiveBundle::new(bundle.clone());
-    let _changesets = changesets::start(&live, settings)?;
     let examples = example::of_cases(settings.bundle(&args.bundle)?, settings).await?;
-    let contents = Contents::new(&args.bundle, &bundle, &agents, &rules, &examples);
-    servers.close().await;
+    let look = || Contents::new(&args.bundle, &bundle, &agents, &rules, &examples);
+    let contents = with_all_tools(&bundle, settings, look).await?;
     let page = page::render(&contents);
     if to_stdout {
         stdout::write(page.trim_end())?;
         return Ok(Exit::Done);
     }
-    let path = text::line(&args.output.to_string_lossy());
+    let path = text::path(&args.output);
     files::write_over_file(&args.output, page.as_bytes())
         .with_context(|| format!("the page cannot be written to {path}"))?;
     let tools = text::counted(contents.tool_count(), "tool");
@@ -68,7 +64,7 @@ fn refuse_foreign(path: &Path) -> Result<(), Failure> {
         Ok(_) if String::from_utf8_lossy(&head).contains(page::GENERATOR) => return Ok(()),
         Ok(_) | Err(_) => {}
     }
-    let path = text::line(&path.to_string_lossy());
+    let path = text::path(path);
     let error = anyhow!("{path} exists, and `toolhost docs` has not written it");
     Err(Failure::from(error).hint("Remove it, or name another file with --output."))
 }

@@ -33,7 +33,7 @@ pub(crate) async fn doctor(args: &DoctorArgs, settings: &Settings) -> Result<Exi
     } else {
         stdout::write(&report::text(&findings, settings.stdout_style))?;
     }
-    Ok(if is_ok { Exit::Done } else { Exit::Refused })
+    Ok(Exit::done_if(is_ok))
 }
 
 async fn examine(settings: &Settings) -> Vec<Finding> {

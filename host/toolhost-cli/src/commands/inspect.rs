@@ -109,7 +109,7 @@ fn manifest(
     inspection: Option<&Inspection>,
     refusal: Option<&Refusal>,
 ) -> Result<Exit, Failure> {
-    let path = text::line(&file.to_string_lossy());
+    let path = text::path(file);
     if let Some(refusal) = refusal {
         let error = anyhow!("{path} would not load: {}", text::line(&refusal.message));
         return Err(Failure::from(error).hint(refusal.help.clone()));
@@ -172,7 +172,7 @@ fn handler_json(handler: &HandlerSpec) -> Value {
 }
 
 fn as_text(file: &Path, inspection: Option<&Inspection>, refusal: Option<&Refusal>) -> String {
-    let mut text = text::line(&file.to_string_lossy());
+    let mut text = text::path(file);
     match refusal {
         None => text += "\n  loads   yes",
         Some(refusal) => {

@@ -1,8 +1,8 @@
 //! `toolhost list`: lists the tools of an agent.
 
-use toolhost::{LiveBundle, ToolCatalogItem};
+use toolhost::ToolCatalogItem;
 
-use super::{agent, changesets, mcp_servers};
+use super::{agent, with_all_tools};
 use crate::args::{Format, ListArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,11 +14,7 @@ pub(crate) async fn list(args: &ListArgs, settings: &Settings) -> Result<Exit, F
     let context = HostContext::open(settings, args.policy.as_deref(), StateRoot::Optional).await?;
     let bundle = context.load(&args.bundle).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
-    let servers = mcp_servers::start(&bundle, settings).await?;
-    let live = LiveBundle::new(bundle);
-    let _changesets = changesets::start(&live, settings)?;
-    let catalog = agent.catalog();
-    servers.close().await;
+    let catalog = with_all_tools(&bundle, settings, || agent.catalog()).await?;
     match args.format() {
         Some(Format::Json) => stdout::json(&catalog.to_json())?,
         Some(Format::Openai) => stdout::json(&catalog.to_openai())?,

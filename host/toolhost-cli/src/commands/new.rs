@@ -43,7 +43,7 @@ pub(crate) async fn new(args: &NewArgs, settings: &Settings) -> Result<Exit, Fai
     };
     check_empty(&folder)?;
     create(&folder, &name, lang)?;
-    let display = text::line(&folder.to_string_lossy());
+    let display = text::path(&folder);
     let word = text::line(&shell_word(&folder.to_string_lossy()));
     stdout::write(&format!(
         "created {display}: next\n  cd {word}\n  toolhost build\n  toolhost check\n  toolhost test"

@@ -179,11 +179,7 @@ fn print_answers(ends: &Ended, took: Duration, stats: OrchestratorStats) -> Resu
         "errors": failed,
         "left": {"queued": stats.queued, "waiting": stats.waiting, "storedEvents": stats.stored_events},
     }))?;
-    Ok(if failed.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    Ok(Exit::done_if(failed.is_empty()))
 }
 
 /// Prints a line for the start and the end of each turn, and the end of each call.

@@ -121,7 +121,7 @@ fn print(
     } else {
         stdout::write(&human(recording, replay))?;
     }
-    Ok(if is_same { Exit::Done } else { Exit::Refused })
+    Ok(Exit::done_if(is_same))
 }
 
 fn human(recording: &Arc<CallRecording>, replay: &CallReplay) -> String {
@@ -194,9 +194,5 @@ fn compare(
     if let Some(why) = &compared.not_compared {
         settings.note(&format!("the host calls were not compared: {why}"));
     }
-    Ok(if compared.is_same() {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    Ok(Exit::done_if(compared.is_same()))
 }

@@ -1,10 +1,10 @@
 //! `toolhost search`: searches the tools of an agent.
 
 use serde_json::{Value, json};
-use toolhost::{Agent, LiveBundle, ToolCatalog, search::ToolHit};
+use toolhost::{Agent, ToolCatalog, search::ToolHit};
 
 use super::list::table;
-use super::{agent, changesets, mcp_servers};
+use super::{agent, with_all_tools};
 use crate::args::{HitFormat, SearchArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -17,11 +17,7 @@ pub(crate) async fn search(args: &SearchArgs, settings: &Settings) -> Result<Exi
     let context = HostContext::open(settings, args.policy.as_deref(), StateRoot::Optional).await?;
     let bundle = context.load(bundle).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
-    let servers = mcp_servers::start(&bundle, settings).await?;
-    let live = LiveBundle::new(bundle);
-    let _changesets = changesets::start(&live, settings)?;
-    let catalog = agent.catalog();
-    servers.close().await;
+    let catalog = with_all_tools(&bundle, settings, || agent.catalog()).await?;
     let hits = catalog.search(query, args.limit.into());
     match args.format {
         HitFormat::Json => stdout::json(&to_json(&catalog, &hits))?,

@@ -153,11 +153,7 @@ impl Tests<'_> {
             }
         }
         self.write(&report).await?;
-        Ok(if report.has_failed() {
-            Exit::Refused
-        } else {
-            Exit::Done
-        })
+        Ok(Exit::done_if(!report.has_failed()))
     }
 
     fn plan(&self, runner: &Runner, files: &CaseFiles, only: &[PathBuf]) -> Result<Plan, Failure> {

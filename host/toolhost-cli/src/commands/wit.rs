@@ -54,7 +54,7 @@ fn find(path: &Path, bytes: &[u8]) -> OnDisk {
 }
 
 fn refusal(others: &[PathBuf]) -> Failure {
-    let names: Vec<_> = others.iter().map(|path| display(path)).collect();
+    let names: Vec<_> = others.iter().map(|path| text::path(path)).collect();
     let error = match names.as_slice() {
         [one] => anyhow!("{one} exists with other content; nothing was written"),
         all => anyhow!(
@@ -78,17 +78,13 @@ fn write(files: &[KitFile], folder: &Path) -> Result<(), Failure> {
 
 fn report(written: &[KitFile], folder: &Path) -> String {
     if written.is_empty() {
-        return format!("{} has the contract already", display(folder));
+        return format!("{} has the contract already", text::path(folder));
     }
     let paths = written.iter().map(|file| folder.join(file.path));
     let lines: Vec<_> = paths
-        .map(|path| format!("wrote {}", display(&path)))
+        .map(|path| format!("wrote {}", text::path(&path)))
         .collect();
     lines.join("\n")
-}
-
-fn display(path: &Path) -> String {
-    text::line(&path.to_string_lossy())
 }
 
 #[cfg(test)]

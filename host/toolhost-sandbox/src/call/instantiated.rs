@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolhost_contract::ToolContext;
+use toolhost_contract::{Operation, ToolContext};
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
@@ -12,7 +12,6 @@ use crate::call::trap::{ExportDiffers, GuestCallContext};
 use crate::engine::memory::creator::with_memories;
 use crate::engine::memory::source::MemorySource;
 use crate::host::bindings::{handlers, outputs, polling};
-use crate::operation::Operation;
 use crate::store::state::StoreState;
 
 /// The export to call.

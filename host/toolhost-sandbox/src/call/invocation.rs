@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolhost_contract::FailedOperation;
 use toolhost_contract::http::Origin;
-use toolhost_contract::{Recording, ToolContext, Usage};
+use toolhost_contract::{FailedOperation, Operation, Recording, ToolContext, Usage};
 use toolhost_files::{Workdir, WriteProtected};
 
 use crate::accounting::output::{LogRecord, LogSink};
 use crate::host::agents::port::AgentsPort;
 use crate::host::tools::port::{OuterCall, ToolsPort};
-use crate::operation::{Operation, Outcome};
+use crate::operation::Outcome;
 use crate::recording::options::RecordOptions;
 use crate::store::meters::CallMeters;
 use crate::{DiskLimit, Grants, Limits, SandboxError};

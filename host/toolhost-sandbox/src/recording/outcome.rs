@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use toolhost_contract::{
-    AssistantMessage, HandlerError, RecordedLimits, RecordedOperation, RecordedOutcome, Redactor,
+    AssistantMessage, HandlerError, Operation, RecordedLimits, RecordedOutcome, Redactor,
     ToolContext,
 };
 
-use crate::operation::{Operation, Outcome};
+use crate::operation::Outcome;
 use crate::recording::options::ReplayError;
 use crate::{Grants, Limits, SandboxError};
 
@@ -105,34 +105,18 @@ pub(crate) fn ended_alike(recorded: &RecordedOutcome, replayed: &RecordedOutcome
 }
 
 /// Returns an operation as it is recorded.
-pub(crate) fn recorded_operation(operation: &Operation, redactor: &Redactor) -> RecordedOperation {
+pub(crate) fn recorded_operation(operation: &Operation, redactor: &Redactor) -> Operation {
     let text = |text: &str| redactor.same_length(text).into_owned();
     match operation {
-        Operation::Handler { name, input } => RecordedOperation::Handler {
+        Operation::Handler { name, input } => Operation::Handler {
             name: name.clone(),
             input: text(input),
         },
-        Operation::Poll { handle } => RecordedOperation::Poll {
+        Operation::Poll { handle } => Operation::Poll {
             handle: text(handle),
         },
-        Operation::Cancel { handle } => RecordedOperation::Cancel {
+        Operation::Cancel { handle } => Operation::Cancel {
             handle: text(handle),
-        },
-    }
-}
-
-/// Returns a recorded operation as one to be run.
-pub(crate) fn operation(recorded: &RecordedOperation) -> Operation {
-    match recorded {
-        RecordedOperation::Handler { name, input } => Operation::Handler {
-            name: name.clone(),
-            input: input.clone(),
-        },
-        RecordedOperation::Poll { handle } => Operation::Poll {
-            handle: handle.clone(),
-        },
-        RecordedOperation::Cancel { handle } => Operation::Cancel {
-            handle: handle.clone(),
         },
     }
 }

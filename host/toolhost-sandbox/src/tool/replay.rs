@@ -44,7 +44,7 @@ impl Replay {
             }
         }
         let invocation = Invocation {
-            operation: Arc::new(outcome::operation(&recording.operation)),
+            operation: Arc::new(recording.operation.clone()),
             context: outcome::context(&recording.context)?,
             workdir: None,
             protected: WriteProtected::default(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolhost_contract::{Answer, HostCall, JsonLimits, RecordedOperation, text};
+use toolhost_contract::{Answer, HostCall, JsonLimits, Operation, text};
 
 use super::call_recording::{CallRecording, Detail};
 
@@ -127,8 +127,8 @@ impl Differences {
         }
     }
 
-    fn operations(&mut self, left: &RecordedOperation, right: &RecordedOperation) {
-        use RecordedOperation::Handler;
+    fn operations(&mut self, left: &Operation, right: &Operation) {
+        use Operation::Handler;
         let (Handler { name, input }, Handler { name: n, input: i }) = (left, right) else {
             return self.members("operation", left, right);
         };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolhost_contract::text::escape_json;
 use toolhost_contract::{
-    RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedLimits, RecordedOperation,
+    Operation, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedLimits,
     RecordedOutcome, RecordingEnd, ToolName,
 };
 
@@ -24,7 +24,7 @@ pub(super) struct HeaderLine {
     pub(super) tool: ToolName,
     pub(super) component: RecordedComponent,
     pub(super) engine: RecordedEngine,
-    pub(super) operation: RecordedOperation,
+    pub(super) operation: Operation,
     pub(super) context: Value,
     pub(super) grants: RecordedGrants,
     pub(super) limits: RecordedLimits,

@@ -2,10 +2,10 @@
 
 use toolhost::manifest::{Diagnostic, Place, Severity};
 use toolhost::tool::{ModelProvider, ProviderFinding};
-use toolhost::{LiveBundle, LoadedBundle, ToolErrorCode};
+use toolhost::{Agent, LoadedBundle, ToolErrorCode};
 
 use crate::args::Provider;
-use crate::commands::{changesets, mcp_servers};
+use crate::commands::with_all_tools;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
@@ -17,12 +17,8 @@ pub(super) async fn findings(
     file: &str,
     settings: &Settings,
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let servers = mcp_servers::start(bundle, settings).await?;
-    let live = LiveBundle::new(bundle.clone());
-    let _changesets = changesets::start(&live, settings)?;
-    let catalogs = bundle.agents().iter().map(|agent| agent.catalog());
-    let catalogs: Vec<_> = catalogs.collect();
-    servers.close().await;
+    let look = || -> Vec<_> { bundle.agents().iter().map(Agent::catalog).collect() };
+    let catalogs = with_all_tools(bundle, settings, look).await?;
     let mut findings = Vec::new();
     for provider in providers {
         for catalog in &catalogs {

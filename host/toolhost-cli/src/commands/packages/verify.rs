@@ -59,11 +59,7 @@ pub(crate) async fn verify(args: &VerifyArgs, settings: &Settings) -> Result<Exi
         verified.push((package, result));
     }
     print(args.json, &verified)?;
-    Ok(if is_accepted {
-        Exit::Done
-    } else {
-        Exit::Refused
-    })
+    Ok(Exit::done_if(is_accepted))
 }
 
 /// Returns the rules of the command line.

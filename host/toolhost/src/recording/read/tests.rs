@@ -1,6 +1,6 @@
 use serde_json::json;
 use toolhost_contract::{
-    Answer, ExportName, RecordedComponent, RecordedEngine, RecordedLimits, RecordedOperation,
+    Answer, ExportName, Operation, RecordedComponent, RecordedEngine, RecordedLimits,
     RecordedOutcome, RecordingEnd, ToolName,
 };
 
@@ -38,7 +38,7 @@ pub(in crate::recording) fn sample() -> CallRecording {
                 toolhost: "0.1.0".to_owned(),
                 architecture: "x86_64".to_owned(),
             },
-            operation: RecordedOperation::Handler {
+            operation: Operation::Handler {
                 name: ExportName::parse("count").unwrap(),
                 input: json!({"path": "a.txt"}).to_string(),
             },
@@ -262,7 +262,7 @@ fn recordings_are_compared_by_arguments_component_policy_and_host_calls() {
     right.recording.component.sha256 = "ef".repeat(32);
     right.recording.limits.deadline_ms = 5;
     right.grants.env.clear();
-    right.recording.operation = RecordedOperation::Handler {
+    right.recording.operation = Operation::Handler {
         name: ExportName::parse("count").unwrap(),
         input: json!({"path": "b.txt"}).to_string(),
     };
