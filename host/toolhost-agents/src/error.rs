@@ -58,7 +58,6 @@ pub enum AgentsError {
 
 impl AgentsError {
     /// Returns the host's code. That of [`AgentsError::TurnFailed`] is `E_TOOL`.
-    #[must_use]
     pub fn code(&self) -> ToolErrorCode {
         match self {
             Self::NotFound(_) => ToolErrorCode::AgentNotFound,
@@ -71,7 +70,6 @@ impl AgentsError {
     }
 
     /// Returns the target's own error, if that is the reason.
-    #[must_use]
     pub fn handler_error(&self) -> Option<&HandlerError> {
         if let Self::TurnFailed { error, .. } = self {
             Some(error)

@@ -23,7 +23,6 @@ impl InstanceId {
     pub const DEFAULT_KEY: &'static str = "default";
 
     /// The instance of an agent under a key.
-    #[must_use]
     pub fn new(agent: &str, key: &str) -> Self {
         Self {
             agent: agent.into(),
@@ -42,13 +41,11 @@ impl InstanceId {
     }
 
     /// The agent's name.
-    #[must_use]
     pub fn agent(&self) -> &str {
         &self.agent
     }
 
     /// The key.
-    #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }

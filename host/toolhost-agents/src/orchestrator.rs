@@ -179,7 +179,6 @@ impl Orchestrator {
     /// `trace_id`. The agent need not be registered: its turns may be taken elsewhere.
     ///
     /// The client does not keep the orchestrator running.
-    #[must_use]
     pub fn client(
         &self,
         agent: &str,

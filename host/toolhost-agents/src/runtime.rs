@@ -38,13 +38,11 @@ impl TurnPort {
 
     /// Returns the client of this turn. Responses taken with it are acknowledged if the turn ends without an
     /// error.
-    #[must_use]
     pub fn agents(&self) -> &AgentsClient {
         &self.agents
     }
 
     /// Returns the number of the delivery of the event, from 1.
-    #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt
     }

@@ -34,13 +34,11 @@ impl AgentSetup {
     }
 
     /// An agent whose instances are child processes.
-    #[must_use]
     pub fn process(process: ProcessSetup) -> Self {
         Self::worker(process)
     }
 
     /// An agent whose instances are started by a transport.
-    #[must_use]
     pub fn worker(transport: impl WorkerTransport) -> Self {
         Self {
             description: None,

@@ -106,7 +106,6 @@ impl Changesets {
     }
 
     /// Returns the owner of the changesets of an instance of an agent.
-    #[must_use]
     pub fn owner(&self, agent: &str, instance_key: &str) -> ChangesetOwner {
         ChangesetOwner {
             bundle: self.0.bundle.current().key().into_owned(),

@@ -147,7 +147,6 @@ impl ChangesetError {
     }
 
     /// Returns the code of the error for a model.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotGranted { .. } | Self::NotGrantedPath { .. } => "E_CHANGESET_DENIED",
@@ -168,7 +167,6 @@ impl ChangesetError {
     }
 
     /// Returns the next step for the reader.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             Self::NotGranted { .. } => {

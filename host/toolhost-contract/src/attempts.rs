@@ -72,13 +72,11 @@ impl Attempts {
     }
 
     /// What was denied, each once.
-    #[must_use]
     pub fn denials(&self) -> Vec<Denial> {
         self.in_vain().denials.iter().cloned().collect()
     }
 
     /// Whether the guest did nothing more after it was denied something.
-    #[must_use]
     pub fn was_just_denied(&self) -> bool {
         self.is_last(self.denied_at.load(Relaxed))
     }
@@ -90,13 +88,11 @@ impl Attempts {
     }
 
     /// Whether the guest was refused memory during this call, even if it got less afterwards.
-    #[must_use]
     pub fn was_refused_memory(&self) -> bool {
         self.memory_refused_at.load(Relaxed) != NEVER
     }
 
     /// Whether the guest did nothing more after it was refused memory, even if it got less.
-    #[must_use]
     pub fn was_memory_refused_last(&self) -> bool {
         self.is_last(self.memory_refused_at.load(Relaxed))
     }
@@ -107,7 +103,6 @@ impl Attempts {
     }
 
     /// The operation that failed, if the guest did nothing more after it.
-    #[must_use]
     pub fn just_failed(&self) -> Option<FailedOperation> {
         let failed = self.in_vain().failed.clone();
         failed.and_then(|(step, failed)| self.is_last(step).then_some(failed))

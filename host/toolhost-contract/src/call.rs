@@ -62,7 +62,6 @@ impl ToolCall {
     }
 
     /// Returns why the arguments that the model wrote are not a JSON object. [`Self::args`] is empty then.
-    #[must_use]
     pub fn args_error(&self) -> Option<&str> {
         self.args_error.as_deref()
     }

@@ -216,7 +216,6 @@ codes! {
 
 impl ToolErrorCode {
     /// Parses a code.
-    #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|c| c.as_str() == code)
     }

@@ -82,7 +82,6 @@ impl CommitCondition {
     }
 
     /// Returns `{"pointer", "equals"}`, as a manifest has it.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let equals = match &self.equals {
             Scalar::Null => Value::Null,
@@ -94,7 +93,6 @@ impl CommitCondition {
     }
 
     /// Returns whether an output has the value at the place.
-    #[must_use]
     pub fn holds(&self, output: &Value) -> bool {
         let Some(value) = output.pointer(&self.pointer) else {
             return false;

@@ -98,7 +98,6 @@ impl fmt::Display for Denial {
 impl Denial {
     /// Returns the denial of an HTTP request. The guest chose the words: unusual characters are replaced by `?`, and a
     /// long path is cut.
-    #[must_use]
     pub fn of_request(method: &str, origin: &Origin, path: &str) -> Self {
         let plain = |c: char| if is_plain(c) { c } else { '?' };
         let method: String = method.chars().take(METHOD_MAX + 1).map(plain).collect();
@@ -113,7 +112,6 @@ impl Denial {
 
     /// Returns the denial of a call of a tool. The guest chose the name: unusual characters are replaced by `?`, and a
     /// long name is cut.
-    #[must_use]
     pub fn tool_call(name: &str) -> Self {
         let plain = |c: char| if is_plain(c) { c } else { '?' };
         let mut text: String = name.chars().take(NAME_MAX + 1).map(plain).collect();
@@ -130,7 +128,6 @@ impl Denial {
     }
 
     /// Parses the text of a denial.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let network = text.strip_prefix(CONNECT);
         if let Some((host, network)) = network.and_then(|rest| rest.split_once(" in ")) {

@@ -46,7 +46,6 @@ impl ToolError {
     /// Creates the error of a call that needs a user's authorization first.
     ///
     /// Spec: requirements-v1 §12.6.1(5).
-    #[must_use]
     pub fn authorization_required(
         message: impl Into<String>,
         details: AuthorizationRequired,
@@ -94,7 +93,6 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Returns the code as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Host(code) => code.as_str(),
@@ -136,7 +134,6 @@ pub struct HandlerCode(String);
 
 impl HandlerCode {
     /// Parses a handler's code. Returns `None` if it is malformed or reserved for the host.
-    #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
         let reserved = ToolErrorCode::from_code(code).is_some()
             || RESERVED_PREFIXES.iter().any(|p| code.starts_with(p));
@@ -177,7 +174,6 @@ impl HandlerError {
     }
 
     /// Returns the bytes of all fields.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         let more = [&self.name, &self.code, &self.suggestion, &self.help_url];
         let more = more.into_iter().flatten().map(String::len);

@@ -22,7 +22,6 @@ const HELP_URL_MAX: usize = 2048;
 /// - `helpUrl`: kept if it is `https://`, at most 2 KiB and without whitespace
 ///
 /// Spec: tool-spec-v2 §2.4, §10.3.
-#[must_use]
 pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Locale) -> ToolError {
     let error = limit_handler_error(error, limit);
     let default = ToolError::host(ToolErrorCode::Tool, "", locale);
@@ -48,7 +47,6 @@ pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Lo
 /// short limit does not truncate the host's suggestions.
 ///
 /// Spec: tool-spec-v2 §2.4(2).
-#[must_use]
 pub fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolError {
     let for_suggestion = limit.max(ErrorMessageLimit::DEFAULT);
     let mut message = limit_text(&error.message, limit);
@@ -69,7 +67,6 @@ pub fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolError {
 
 /// Limits the texts of a handler's error or of an agent's turn, and drops an invalid code and an invalid
 /// `helpUrl`. Idempotent.
-#[must_use]
 pub fn limit_handler_error(error: HandlerError, limit: ErrorMessageLimit) -> HandlerError {
     HandlerError {
         message: limit_text(&error.message, limit),
@@ -83,7 +80,6 @@ pub fn limit_handler_error(error: HandlerError, limit: ErrorMessageLimit) -> Han
 /// Returns a sentence for each value of a handler's error that [`normalise_error`] drops: a code that is
 /// malformed or reserved, and a `helpUrl` that is not a short `https` URL. The sentences quote the values,
 /// escaped and cut.
-#[must_use]
 pub fn dropped_values(error: &HandlerError) -> Vec<String> {
     let mut dropped = Vec::new();
     let quoted = |value: &str| text::shorten(value, NAME_MAX);

@@ -30,7 +30,6 @@ pub enum FailedOperation {
 
 impl FailedOperation {
     /// Returns a failed operation on a path, which is escaped and cut.
-    #[must_use]
     pub fn file(path: &str, kind: io::ErrorKind) -> Self {
         Self::File {
             path: printable(path, TEXT_MAX),
@@ -39,7 +38,6 @@ impl FailedOperation {
     }
 
     /// Returns a failed request to a server.
-    #[must_use]
     pub fn http(origin: &str, cause: String) -> Self {
         Self::Http {
             origin: printable(origin, TEXT_MAX),

@@ -104,7 +104,6 @@ pub struct FileDigestError;
 
 impl FileChange {
     /// Creates a change without a digest.
-    #[must_use]
     pub fn new(path: impl Into<String>, kind: FileChangeKind) -> Self {
         let path = path.into();
         Self {
@@ -124,13 +123,11 @@ impl FileChange {
 
 impl FileChanges {
     /// Returns whether nothing was changed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && !self.truncated
     }
 
     /// Counts the files of the list.
-    #[must_use]
     pub fn counts(&self) -> FileChangeCounts {
         let mut counts = FileChangeCounts::default();
         for file in &self.files {
@@ -147,7 +144,6 @@ impl FileChanges {
 
 impl FileChangeKind {
     /// Returns `created`, `changed`, `deleted` or `renamed`.
-    #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -160,13 +156,11 @@ impl FileChangeKind {
 
 impl FileDigest {
     /// Creates a digest from the 32 bytes of a SHA-256.
-    #[must_use]
     pub fn from_sha256(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// Returns the 32 bytes of the SHA-256.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

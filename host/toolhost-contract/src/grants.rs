@@ -76,7 +76,6 @@ impl fmt::Debug for Grants {
 
 impl Grants {
     /// Returns grants for a writable workdir only.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }

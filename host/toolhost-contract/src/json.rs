@@ -13,7 +13,6 @@ pub use limits::JsonLimits;
 pub use scan::JsonShape;
 
 /// Returns the deepest nesting of a JSON text.
-#[must_use]
 pub fn json_depth(json: &str) -> usize {
     JsonShape::of(json).depth
 }

@@ -1,13 +1,11 @@
 //! Escapes the segments of JSON pointers. Spec: RFC 6901 §3.
 
 /// Escapes the name of an object's member.
-#[must_use]
 pub fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Returns the name of an object's member from its escaped form.
-#[must_use]
 pub fn unescape(segment: &str) -> String {
     segment.replace("~1", "/").replace("~0", "~")
 }

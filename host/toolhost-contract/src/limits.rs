@@ -91,13 +91,11 @@ pub enum DiskLimit {
 impl Limits {
     /// Returns the limit of the assistant message's JSON in bytes: four times [`Limits::input_bytes`],
     /// because the message also contains other calls and text.
-    #[must_use]
     pub fn message_bytes(&self) -> u64 {
         self.input_bytes.saturating_mul(4)
     }
 
     /// Returns the limit of the assistant message's nesting: [`Limits::json_depth`] plus eight.
-    #[must_use]
     pub fn message_depth(&self) -> usize {
         self.json_depth.saturating_add(8)
     }

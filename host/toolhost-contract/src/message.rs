@@ -90,7 +90,6 @@ impl AssistantMessage {
     }
 
     /// Creates a message with `call` only, for callers without a message.
-    #[must_use]
     pub fn for_call(call: &ToolCall) -> Self {
         let message = json!({
             "id": format!("message-of-{}", call.id),
@@ -126,14 +125,12 @@ impl AssistantMessage {
     /// A call whose arguments are not a JSON object is among them: executing it returns
     /// `E_TOOL_INVALID_ARGS` with the reason, so that the model can correct itself. See
     /// [`ToolCall::args_error`].
-    #[must_use]
     pub fn tool_calls(&self) -> &[ToolCall] {
         let calls = &self.0.calls;
         calls.get_or_init(|| calls::parse(self.body()).unwrap_or_default())
     }
 
     /// Returns whether the message contains the call `call_id`.
-    #[must_use]
     pub fn contains_call(&self, call_id: &str) -> bool {
         calls::ids(self.body()).any(|id| id == Some(call_id))
     }
@@ -150,25 +147,21 @@ impl AssistantMessage {
     }
 
     /// Returns the message as a JSON object.
-    #[must_use]
     pub fn as_object(&self) -> &JsonObject {
         &self.0.object
     }
 
     /// Returns the message as a JSON value, as it was parsed.
-    #[must_use]
     pub fn to_value(&self) -> Value {
         Value::Object(self.0.object.clone())
     }
 
     /// Returns the message as JSON text. A [`String`], as the engine lowers references to one.
-    #[must_use]
     pub fn as_json(&self) -> &String {
         &self.0.json
     }
 
     /// Returns the nesting depth of the message.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.0.depth
     }

@@ -80,7 +80,6 @@ macro_rules! text_conversions {
     ($($type:ident.$text:tt),*) => {$(
         impl $type {
             /// Returns the name as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.$text
             }
@@ -221,13 +220,11 @@ impl ToolName {
     }
 
     /// Returns the name of the Tool resource.
-    #[must_use]
     pub fn resource(&self) -> &ResourceName {
         &self.resource
     }
 
     /// Returns the name of the export.
-    #[must_use]
     pub fn export(&self) -> &ExportName {
         &self.export
     }

@@ -195,20 +195,17 @@ impl Protected {
     }
 
     /// Returns whether a file, directory or link was added by identity.
-    #[must_use]
     pub fn contains(&self, id: FileId) -> bool {
         self.ids.contains(&id)
     }
 
     /// Returns whether a name was added in this directory, or the directory is closed.
-    #[must_use]
     pub fn contains_name(&self, dir: FileId, name: &str) -> bool {
         let dirs = self.names.get(&folded(name));
         self.is_closed(dir) || dirs.is_some_and(|dirs| dirs.contains(&dir))
     }
 
     /// Returns whether a change of a name in this directory is forbidden.
-    #[must_use]
     pub fn forbids(&self, dir: FileId, name: &str, change: NameChange) -> bool {
         let name = folded(name);
         let cases = &self.cases;
@@ -223,7 +220,6 @@ impl Protected {
 
     /// Returns whether a change of a name is forbidden in a directory that is about to be made at the path `made`
     /// beneath the directory `dir`, such as one that a transaction keeps apart.
-    #[must_use]
     pub fn forbids_beneath(
         &self,
         dir: FileId,
@@ -247,7 +243,6 @@ impl Protected {
 
     /// Returns whether a change of a name is forbidden in some directory, because case files lie there. Which
     /// directories these are may have changed since.
-    #[must_use]
     pub fn may_change_cases(&self, name: &str, change: NameChange) -> bool {
         if self.cases.bundles.is_empty() {
             return false;
@@ -257,19 +252,16 @@ impl Protected {
     }
 
     /// Returns whether a name was added in any directory.
-    #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
         !self.names.is_empty() && self.names.contains_key(&folded(name))
     }
 
     /// Returns whether a directory is closed.
-    #[must_use]
     pub fn is_closed(&self, dir: FileId) -> bool {
         self.closed.contains(&dir)
     }
 
     /// Returns whether any directory is closed.
-    #[must_use]
     pub fn has_closed_dirs(&self) -> bool {
         !self.closed.is_empty()
     }

@@ -139,26 +139,22 @@ impl Redactor {
     }
 
     /// Returns whether there are no secrets.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.with(Index::is_empty)
     }
 
     /// Redacts a text.
-    #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.with(|index| index.redact(text))
     }
 
     /// Redacts a text, and keeps its length in bytes: a secret is replaced with `[redacted:NAME]` and
     /// asterisks, with asterisks alone if it is shorter, and with ones if it consists of digits.
-    #[must_use]
     pub fn same_length<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.with(|index| same_length(index, text))
     }
 
     /// Redacts bytes as [`same_length`](Self::same_length) redacts a text.
-    #[must_use]
     pub fn same_length_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         let clean = self.with(|index| index.redact_same_length(bytes));
         clean.map_or(Cow::Borrowed(bytes), Cow::Owned)
@@ -176,7 +172,6 @@ impl Redactor {
     }
 
     /// Redacts the output and the error of a result.
-    #[must_use]
     pub fn result(&self, mut result: ToolResult) -> ToolResult {
         if self.is_empty() {
             return result;

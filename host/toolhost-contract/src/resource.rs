@@ -72,7 +72,6 @@ impl ErrorMessageLimit {
     pub const MOST: Self = Self(64 << 10);
 
     /// Creates a limit. Returns `None` for 0, and for more than [`Self::MOST`].
-    #[must_use]
     pub fn new(units: u32) -> Option<Self> {
         (units > 0 && units <= Self::MOST.0).then_some(Self(units))
     }

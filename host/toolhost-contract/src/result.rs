@@ -102,19 +102,16 @@ impl ToolResult {
     }
 
     /// Creates the result of a completed call.
-    #[must_use]
     pub fn ok(call_id: &str, tool_name: &str, output: Value) -> Self {
         Self::new(call_id, tool_name, ResultBody::Ok { output })
     }
 
     /// Creates the result of a pending call.
-    #[must_use]
     pub fn pending(call_id: &str, tool_name: &str, handle: String) -> Self {
         Self::new(call_id, tool_name, ResultBody::Pending { handle })
     }
 
     /// Creates the result of a failed call.
-    #[must_use]
     pub fn error(call_id: &str, tool_name: &str, error: ToolError) -> Self {
         Self::new(call_id, tool_name, ResultBody::Error { error })
     }
@@ -149,19 +146,16 @@ impl ToolResult {
     }
 
     /// Returns the id of the call.
-    #[must_use]
     pub fn tool_call_id(&self) -> &str {
         &self.tool_call_id
     }
 
     /// Returns the name of the called tool, as in the call.
-    #[must_use]
     pub fn tool_name(&self) -> &str {
         &self.tool_name
     }
 
     /// Returns the status.
-    #[must_use]
     pub fn status(&self) -> ToolStatus {
         match self.outcome {
             ResultBody::Ok { .. } => ToolStatus::Ok,
@@ -171,7 +165,6 @@ impl ToolResult {
     }
 
     /// Returns the output, for status `ok`.
-    #[must_use]
     pub fn output(&self) -> Option<&Value> {
         let ResultBody::Ok { output } = &self.outcome else {
             return None;
@@ -180,7 +173,6 @@ impl ToolResult {
     }
 
     /// Returns the output, for status `ok`.
-    #[must_use]
     pub fn output_mut(&mut self) -> Option<&mut Value> {
         let ResultBody::Ok { output } = &mut self.outcome else {
             return None;
@@ -189,7 +181,6 @@ impl ToolResult {
     }
 
     /// Returns the handle, for status `pending`.
-    #[must_use]
     pub fn handle(&self) -> Option<&str> {
         let ResultBody::Pending { handle } = &self.outcome else {
             return None;
@@ -198,7 +189,6 @@ impl ToolResult {
     }
 
     /// Returns the error, for status `error`.
-    #[must_use]
     pub fn tool_error(&self) -> Option<&ToolError> {
         let ResultBody::Error { error } = &self.outcome else {
             return None;
@@ -207,7 +197,6 @@ impl ToolResult {
     }
 
     /// Returns the error, for status `error`.
-    #[must_use]
     pub fn error_mut(&mut self) -> Option<&mut ToolError> {
         let ResultBody::Error { error } = &mut self.outcome else {
             return None;
@@ -217,21 +206,18 @@ impl ToolResult {
 
     /// Returns what a model has to know beside the output or the handle: that the changes of the call were dropped,
     /// where [`Usage::changes_dropped`] says so. None for an error, which changes nothing.
-    #[must_use]
     pub fn note(&self) -> Option<&'static str> {
         let has_failed = self.status() == ToolStatus::Error;
         (self.usage.changes_dropped && !has_failed).then_some(DROPPED)
     }
 
     /// Returns the resources used by the call. Not included in the JSON for the model.
-    #[must_use]
     pub fn usage(&self) -> &Usage {
         &self.usage
     }
 
     /// Returns the path of the file in which the host recorded the call: that of a failed call, if the
     /// host has a state root. It is not part of the JSON.
-    #[must_use]
     pub fn recording(&self) -> Option<&Path> {
         self.recording.as_deref()
     }
@@ -316,7 +302,6 @@ fn known_denials<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<Denial>, D:
 impl ToolResult {
     /// Returns the result with its [`Usage`] as JSON, for the host's store only. The JSON for the model is
     /// the result's `Serialize` form.
-    #[must_use]
     pub fn to_stored(&self) -> Value {
         StoredResult::serialize(self, serde_json::value::Serializer).unwrap_or_default()
     }
@@ -325,7 +310,6 @@ impl ToolResult {
     ///
     /// For the host's store only. Only this function converts text to a host code, so it must not be
     /// given values from a guest, handler or middleware.
-    #[must_use]
     pub fn from_stored(stored: &Value) -> Option<Self> {
         StoredResult::deserialize(stored).ok()
     }

@@ -41,7 +41,6 @@ impl JsonSchemaObject {
     }
 
     /// Returns the schema that allows any object.
-    #[must_use]
     pub fn any_object() -> Self {
         let mut schema = JsonObject::new();
         schema.insert("type".to_owned(), Value::from("object"));
@@ -49,13 +48,11 @@ impl JsonSchemaObject {
     }
 
     /// Returns the keywords of the schema.
-    #[must_use]
     pub fn as_object(&self) -> &JsonObject {
         &self.0
     }
 
     /// Returns the schema as a JSON value.
-    #[must_use]
     pub fn to_value(&self) -> Value {
         Value::Object(self.0.clone())
     }

@@ -14,7 +14,6 @@ const SEPARATOR: &str = "__";
 /// edit inserts, removes or replaces a character, or swaps two neighbours. If there is none, the name is
 /// compared with the parts of tools' names: `json` is similar to `csv__json`. The first of
 /// equally similar names is returned.
-#[must_use]
 pub fn closest<'k>(name: &str, candidates: &[&'k str]) -> Option<&'k str> {
     let word = Word::new(name)?;
     let whole = |candidate: &&'k str| word.edits_to(candidate);
@@ -23,13 +22,11 @@ pub fn closest<'k>(name: &str, candidates: &[&'k str]) -> Option<&'k str> {
 }
 
 /// Returns a help text with the known name that was probably meant: `Did you mean 'read'?`
-#[must_use]
 pub fn did_you_mean(name: &str, candidates: &[&str]) -> Option<String> {
     Some(format!("Did you mean '{}'?", closest(name, candidates)?))
 }
 
 /// Returns the known name that is one edit away, or equal but for case.
-#[must_use]
 pub fn one_edit_away<'k>(name: &str, candidates: &[&'k str]) -> Option<&'k str> {
     let word = Word::new(name)?;
     least(candidates, |candidate| {

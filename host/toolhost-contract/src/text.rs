@@ -23,7 +23,6 @@ pub use printable::printable;
 /// Not included are the joiners U+200C and U+200D, which Persian, Indic scripts and emoji need, and the
 /// variation selectors U+FE00–F, which emoji need. Flags made of tags (such as Scotland's) and rare
 /// variants of ideographs are included.
-#[must_use]
 pub fn needs_escape(c: char) -> bool {
     let is_invisible = matches!(
         c,
@@ -70,14 +69,12 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// Escapes the characters of [`needs_escape`] as `\u{…}`, except line breaks and tabs.
-#[must_use]
 pub fn escape_lines(text: &str) -> String {
     escape_chars(text.chars(), needs_escape_in_lines)
 }
 
 /// Like [`escape_lines`], but reads only the first `limit + 1` characters. A caller that truncates to
 /// `limit` can still detect that the text was longer.
-#[must_use]
 pub fn escape_within(text: &str, limit: usize) -> String {
     let chars = text.chars().take(limit.saturating_add(1));
     escape_chars(chars, needs_escape_in_lines)
@@ -85,7 +82,6 @@ pub fn escape_within(text: &str, limit: usize) -> String {
 
 /// Escapes a text for one line of a message: replaces line breaks and tabs with spaces, and truncates to
 /// `max` characters and `…`.
-#[must_use]
 pub fn shorten(text: &str, max: usize) -> String {
     // Names and ids are short and plain, and need not be read character by character.
     if text.len() <= max && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -103,13 +99,11 @@ pub fn shorten(text: &str, max: usize) -> String {
 pub const QUOTED_MAX: usize = 80;
 
 /// Shortens a text that a message quotes, as [`shorten`] does to 80 characters.
-#[must_use]
 pub fn short(quoted: &str) -> String {
     shorten(quoted, QUOTED_MAX)
 }
 
 /// Lists up to `most` names in one line, each as [`short`] writes it, and `…` if there are more.
-#[must_use]
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> String {
     let mut names = names.into_iter();
     let texts = names.by_ref().take(most);
@@ -121,7 +115,6 @@ pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> Stri
 }
 
 /// Truncates text to `max` characters.
-#[must_use]
 pub fn cut(text: &str, max: usize) -> String {
     text.chars().take(max).collect()
 }
@@ -133,7 +126,6 @@ pub(crate) fn is_plain(text: &str) -> bool {
 
 /// Escapes the characters of [`needs_escape`] in a JSON text as `\u…`. The value stays the same. Line breaks
 /// are kept, because in JSON they only occur between values.
-#[must_use]
 pub fn escape_json(json: &str) -> Cow<'_, str> {
     let needs_escape = |c: char| c != '\n' && needs_escape(c);
     if !json.contains(needs_escape) {
@@ -155,7 +147,6 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
 }
 
 /// Quotes a word for a shell, if necessary.
-#[must_use]
 pub fn shell_word(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+');
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {

@@ -47,7 +47,6 @@ impl ToolPattern {
     }
 
     /// Returns the pattern of every tool: `*`.
-    #[must_use]
     pub fn any() -> Self {
         Self {
             text: String::new(),
@@ -56,7 +55,6 @@ impl ToolPattern {
     }
 
     /// Whether it is for the tool with this name.
-    #[must_use]
     pub fn matches(&self, tool: &str) -> bool {
         if self.is_prefix {
             tool.starts_with(&self.text)

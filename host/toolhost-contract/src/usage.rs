@@ -113,7 +113,6 @@ impl ToolCallsUsage {
 
 impl ToolCallUsage {
     /// Returns the usage of a call that ended: with `code`, if it failed.
-    #[must_use]
     pub fn new(id: &str, tool: &str, code: Option<String>, wall: Duration) -> Self {
         Self {
             id: id.to_owned(),

@@ -39,7 +39,6 @@ impl Egress {
     }
 
     /// The threads whose clock ends requests that take too long.
-    #[must_use]
     pub fn threads(&self) -> &Threads {
         &self.threads
     }
@@ -53,14 +52,12 @@ impl Egress {
 
     /// Returns a client for the servers that a grant allows. `owner` is as in [`to`](Self::to). Of the limits, those of
     /// HTTP apply, to each request alone.
-    #[must_use]
     pub fn client(&self, owner: &str, grant: Arc<HttpGrant>, limits: Limits) -> HttpClient {
         let owner = ComponentId::of(owner.as_bytes());
         HttpClient::new(owner, grant, limits, Arc::clone(&self.network))
     }
 
     /// Returns what sends the requests of one call, until its deadline. Without a grant it denies all.
-    #[must_use]
     pub fn sender(
         &self,
         grant: Option<Arc<HttpGrant>>,

@@ -24,7 +24,6 @@ pub struct HttpMeter {
 
 impl HttpMeter {
     /// Counts for a call of a component, or for one request of an owner.
-    #[must_use]
     pub fn new(component: ComponentId, limits: Limits) -> Self {
         Self {
             component,
@@ -99,7 +98,6 @@ impl HttpMeter {
     }
 
     /// The limits of the sender.
-    #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -63,20 +63,17 @@ impl HttpSender {
     }
 
     /// The counters of the sender.
-    #[must_use]
     pub fn meter(&self) -> &HttpMeter {
         &self.meter
     }
 
     /// Whether the guest goes on sending requests that are refused.
-    #[must_use]
     pub fn is_flooded(&self) -> bool {
         let limit = self.meter.limits.http_requests.saturating_mul(10);
         self.tried > limit.max(TRIED_MIN)
     }
 
     /// Returns the runtime for the tasks of requests. None if the system has no thread for it.
-    #[must_use]
     pub fn runtime(&self) -> Option<Handle> {
         self.network.runtime()
     }

@@ -19,7 +19,6 @@ pub enum EntryKind {
 
 impl EntryKind {
     /// Returns the kind of an entry that was not followed.
-    #[must_use]
     pub fn of(stat: &Stat) -> Self {
         Self::from(FileType::from_raw_mode(stat.st_mode))
     }

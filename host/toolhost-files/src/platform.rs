@@ -43,7 +43,6 @@ pub struct Resolve {
 }
 
 /// Returns the type of a file from its mode, whose width depends on the system.
-#[must_use]
 pub fn file_type(mode: u32) -> FileType {
     FileType::from_raw_mode(mode as RawMode)
 }

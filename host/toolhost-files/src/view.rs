@@ -62,13 +62,11 @@ enum Change<'v> {
 
 impl DirView {
     /// Makes a view of a directory.
-    #[must_use]
     pub fn new(dir: Arc<Dir>, changes: ChangedFiles) -> Self {
         Self { dir, changes }
     }
 
     /// Returns the directory, without the changes.
-    #[must_use]
     pub fn dir(&self) -> &Arc<Dir> {
         &self.dir
     }
@@ -153,7 +151,6 @@ impl DirView {
     }
 
     /// Returns whether there is anything at a path without `.` and `..`; also if that cannot be found out.
-    #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         match self.change(path) {
             Change::Content(..) | Change::Folder => true,

@@ -110,37 +110,31 @@ impl Bundle {
     }
 
     /// Returns the Tools, in the order declared; at least one, unless there are McpServers.
-    #[must_use]
     pub fn tools(&self) -> &[ToolResource] {
         &self.tools
     }
 
     /// Returns the Agents, in the order declared.
-    #[must_use]
     pub fn agents(&self) -> &[AgentResource] {
         &self.agents
     }
 
     /// Returns the McpServers, in the order declared, each with the place of its name.
-    #[must_use]
     pub fn mcp_servers(&self) -> &[(McpServerResource, Place)] {
         &self.mcp_servers
     }
 
     /// Returns the OAuthApps, in the order declared, each with the place of its name.
-    #[must_use]
     pub fn oauth_apps(&self) -> &[(OAuthAppResource, Place)] {
         &self.oauth_apps
     }
 
     /// Returns the warnings and notes.
-    #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.remarks
     }
 
     /// Returns the places of the parts of a Tool.
-    #[must_use]
     pub fn places(&self, tool: &ResourceName) -> Option<&ToolPlaces> {
         let mut tools = self.tools.iter().zip(&self.places);
         let (_, places) = tools.find(|(resource, _)| resource.metadata.name == *tool)?;

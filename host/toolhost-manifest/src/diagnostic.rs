@@ -71,7 +71,6 @@ pub struct Place {
 
 impl Place {
     /// Returns the place of a whole file.
-    #[must_use]
     pub fn file(name: impl Into<String>) -> Self {
         Self {
             file: name.into(),
@@ -162,7 +161,6 @@ impl Diagnostic {
     }
 
     /// Returns whether the severity is [`Severity::Error`].
-    #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

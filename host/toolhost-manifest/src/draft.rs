@@ -15,7 +15,6 @@ const NAME_MAX: usize = 32;
 /// in a bundle; an export without them has those of the component. The text can be loaded, and control and invisible characters in it are escaped.
 ///
 /// Returns `None` if no handler has a valid name.
-#[must_use]
 pub fn manifest(file_name: &str, handlers: &[HandlerSpec]) -> Option<String> {
     let tool = tool_name(file_name, handlers)?;
     let is_valid = |handler: &&HandlerSpec| is_tool_name(&tool, &handler.name);

@@ -170,7 +170,6 @@ impl LockError {
 
 impl Words {
     /// Returns the words of a catalog item.
-    #[must_use]
     pub fn of_item(item: &ToolCatalogItem) -> Self {
         let schema =
             |schema: &Option<JsonSchemaObject>| schema.as_ref().map(JsonSchemaObject::to_value);
@@ -180,7 +179,6 @@ impl Words {
     }
 
     /// Returns the words of a tool.
-    #[must_use]
     pub fn of(
         description: Option<&str>,
         parameters: Option<&Value>,
@@ -207,7 +205,6 @@ impl Words {
 
 impl Lock {
     /// Returns an empty lock of this release's format.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             version: VERSION,
@@ -272,7 +269,6 @@ impl Lock {
     }
 
     /// Returns whether it has the signer of any package.
-    #[must_use]
     pub fn has_signers(&self) -> bool {
         self.tools.values().any(|tool| tool.signer.is_some())
     }
@@ -288,7 +284,6 @@ impl Lock {
     }
 
     /// Writes it. The same lock has the same text.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = HEAD.to_owned();
         let Ok(Value::Object(members)) = serde_json::to_value(self) else {

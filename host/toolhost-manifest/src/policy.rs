@@ -157,7 +157,6 @@ enum Names {
 
 impl Policy {
     /// Returns the keys of `limits`, with their defaults and ranges.
-    #[must_use]
     pub fn limits() -> &'static [LimitInfo] {
         &limits::KEYS
     }
@@ -165,31 +164,26 @@ impl Policy {
     /// Returns whether calls outside the step's catalog are allowed. Default: no.
     ///
     /// Spec: tool-spec-v2 §2.3(3), §9.1.
-    #[must_use]
     pub fn registry_direct_call(&self) -> bool {
         self.registry_direct_call
     }
 
     /// Returns the name of the workspaces of a bundle's instances, in the place of the bundle's own. Default: none.
-    #[must_use]
     pub fn workspace(&self) -> Option<&ResourceName> {
         self.workspace.as_ref()
     }
 
     /// Returns which differences from the lock of a bundle keep it from loading. Default: all.
-    #[must_use]
     pub fn lock(&self) -> &LockRule {
         &self.lock
     }
 
     /// Returns whose signatures packages of registries must have. Default: packages need none.
-    #[must_use]
     pub fn packages(&self) -> Option<&PackageRules> {
         self.packages.as_deref()
     }
 
     /// Returns the language of suggestions. Default: English.
-    #[must_use]
     pub fn locale(&self) -> Locale {
         self.locale
     }
@@ -197,7 +191,6 @@ impl Policy {
     /// Returns the grants and limits of a tool that this agent calls: the defaults of the host, `defaults`,
     /// `tools.<tool>` and `agents.<agent>.tools.<tool>`, of which later ones replace earlier ones. The
     /// grants have no secrets: see [`Self::resolve_credentials`].
-    #[must_use]
     pub fn resolve(&self, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
         let (mut grants, mut limits) = (Grants::none(), Limits::default());
         self.defaults.limits.apply(&mut limits);
@@ -216,7 +209,6 @@ impl Policy {
     }
 
     /// Returns when the changes that a call of a tool makes in its workdir take effect. Default: at once.
-    #[must_use]
     pub fn workdir_changes(&self, agent: &str, tool: &ResourceName) -> WorkdirChanges {
         let of_tool = self.last(agent, tool, |rule| rule.changes);
         of_tool.or(self.defaults.changes).unwrap_or_default()
@@ -224,7 +216,6 @@ impl Policy {
 
     /// Returns which outputs mean that the changes of a transaction are kept. None: all. The policy's rule
     /// replaces `of_export`, that of the manifest.
-    #[must_use]
     pub fn commit_when<'a>(
         &'a self,
         agent: &str,
@@ -239,7 +230,6 @@ impl Policy {
     }
 
     /// Returns whether the calls of any tool are transactions, which need a state root.
-    #[must_use]
     pub fn has_transactions(&self) -> bool {
         let of_tools = self.all_rules().filter_map(|rule| rule.changes);
         let mut modes = of_tools.chain(self.defaults.changes);
@@ -247,7 +237,6 @@ impl Policy {
     }
 
     /// Returns the secrets that the policy names for a tool that this agent calls.
-    #[must_use]
     pub fn resolve_credentials(&self, agent: &str, tool: &ResourceName) -> Credentials {
         let env = self.last(agent, tool, |rule| rule.env.as_ref());
         rules::credentials(env, self.last(agent, tool, |rule| rule.http.as_ref()))
@@ -269,7 +258,6 @@ impl Policy {
 
     /// Returns the differences of tools from a lock that was reviewed. Signers are compared only where the policy
     /// requires signatures.
-    #[must_use]
     pub fn differences(&self, reviewed: Lock, now: Lock) -> Vec<Drift> {
         match &self.packages {
             Some(_) => reviewed.compare(&now.with_signers_of(&reviewed)),
@@ -278,7 +266,6 @@ impl Policy {
     }
 
     /// Returns whether the policy has rules for a Tool of this name.
-    #[must_use]
     pub fn names_tool(&self, name: &str) -> bool {
         let of_agents = self.agents.values().flat_map(|agent| agent.tools.keys());
         let mut named = self.tools.keys().chain(of_agents);
@@ -286,27 +273,23 @@ impl Policy {
     }
 
     /// Returns whether the policy grants any MCP server.
-    #[must_use]
     pub fn grants_any_mcp_server(&self) -> bool {
         !self.mcp_servers.is_empty()
     }
 
     /// Returns whether any tool may send any HTTP request.
-    #[must_use]
     pub fn grants_any_http(&self) -> bool {
         let mut grants = self.all_rules().filter_map(|rule| rule.http.as_ref());
         !self.http_for_all.is_empty() || grants.any(|http| http.grant(None).is_some())
     }
 
     /// Returns whether a tool that this agent calls may use other agents. Default: no.
-    #[must_use]
     pub fn grants_agents(&self, agent: &str, tool: &ResourceName) -> bool {
         let granted = self.last(agent, tool, |rule| rule.agents);
         granted.unwrap_or(false)
     }
 
     /// Returns which tools a tool that this agent calls may call; none if it may call no tool, which is the default.
-    #[must_use]
     pub fn callable_tools(&self, agent: &str, tool: &ResourceName) -> Option<&Arc<[ToolPattern]>> {
         let of_rules = || self.last(agent, tool, |rule| rule.tools.as_ref());
         let granted = self.tools_called.get(tool).or_else(of_rules);
@@ -314,7 +297,6 @@ impl Policy {
     }
 
     /// Returns whether a tool may call any tool, under any agent.
-    #[must_use]
     pub fn grants_tools(&self, tool: &ResourceName) -> bool {
         let of_agents = self.agents.values().flat_map(|agent| agent.tools.get(tool));
         let mut rules = self.tools.get(tool).into_iter().chain(of_agents);
@@ -336,7 +318,6 @@ impl Policy {
     /// policy that comes with the tools grants none: the [operator's](Self::within) counts.
     ///
     /// Spec: requirements-v1 §12.4.
-    #[must_use]
     pub fn changesets(&self, agent: &str) -> Option<&ChangesetGrant> {
         match &self.operators {
             Some(operators) => operators.changesets(agent),
@@ -345,7 +326,6 @@ impl Policy {
     }
 
     /// Returns whether a tool that this agent calls may send any HTTP request. Default: no.
-    #[must_use]
     pub fn grants_http(&self, agent: &str, tool: &ResourceName) -> bool {
         !self.http_for_all.is_empty() || self.has_http_rules(agent, tool)
     }
@@ -404,7 +384,6 @@ impl Policy {
     }
 
     /// Returns the grant for an MCP server by its name, whatever a bundle has.
-    #[must_use]
     pub fn mcp_grant(&self, name: &ResourceName) -> Option<McpGrant> {
         self.mcp_servers.get(name).map(McpRule::grant)
     }
@@ -431,26 +410,22 @@ impl Policy {
     }
 
     /// Returns the non-public addresses at which authorization servers of OAuthApps may be.
-    #[must_use]
     pub fn oauth_networks(&self) -> Vec<AddressBlock> {
         let rules = self.oauth_apps.values();
         rules.flat_map(OAuthAppRule::networks).collect()
     }
 
     /// Returns whether the policy grants any OAuthApp.
-    #[must_use]
     pub fn grants_any_oauth_app(&self) -> bool {
         !self.oauth_apps.is_empty()
     }
 
     /// Returns whether the policy reaches any MCP server with OAuth.
-    #[must_use]
     pub fn authorizes_at_any_mcp_server(&self) -> bool {
         self.mcp_servers.values().any(McpRule::has_oauth)
     }
 
     /// Returns the OAuthApps that a tool of this agent may use, sorted by name. Default: none.
-    #[must_use]
     pub fn oauth_of(&self, agent: &str, tool: &ResourceName) -> Vec<ToolOAuthGrant> {
         let rules = self.last(agent, tool, |rule| rule.oauth.as_ref());
         let rules = rules.into_iter().flatten();
@@ -486,7 +461,6 @@ impl Policy {
     }
 
     /// Returns a redactor of all secrets in the policy.
-    #[must_use]
     pub fn redactor(&self) -> Redactor {
         let redactor = Redactor::default();
         self.add_secrets_to(&redactor);

@@ -31,7 +31,6 @@ pub struct Unread;
 
 impl Findings {
     /// Creates an empty list of findings about a file.
-    #[must_use]
     pub fn new(source: &YamlSource) -> Self {
         Self {
             source: source.clone(),

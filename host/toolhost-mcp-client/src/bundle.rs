@@ -118,13 +118,11 @@ impl McpServers {
     }
 
     /// The servers, in the order declared.
-    #[must_use]
     pub fn servers(&self) -> &[McpServer] {
         &self.servers
     }
 
     /// The descriptions and schemas of the tools of the servers that are available, by server name; for a lock.
-    #[must_use]
     pub fn locked(&self) -> BTreeMap<String, LockedServer> {
         let ready = self.servers.iter();
         let ready = ready.filter(|server| matches!(server.status(), McpStatus::Ready { .. }));
@@ -139,7 +137,6 @@ impl McpServers {
     }
 
     /// A line for each server that is not available, and for each tool that is left out.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let of_server = |server: &McpServer| {
             let name = server.config().name.clone();

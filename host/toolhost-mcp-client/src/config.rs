@@ -35,7 +35,6 @@ pub struct McpServerConfig {
 
 impl McpServerConfig {
     /// A server with all of its tools and the default limits.
-    #[must_use]
     pub fn new(name: ResourceName, transport: McpTransport) -> Self {
         Self {
             prefix: name.clone(),

@@ -143,7 +143,6 @@ impl McpServer {
     }
 
     /// Whether the server takes calls now.
-    #[must_use]
     pub fn status(&self) -> McpStatus {
         match &*self.shared.state.borrow() {
             ServerState::Connecting => McpStatus::Starting,
@@ -166,19 +165,16 @@ impl McpServer {
 
     /// The tools that the last list left out, at most 100, each with the reason: an illegal name, a name
     /// that is taken, parameters that are not a usable JSON Schema, a difference from the lock.
-    #[must_use]
     pub fn findings(&self) -> Vec<McpFinding> {
         self.lock().findings.clone()
     }
 
     /// The descriptions and schemas of the tools that agents have, by tool name; for a lock.
-    #[must_use]
     pub fn words(&self) -> BTreeMap<String, Words> {
         self.lock().words.clone()
     }
 
     /// The settings of the server.
-    #[must_use]
     pub fn config(&self) -> &McpServerConfig {
         &self.shared.config
     }

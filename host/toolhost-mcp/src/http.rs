@@ -113,7 +113,6 @@ impl HttpServer {
     }
 
     /// The address that the server listens on, with its port.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

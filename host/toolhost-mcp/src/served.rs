@@ -26,7 +26,6 @@ pub struct ServedAgent {
 
 impl ServedAgent {
     /// Serves the only agent of a bundle.
-    #[must_use]
     pub fn new(bundle: LiveBundle) -> Self {
         Self {
             bundle,

@@ -44,7 +44,6 @@ pub enum ServeError {
 
 impl McpServer {
     /// Creates a server of an agent's tools.
-    #[must_use]
     pub fn new(served: ServedAgent, config: McpConfig) -> Self {
         Self(Arc::new(ServedState::new(served, config)))
     }

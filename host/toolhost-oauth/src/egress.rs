@@ -60,7 +60,6 @@ pub(crate) struct Seen {
 
 impl OAuthEgress {
     /// Reaches public addresses.
-    #[must_use]
     pub fn new(network: Egress) -> Self {
         Self {
             network,

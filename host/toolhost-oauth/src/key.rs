@@ -24,7 +24,6 @@ pub struct OAuthKeyFile {
 
 impl OAuthKeyFile {
     /// Keeps the key in this file.
-    #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }

@@ -46,7 +46,6 @@ pub struct OAuthConfig {
 
 impl OAuthConfig {
     /// A configuration with defaults.
-    #[must_use]
     pub fn new(store: OAuthStore, key: Arc<dyn OAuthKey>, egress: OAuthEgress) -> Self {
         Self {
             store,
@@ -234,14 +233,12 @@ impl OAuth {
     }
 
     /// Returns what is kept for an MCP server at a URL.
-    #[must_use]
     pub fn server(&self, server: &ResourceName, url: &str) -> ServerCredentials {
         ServerCredentials::new(Arc::clone(&self.shared), server.clone(), url)
     }
 
     /// Returns the grants that are stored from now on by this process, each once: the event `auth.granted`.
     /// A receiver that falls 64 behind misses the oldest.
-    #[must_use]
     pub fn granted(&self) -> broadcast::Receiver<Granted> {
         self.shared.granted.subscribe()
     }

@@ -12,13 +12,11 @@ pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     /// Takes a text as a secret.
-    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
     /// Returns the text.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -28,19 +28,16 @@ pub struct AccessToken {
 
 impl AccessToken {
     /// Returns the token, as it is sent after `Bearer `: visible ASCII, at most 8,000 bytes.
-    #[must_use]
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
 
     /// Returns the scopes that were granted.
-    #[must_use]
     pub fn scopes(&self) -> &[String] {
         &self.scopes
     }
 
     /// Returns when the token expires. None: the server did not state it.
-    #[must_use]
     pub fn expires_at(&self) -> Option<SystemTime> {
         self.expires_at
     }

@@ -179,7 +179,6 @@ fn traces_url(endpoint: &str) -> Result<String, OtelError> {
 /// Returns the `traceparent` of the current span, where the layer exports it: the value of
 /// `toolhost::events::EventBusConfig::current_traceparent`, with which a turn that is opened without a
 /// trace id becomes a child of the span around it.
-#[must_use]
 pub fn current_traceparent() -> Option<String> {
     let context = tracing::Span::current().context();
     let span = context.span();

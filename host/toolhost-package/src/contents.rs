@@ -110,13 +110,11 @@ impl PackageContents {
     }
 
     /// Returns the media type of the config.
-    #[must_use]
     pub fn config_type(&self) -> &'static str {
         CONFIG_TYPE
     }
 
     /// Returns the digest of the manifest.
-    #[must_use]
     pub fn digest(&self) -> String {
         digest_of(&self.manifest)
     }

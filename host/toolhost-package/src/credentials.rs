@@ -70,7 +70,6 @@ pub struct DockerConfig {
 impl DockerConfig {
     /// Reads this file, `~/.docker/config.json`, whenever a registry asks for credentials. There are none if it does
     /// not exist.
-    #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }

@@ -85,7 +85,6 @@ pub enum SignersError {
 
 impl SignersError {
     /// Returns the next step for the reader.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             Self::Key { .. } => {
@@ -156,13 +155,11 @@ impl Signers {
     }
 
     /// Returns whether a package needs no signature.
-    #[must_use]
     pub fn exempts(&self, package: &PackageReference) -> bool {
         self.0.rules.exempts(package)
     }
 
     /// Returns the rules by which signatures are verified.
-    #[must_use]
     pub fn rules(&self) -> &PackageRules {
         &self.0.rules
     }

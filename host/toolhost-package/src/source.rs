@@ -88,7 +88,6 @@ pub enum PullError {
 
 impl PullError {
     /// Returns the next step for the reader.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             Self::Registry(error) => error.help(),
@@ -113,7 +112,6 @@ impl PullError {
 
 impl PackageSource {
     /// Pulls from registries, and keeps packages in `cache`.
-    #[must_use]
     pub fn new(registry: Registry, cache: Option<PackageStore>) -> Self {
         Self {
             registry,
@@ -131,7 +129,6 @@ impl PackageSource {
     }
 
     /// Returns the client of registries.
-    #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }

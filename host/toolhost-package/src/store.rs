@@ -53,19 +53,16 @@ pub enum StoreError {
 
 impl PackageStore {
     /// Keeps blobs in a directory, which is made when the first is kept.
-    #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
     /// Returns the directory.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Returns the name of the file of a digest.
-    #[must_use]
     pub fn file_name(digest: &str) -> Option<String> {
         is_digest(digest).then(|| digest.replacen(':', "-", 1))
     }

@@ -33,7 +33,6 @@ pub enum ToolDocumentError {
 }
 
 /// Returns the Tool resource of a package, without its entry.
-#[must_use]
 pub fn tool_json(tool: &ToolResource) -> Value {
     let exports = tool.spec.exports.iter().map(|export| {
         let mut member = Map::new();

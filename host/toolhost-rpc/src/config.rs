@@ -32,7 +32,6 @@ pub struct RpcConfig {
 
 impl RpcConfig {
     /// Lets clients load bundles on this host, and choose agents, instances and workdirs.
-    #[must_use]
     pub fn new(host: Host) -> Self {
         Self {
             host,

@@ -41,7 +41,6 @@ struct ServerState {
 
 impl RpcServer {
     /// Creates a server without connections.
-    #[must_use]
     pub fn new(config: RpcConfig) -> Self {
         let limits = &config.limits;
         Self(Arc::new(ServerState {

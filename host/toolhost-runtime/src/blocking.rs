@@ -43,7 +43,6 @@ pub struct BlockingPool {
 
 impl BlockingPool {
     /// Runs them on the threads of a runtime.
-    #[must_use]
     pub fn new(threads: Handle) -> Self {
         Self {
             threads,

@@ -33,7 +33,6 @@ impl Clock {
 
     /// Tasks that run on the thread of the clock.
     #[doc(hidden)]
-    #[must_use]
     pub fn tasks(&self) -> usize {
         self.0.metrics().num_alive_tasks()
     }

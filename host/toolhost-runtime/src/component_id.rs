@@ -7,7 +7,6 @@ pub struct ComponentId(pub u64);
 
 impl ComponentId {
     /// Returns the id of what has these bytes, such as the name of an owner in the host.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         blake3::hash(bytes).into()
     }

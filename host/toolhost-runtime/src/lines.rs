@@ -84,7 +84,6 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Returns whether the beginning of a line was read, and not yet its end.
-    #[must_use]
     pub fn is_within_line(&self) -> bool {
         !self.line.text.is_empty() || self.line.too_long
     }
@@ -104,7 +103,6 @@ impl Line {
     }
 
     /// Returns the line, or the beginning of one that is too long.
-    #[must_use]
     pub fn beginning(&self) -> &[u8] {
         &self.text
     }
@@ -119,7 +117,6 @@ impl Line {
     }
 
     /// Returns the beginning of the line, escaped for a log.
-    #[must_use]
     pub fn excerpt(&self, bytes_max: usize) -> String {
         let beginning = self.text.get(..bytes_max).unwrap_or(&self.text);
         String::from_utf8_lossy(beginning).escape_debug().collect()
@@ -128,7 +125,6 @@ impl Line {
 
 /// Whether the `count`th line of a process is logged: the first `all`, then those whose number is a power of
 /// two, so that a process cannot fill the log.
-#[must_use]
 pub fn is_logged(count: u64, all: u64) -> bool {
     count <= all || count.is_power_of_two()
 }

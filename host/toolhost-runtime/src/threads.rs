@@ -66,25 +66,21 @@ impl Threads {
     }
 
     /// The clock, which needs no timer of the caller's runtime.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
     /// The runtime for work that computes or blocks.
-    #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.0.handle
     }
 
     /// The threads for file calls that wait for a disk.
-    #[must_use]
     pub fn blocking(&self) -> &BlockingPool {
         &self.0.blocking
     }
 
     /// The queue for calls that compute for long.
-    #[must_use]
     pub fn run_queue(&self) -> &FairRunQueue {
         &self.0.run_queue
     }

@@ -19,7 +19,6 @@ pub struct KernelFeatures {
 
 impl KernelFeatures {
     /// Tries each feature. Changes nothing.
-    #[must_use]
     pub fn detect() -> Self {
         Self {
             openat2: has_openat2(),

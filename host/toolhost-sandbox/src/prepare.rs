@@ -63,13 +63,11 @@ pub struct UncompiledTool(Box<Uncompiled>);
 
 impl UncompiledTool {
     /// What it is.
-    #[must_use]
     pub fn facts(&self) -> &ComponentFacts {
         &self.0.facts
     }
 
     /// Whether it exports `goondan:tool/polling`, so that its handles can be polled.
-    #[must_use]
     pub fn polls(&self) -> bool {
         polls(&self.0.facts.exports)
     }
@@ -198,7 +196,6 @@ impl Sandbox {
     }
 
     /// How many components are compiled at once, here and in all processes with the same cache.
-    #[must_use]
     pub fn compile_slots(&self) -> usize {
         self.0.compile_slots
     }

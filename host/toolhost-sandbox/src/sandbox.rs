@@ -135,49 +135,41 @@ impl Sandbox {
     }
 
     /// What sends the requests of guests, for requests of the host.
-    #[must_use]
     pub fn egress(&self) -> &Egress {
         &self.0.egress
     }
 
     /// The threads that run guests, for work of the host.
-    #[must_use]
     pub fn threads(&self) -> &Threads {
         &self.0.threads
     }
 
     /// The cache of compiled components. None where none is configured.
-    #[must_use]
     pub fn cache(&self) -> Option<&ComponentCache> {
         self.0.cache.as_ref()
     }
 
     /// The components that were prepared since the sandbox started, by where their code came from.
-    #[must_use]
     pub fn prepared_count(&self) -> PreparedCount {
         self.0.prepared.now()
     }
 
     /// Limits on components that are compiled.
-    #[must_use]
     pub fn compile_limits(&self) -> &CompileLimits {
         &self.0.config.compile
     }
 
     /// Call slots that no call holds. A component that runs nothing could start a call now.
-    #[must_use]
     pub fn free_call_slots(&self) -> usize {
         self.0.admission.free()
     }
 
     /// Calls that wait for a call slot.
-    #[must_use]
     pub fn waiting_calls(&self) -> usize {
         self.0.admission.waiting()
     }
 
     /// Calls that wait for another agent.
-    #[must_use]
     pub fn parked_calls(&self) -> usize {
         self.0.admission.parked()
     }
@@ -186,20 +178,17 @@ impl Sandbox {
     /// a thread, its files and its memory until it returns. There are at most 32; with the default
     /// [`share_per_free`](SandboxConfig::share_per_free), one component has at most 24 of them. A component
     /// that has as many as it may starts no call whose workdir is [`FileIo::Offload`](crate::FileIo::Offload).
-    #[must_use]
     pub fn hanging_calls(&self) -> usize {
         self.0.admission.hanging()
     }
 
     /// Linear memory that stays resident between calls, in bytes, as counted after each call: at most
     /// [`idle_memory_bytes`](SandboxConfig::idle_memory_bytes).
-    #[must_use]
     pub fn idle_memory(&self) -> u64 {
         self.0.idle_memory.kept()
     }
 
     /// Linear memory that running and parked calls hold, in bytes.
-    #[must_use]
     pub fn memory_in_use(&self) -> u64 {
         self.0.memory.held()
     }

@@ -135,7 +135,6 @@ impl PreparedTool {
     }
 
     /// The handlers it serves, as `describe` named them.
-    #[must_use]
     pub fn handlers(&self) -> &[HandlerSpec] {
         &self.0.handlers
     }
@@ -145,13 +144,11 @@ impl PreparedTool {
     }
 
     /// What it is.
-    #[must_use]
     pub fn facts(&self) -> &ComponentFacts {
         &self.0.facts
     }
 
     /// Whether it exports `goondan:tool/polling`, so that its handles can be polled.
-    #[must_use]
     pub fn polls(&self) -> bool {
         self.0.code.polls()
     }
@@ -236,7 +233,6 @@ impl PreparedTool {
 
     /// Returns the recording of a call of this component, without what is known only once it has ended: its host
     /// calls, its outcome and its usage.
-    #[must_use]
     pub fn recording_without_calls(
         &self,
         operation: &Operation,

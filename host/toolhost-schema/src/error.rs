@@ -39,7 +39,6 @@ pub enum SchemaError {
 
 impl SchemaError {
     /// Returns the place in the schema as a JSON pointer; empty for the whole schema.
-    #[must_use]
     pub fn pointer(&self) -> &str {
         if let Self::Pattern { pointer, .. } | Self::Invalid { pointer, .. } = self {
             pointer
@@ -49,7 +48,6 @@ impl SchemaError {
     }
 
     /// Returns the next step for the author of the schema.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             Self::Limit(_) => "Write a smaller schema: a model must read it.",

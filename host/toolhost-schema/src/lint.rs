@@ -38,7 +38,6 @@ pub enum SchemaPart {
 
 /// Returns the probable mistakes in a valid schema, at most 20. `key` is the manifest's key of the schema,
 /// with which the places in the messages begin.
-#[must_use]
 pub fn lint(key: &str, schema: &JsonSchemaObject) -> Vec<SchemaRemark> {
     let mut lint = Lint {
         remarks: Vec::new(),

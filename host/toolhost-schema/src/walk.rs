@@ -101,7 +101,6 @@ const ANNOTATIONS: [&str; 8] = [
 ];
 
 /// Returns a schema without the keywords that describe values, and accept or refuse none.
-#[must_use]
 pub fn without_annotations(mut schema: Value) -> Value {
     strip(&mut schema);
     schema

@@ -132,7 +132,6 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether a row has a value that the reader does not know. Reading it again fails again.
-    #[must_use]
     pub fn is_unreadable_row(&self) -> bool {
         let Self::Failed { source, .. } = self else {
             return false;
@@ -144,7 +143,6 @@ impl StoreError {
     }
 
     /// Returns the error and its causes on one line.
-    #[must_use]
     pub fn with_causes(&self) -> String {
         let first: &dyn std::error::Error = self;
         let causes = std::iter::successors(Some(first), |error| error.source());

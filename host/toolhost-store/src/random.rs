@@ -16,7 +16,6 @@ pub fn random_text<const N: usize>() -> Result<String, getrandom::Error> {
 }
 
 /// Whether a text has the form that [`random_text`] makes.
-#[must_use]
 pub fn is_random_text<const N: usize>(text: &str) -> bool {
     text.len() == N && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }

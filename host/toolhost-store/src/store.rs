@@ -128,13 +128,11 @@ impl Store {
     }
 
     /// Returns the id of this run of the store: see [`Lease::run_id`].
-    #[must_use]
     pub fn run_id(&self) -> &str {
         self.0.lease.run_id()
     }
 
     /// Whether the run of this id is alive: see [`Lease::is_alive`].
-    #[must_use]
     pub fn is_alive(&self, run_id: &str) -> bool {
         self.0.lease.is_alive(run_id)
     }

@@ -45,13 +45,11 @@ impl CaseFile {
     }
 
     /// The cases, in the order written.
-    #[must_use]
     pub fn cases(&self) -> &[Case] {
         &self.cases
     }
 
     /// The text, for displaying its lines.
-    #[must_use]
     pub fn source(&self) -> &YamlSource {
         &self.source
     }

@@ -102,25 +102,21 @@ impl CaseFiles {
     }
 
     /// The directory of the bundle.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// The folder that case files are read from. It need not exist.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Each file with its path.
-    #[must_use]
     pub fn all(&self) -> &[(PathBuf, CaseFile)] {
         &self.files
     }
 
     /// The texts of all files, for displaying the lines of findings.
-    #[must_use]
     pub fn sources(&self) -> Vec<YamlSource> {
         let sources = self.files.iter().map(|(_, file)| file.source().clone());
         sources.collect()

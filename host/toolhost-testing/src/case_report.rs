@@ -60,7 +60,6 @@ impl Verdict {
 
 impl CaseReport {
     /// How the case ended.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         match (self.failed, self.updated) {
             (0, _) => Verdict::Passed,
@@ -71,7 +70,6 @@ impl CaseReport {
 
     /// Returns each denied operation that the case does not expect and that one line of a policy grants, with
     /// that line.
-    #[must_use]
     pub fn policy_lines(&self) -> Vec<(&Denial, String)> {
         let Ok(tool) = ToolName::parse(self.case.tool()) else {
             return Vec::new();

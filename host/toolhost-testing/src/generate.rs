@@ -68,7 +68,6 @@ pub(crate) fn generate(tools: &[ToolCatalogItem], seed: u64) -> Generated {
 
 /// Returns arguments that fit the schema of a tool: those that it requires, and no others. Returns none if the
 /// generator finds none. The same schema gives the same arguments.
-#[must_use]
 pub fn example_arguments(tool: &ToolCatalogItem) -> Option<JsonObject> {
     let cases = generate(std::slice::from_ref(tool), 0).cases;
     let first = cases

@@ -58,7 +58,6 @@ impl fmt::Display for Mismatch {
 
 impl Mismatch {
     /// Makes a mismatch of two descriptions.
-    #[must_use]
     pub fn new(what: impl Into<String>, expected: &str, got: &str) -> Self {
         Self {
             what: what.into(),
@@ -72,7 +71,6 @@ impl Mismatch {
 
     /// Returns the line of [`Display`](fmt::Display), and a line with the JSON pointer of each difference within
     /// the value: at most 20.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.to_string()];
         let differences = self.differences.iter().take(LISTED_MAX);

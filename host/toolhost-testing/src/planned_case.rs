@@ -31,7 +31,6 @@ pub enum TestCase {
 
 impl TestCase {
     /// The case file, such as `tests/a.yaml`, or `generated`.
-    #[must_use]
     pub fn file(&self) -> &str {
         match self {
             Self::Written { case, .. } => &case.place.file,
@@ -40,7 +39,6 @@ impl TestCase {
     }
 
     /// The line of the case file.
-    #[must_use]
     pub fn line(&self) -> Option<u32> {
         match self {
             Self::Written { case, .. } => case.place.position.map(|at| at.line),
@@ -49,7 +47,6 @@ impl TestCase {
     }
 
     /// File and line: `tests/a.yaml:3`.
-    #[must_use]
     pub fn location(&self) -> String {
         match self.line() {
             Some(line) => format!("{}:{line}", self.file()),
@@ -58,7 +55,6 @@ impl TestCase {
     }
 
     /// The tool that the case calls.
-    #[must_use]
     pub fn tool(&self) -> &str {
         match self {
             Self::Written { case, .. } => &case.tool,
@@ -67,7 +63,6 @@ impl TestCase {
     }
 
     /// The name of the case.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Written { case, .. } => case.name.clone(),
@@ -78,7 +73,6 @@ impl TestCase {
     }
 
     /// Whether the case was generated.
-    #[must_use]
     pub fn is_generated(&self) -> bool {
         matches!(self, Self::Generated(_))
     }

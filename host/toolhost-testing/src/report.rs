@@ -30,7 +30,6 @@ pub struct Report {
 
 impl Report {
     /// Whether a case failed.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         let mut cases = self.cases.iter();
         cases.any(|case| case.verdict() == Verdict::Failed)
@@ -47,7 +46,6 @@ impl Report {
     }
 
     /// Returns the report for programs: every written case, and each generated case that failed.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let failed = |case: &&CaseReport| case.verdict() == Verdict::Failed;
         let written = |verdict| count(self.written(), verdict);
@@ -71,7 +69,6 @@ impl Report {
     }
 
     /// Returns the report as JUnit XML: a suite for each case file, and one for generated cases.
-    #[must_use]
     pub fn to_junit(&self) -> String {
         junit::xml(&self.cases, self.took)
     }

@@ -135,26 +135,22 @@ impl AgentInner {
 
 impl Agent {
     /// Name of the agent.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
     /// The tools that the agent's next step starts with.
-    #[must_use]
     pub fn catalog(&self) -> ToolCatalog {
         self.0.step_catalog(&self.0.overlay.snapshot())
     }
 
     /// The tools of which at least one must succeed before a turn may end: `requiredTools` of the
     /// Agent resource.
-    #[must_use]
     pub fn required_tools(&self) -> &[ToolName] {
         &self.0.required
     }
 
     /// Names of the agent's extensions, in the order added.
-    #[must_use]
     pub fn extensions(&self) -> Vec<String> {
         let overlay = self.0.overlay.snapshot();
         let names = overlay.extensions().iter();
@@ -165,7 +161,6 @@ impl Agent {
     /// it may change none, which is the default.
     ///
     /// Spec: requirements-v1 §12.4.
-    #[must_use]
     pub fn changeset_grant(&self) -> Option<&ChangesetGrant> {
         self.0.host.policy.changesets(self.name())
     }

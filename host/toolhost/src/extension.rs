@@ -140,25 +140,21 @@ impl ExtensionApi {
     }
 
     /// Name of the extension.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Registers tools.
-    #[must_use]
     pub fn tools(&self) -> ToolsApi<'_> {
         ToolsApi(self)
     }
 
     /// Registers middleware.
-    #[must_use]
     pub fn pipeline(&self) -> PipelineApi<'_> {
         PipelineApi(self)
     }
 
     /// Logs for the extension.
-    #[must_use]
     pub fn logger(&self) -> Logger {
         Logger::of(&self.name)
     }

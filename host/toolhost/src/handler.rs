@@ -32,26 +32,22 @@ pub struct HandlerContext {
 impl HandlerContext {
     /// The directory of the call, as a handle. `cap_std::fs::Dir::from(workdir.as_fd().try_clone_to_owned()?)` opens
     /// files beneath it and nothing else.
-    #[must_use]
     pub fn workdir(&self) -> &Workdir {
         &self.workdir
     }
 
     /// The client for other agents, if the turn has one.
-    #[must_use]
     pub fn agents(&self) -> Option<&AgentsClient> {
         self.agents.as_ref()
     }
 
     /// The values of the turn ([`TurnStart::with_extension`](crate::TurnStart::with_extension)), and what the
     /// layers around the call have inserted. What the handler inserts is its own.
-    #[must_use]
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
     }
 
     /// Logs for the extension.
-    #[must_use]
     pub fn logger(&self) -> &Logger {
         &self.logger
     }

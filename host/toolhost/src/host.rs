@@ -399,7 +399,6 @@ impl fmt::Debug for Host {
 
 impl Host {
     /// Starts a builder.
-    #[must_use]
     pub fn builder() -> HostBuilder {
         HostBuilder::default()
     }
@@ -413,7 +412,6 @@ impl Host {
     /// transactions under the new policy fail with `E_TOOL_WORKDIR_STAGING`. Where the rules for signatures of packages
     /// are other ones, packages do not load until the host has another component source:
     /// [`Self::with_component_source`].
-    #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
         policy.add_secrets_to(&self.0.redactor);
         let staging = self.0.staging.clone().or_else(|| {
@@ -433,7 +431,6 @@ impl Host {
     /// Returns a host that loads bundles without comparing them with `toolhost.lock`: for programs that write locks,
     /// publish packages or replay recordings. It shares everything else with this one. Default: the policy's key `lock`
     /// decides.
-    #[must_use]
     pub fn ignoring_lock(&self) -> Self {
         Self(Arc::new(HostInner {
             ignores_lock: true,
@@ -443,7 +440,6 @@ impl Host {
 
     /// Returns a host that reads components from another source: see [`HostBuilder::component_source`]. It shares
     /// everything else with this one.
-    #[must_use]
     pub fn with_component_source(&self, source: impl ComponentSource) -> Self {
         Self(Arc::new(HostInner {
             components: Some(Arc::new(source)),
@@ -476,31 +472,26 @@ impl Host {
     }
 
     /// The events of this host's instances: subscribe to them, or wait until they are in their files.
-    #[must_use]
     pub fn events(&self) -> &EventBus {
         &self.0.events
     }
 
     /// The policy of this host.
-    #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.0.policy
     }
 
     /// The grants of OAuthApps, as [`HostBuilder::oauth`] got them.
-    #[must_use]
     pub fn oauth(&self) -> Option<&OAuth> {
         self.0.oauth.as_ref()
     }
 
     /// Returns the state root, if there is one: see [`HostBuilder::state_root`].
-    #[must_use]
     pub fn state_root(&self) -> Option<&Path> {
         self.0.state_root.as_deref()
     }
 
     /// The sandbox, for sharing with another host.
-    #[must_use]
     pub fn sandbox(&self) -> &Sandbox {
         &self.0.sandbox
     }

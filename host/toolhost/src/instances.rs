@@ -37,7 +37,6 @@ pub struct StoredInstance {
 }
 
 /// Returns the name under which a state root has the instances of a bundle: see [`StoredInstance::bundle`].
-#[must_use]
 pub fn name_of(policy: &Policy, bundle: &Path) -> String {
     BundleKey::new(policy.workspace(), manifest(bundle)).directory()
 }

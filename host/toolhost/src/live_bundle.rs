@@ -43,7 +43,6 @@ impl fmt::Debug for LiveBundle {
 
 impl LiveBundle {
     /// Holds a bundle that was loaded.
-    #[must_use]
     pub fn new(bundle: LoadedBundle) -> Self {
         Self(Arc::new(LiveInner {
             changes: bundle.0.overlays.changes.clone(),
@@ -53,7 +52,6 @@ impl LiveBundle {
     }
 
     /// Returns the current bundle.
-    #[must_use]
     pub fn current(&self) -> LoadedBundle {
         let current = self.0.current.read();
         current.unwrap_or_else(PoisonError::into_inner).clone()
@@ -123,7 +121,6 @@ impl LiveBundle {
     }
 
     /// Reports changes from now on.
-    #[must_use]
     pub fn changes(&self) -> BundleChanges {
         BundleChanges {
             count: self.0.changes.subscribe(),

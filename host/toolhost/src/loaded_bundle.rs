@@ -178,25 +178,21 @@ impl LoadedBundle {
     }
 
     /// All agents, in the order declared.
-    #[must_use]
     pub fn agents(&self) -> &[Agent] {
         &self.0.agents
     }
 
     /// Returns whether the bundle declares agents.
-    #[must_use]
     pub fn declares(&self) -> Declares {
         self.0.declares
     }
 
     /// The host that loaded the bundle.
-    #[must_use]
     pub fn host(&self) -> Host {
         Host(Arc::clone(&self.0.host))
     }
 
     /// The path that was loaded, as it was given to [`Host::load`].
-    #[must_use]
     pub fn source(&self) -> &Path {
         &self.0.source
     }
@@ -204,39 +200,33 @@ impl LoadedBundle {
     /// The identity of the bundle: what is kept for its instances is kept under this key. It is made of the policy's
     /// [`workspace`](toolhost_manifest::Policy::workspace), or else of the path of the manifest when the bundle was
     /// first loaded.
-    #[must_use]
     pub fn key(&self) -> Cow<'_, str> {
         self.0.key.text()
     }
 
     /// The bundle's resources.
-    #[must_use]
     pub fn bundle(&self) -> &Bundle {
         &self.0.bundle
     }
 
     /// Returns the texts of the manifest and of those that it includes, for displaying their lines. The
     /// manifest is the first.
-    #[must_use]
     pub fn sources(&self) -> &[YamlSource] {
         &self.0.sources
     }
 
     /// Returns the lock of the Tools and of the grants as they are now. What MCP servers say is not in it: their tools
     /// are known when they run.
-    #[must_use]
     pub fn lock(&self) -> &Lock {
         &self.0.lock
     }
 
     /// The name of each Tool, and the facts of its component.
-    #[must_use]
     pub fn components(&self) -> &[(String, ComponentFacts)] {
         &self.0.components
     }
 
     /// Returns the Tools whose components are not compiled yet: see [`Host::load_to_serve`].
-    #[must_use]
     pub fn compiling(&self) -> BTreeSet<ResourceName> {
         let registry = self.0.tools.registry();
         let tools = registry.iter().flat_map(|registry| registry.values());
@@ -259,7 +249,6 @@ impl LoadedBundle {
 
     /// The MCP servers that the policy grants, in the order declared. Loading starts none of them:
     /// `toolhost-mcp-client` does.
-    #[must_use]
     pub fn mcp_servers(&self) -> &[GrantedMcpServer] {
         &self.0.mcp_servers
     }
@@ -286,7 +275,6 @@ impl LoadedBundle {
     }
 
     /// Warnings and notes. An error would have failed the load.
-    #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.0.diagnostics
     }
@@ -368,7 +356,6 @@ impl LoadedBundle {
 
     /// Returns a token that is cancelled when this load was [unloaded](Self::unload): for what a runtime
     /// keeps beside the bundle, such as processes of its own. Cancelling it has no effect on the bundle.
-    #[must_use]
     pub fn unloaded(&self) -> CancellationToken {
         self.0.tools.unloaded().child_token()
     }

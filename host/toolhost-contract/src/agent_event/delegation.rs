@@ -40,7 +40,6 @@ impl Delegation {
     }
 
     /// Converts a response to a `delegate_result`. Returns `None` if the event is not a response.
-    #[must_use]
     pub fn result_of(response: AgentEvent) -> Option<Self> {
         let correlation_id = response.in_reply_to()?.to_owned();
         let payload = match response.into_answer() {

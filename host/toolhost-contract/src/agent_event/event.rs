@@ -146,7 +146,6 @@ impl AgentEvent {
     }
 
     /// Returns the correlation id of the answered request, or `None` if this is not a response.
-    #[must_use]
     pub fn in_reply_to(&self) -> Option<&str> {
         if self.event_type != RESPONSE_TYPE {
             return None;

@@ -14,7 +14,6 @@ const SUFFIX_UNITS: usize = SUFFIX.len();
 /// or less. Idempotent.
 ///
 /// Spec: tool-spec-v2 §10.4, whose snippet exceeds a limit shorter than the suffix.
-#[must_use]
 pub(crate) fn truncate(message: &str, limit: ErrorMessageLimit) -> String {
     let limit = limit.units();
     let whole = prefix(message, limit);

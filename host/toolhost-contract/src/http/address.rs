@@ -48,7 +48,6 @@ impl AddressBlock {
     }
 
     /// Returns whether the block contains an address. IPv6 blocks contain no IPv4 addresses.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address)
     }
@@ -138,7 +137,6 @@ fn smallest_block(
 }
 
 /// Returns the smallest non-public block that contains an address, or `None` for a public address.
-#[must_use]
 pub fn non_public_block(address: IpAddr) -> Option<AddressBlock> {
     smallest_block(&NON_PUBLIC, address).map(|(block, _)| block)
 }

@@ -94,13 +94,11 @@ impl HttpCredential {
     }
 
     /// Returns the name of the header, as it was given.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the secret without the prefix.
-    #[must_use]
     pub fn secret(&self) -> &str {
         // The value is visible ASCII.
         let value = self.value.to_str().unwrap_or_default();
@@ -108,7 +106,6 @@ impl HttpCredential {
     }
 
     /// Returns whether the credential is added to requests to an origin.
-    #[must_use]
     pub fn applies_to(&self, origin: &Origin) -> bool {
         self.origin == *origin
     }
@@ -158,7 +155,6 @@ const OVERRIDE_HEADERS: [&str; 5] = [
 ///
 /// A name counts as reserved if it differs only in characters other than letters and digits: servers that pass
 /// headers as variables, as CGI does, read `x_http_method_override` as `x-http-method-override`.
-#[must_use]
 pub fn is_reserved_header(name: &HeaderName) -> bool {
     let folded = folded(name);
     folded.starts_with("proxy-")

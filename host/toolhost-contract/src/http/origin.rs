@@ -146,7 +146,6 @@ impl Origin {
     /// Returns whether requests of the host may be sent here, as far as the text says it: `localhost` and
     /// addresses that are not public must be in one of these blocks. Names are checked again when they are
     /// resolved.
-    #[must_use]
     pub fn reach(&self, networks: &[AddressBlock]) -> Reach {
         let addresses = match &self.host {
             Host::Address(address) => vec![address.to_canonical()],
@@ -177,7 +176,6 @@ impl Origin {
     }
 
     /// Returns the value of the `Host` header: without the port if it is the default of the scheme.
-    #[must_use]
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
             self.host.to_string()

@@ -70,13 +70,11 @@ pub enum HttpRuleError {
 
 impl HttpRule {
     /// Returns whether the rule allows only the methods `GET` or `HEAD`.
-    #[must_use]
     pub fn allows_only_reads(&self) -> bool {
         matches!(self.method.as_deref(), Some("GET" | "HEAD"))
     }
 
     /// Returns the host if the rule allows one method, of one host, at one path.
-    #[must_use]
     pub fn exact_host(&self) -> Option<&Host> {
         let (Some(_), HostPattern::Exactly(host), PathPattern::Exactly(_)) =
             (&self.method, &self.host, &self.path)
@@ -116,7 +114,6 @@ impl HttpRule {
     }
 
     /// Returns whether the rule allows a request. `path` is the path of the request, with escapes.
-    #[must_use]
     pub fn allows(&self, method: &str, origin: &Origin, path: &str) -> bool {
         let own_method = self.method.as_deref();
         own_method.is_none_or(|rule_method| rule_method == method)
@@ -137,7 +134,6 @@ fn is_method(method: &str) -> bool {
 }
 
 /// Returns whether a rule can allow a method. `CONNECT` opens a tunnel, and `TRACE` echoes credentials.
-#[must_use]
 pub fn is_allowed_method(method: &str) -> bool {
     let forbidden = ["CONNECT", "TRACE"];
     method.len() <= METHOD_MAX
@@ -212,7 +208,6 @@ impl PathPattern {
 }
 
 /// Returns a path with normalised escapes, or `None` if the path is ambiguous.
-#[must_use]
 pub fn normalize_path(path: &str) -> Option<String> {
     let mut normal = String::with_capacity(path.len());
     let mut unescaped = Vec::with_capacity(path.len());

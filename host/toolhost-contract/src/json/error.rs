@@ -17,7 +17,6 @@ impl JsonPlace {
     }
 
     /// Returns the pointer, such as `/items/3/id`. Empty for the whole text.
-    #[must_use]
     pub fn pointer(&self) -> &str {
         &self.0
     }
@@ -110,7 +109,6 @@ pub enum JsonError {
 
 impl JsonError {
     /// Returns whether the text exceeds a limit.
-    #[must_use]
     pub fn is_limit(&self) -> bool {
         matches!(
             self,

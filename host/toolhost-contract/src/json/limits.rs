@@ -66,7 +66,6 @@ impl JsonLimits {
     pub const ARGUMENTS: Self = Self::new(64 << 20, 127, 1_000_000);
 
     /// Returns limits of bytes, nesting and values.
-    #[must_use]
     pub const fn new(bytes: u64, depth: usize, values: u64) -> Self {
         Self {
             bytes,
@@ -79,13 +78,11 @@ impl JsonLimits {
     }
 
     /// Returns the limits of a tool's output.
-    #[must_use]
     pub const fn of_output(limits: &Limits) -> Self {
         Self::new(limits.output_bytes, limits.json_depth, limits.json_values)
     }
 
     /// Returns the limits of a tool's arguments.
-    #[must_use]
     pub const fn of_input(limits: &Limits) -> Self {
         Self::new(limits.input_bytes, limits.json_depth, limits.json_values)
     }

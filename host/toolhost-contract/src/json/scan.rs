@@ -16,7 +16,6 @@ pub struct JsonShape {
 
 impl JsonShape {
     /// Measures a text. It may be invalid JSON.
-    #[must_use]
     pub fn of(json: &str) -> Self {
         Scan::of(json).shape
     }

@@ -25,7 +25,6 @@ impl ToolResult {
     /// a part of one.
     ///
     /// Spec: tool-spec-v2 §2.4.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = match &self.outcome {
             ResultBody::Ok { output } => output.to_string(),
@@ -41,7 +40,6 @@ impl ToolResult {
 
     /// Returns the result with its receipt, as `toolhost call --usage` prints it: `usage`, the path of its
     /// `recording` and the `changes` of files, where there are any.
-    #[must_use]
     pub fn to_receipt(&self) -> Value {
         let mut receipt = json!(self);
         let changes = Some(&self.usage.changes).filter(|changes| !changes.is_empty());
@@ -62,7 +60,6 @@ impl ToolResult {
 
     /// Returns the message of an OpenAI request that answers the call:
     /// `{"role": "tool", "tool_call_id", "content"}`. `content` is [`Self::to_text`].
-    #[must_use]
     pub fn to_openai(&self) -> Value {
         json!({"role": "tool", "tool_call_id": self.tool_call_id, "content": self.to_text()})
     }
@@ -71,7 +68,6 @@ impl ToolResult {
     /// `{"type": "tool_result", "tool_use_id", "content", "is_error"?}`. `content` is [`Self::to_text`].
     ///
     /// The blocks of all calls of a message go into one message of role `user`.
-    #[must_use]
     pub fn to_anthropic(&self) -> Value {
         let (call, text) = (&self.tool_call_id, self.to_text());
         match self.tool_error() {
@@ -91,7 +87,6 @@ impl ToolResult {
     ///
     /// `output.type` is `json` for a value, `text` for a pending call and a value with a [note](Self::note), and
     /// `error-text` for an error; the value of the latter two is [`Self::to_text`].
-    #[must_use]
     pub fn to_ai_sdk(&self) -> Value {
         let output = match &self.outcome {
             ResultBody::Ok { output } if self.note().is_none() => {
@@ -114,7 +109,6 @@ impl ToolResult {
     /// `content` is one block of text: an output that is a string as it is, else [`Self::to_text`]. The
     /// [note](Self::note) of a string is another block.
     /// `structuredContent` is an output that is an object.
-    #[must_use]
     pub fn to_mcp(&self) -> Value {
         let text = match self.output() {
             Some(Value::String(text)) => text.clone(),

@@ -12,14 +12,12 @@ const LEFT_OUT: &str = " bytes left out …";
 const LEFT_OUT_BEGIN: &str = "… ";
 
 /// Returns the mark for `bytes` omitted in the middle of a text.
-#[must_use]
 pub fn left_out(bytes: u64) -> String {
     format!("\n{LEFT_OUT_BEGIN}{bytes}{LEFT_OUT}\n")
 }
 
 /// Finds the last mark of each kind in a text, the later one first. The text before a mark may be the
 /// start of a truncated word, and the text after it the end of one.
-#[must_use]
 pub fn cuts(text: &str) -> Vec<Range<usize>> {
     let cut = text.rfind(CUT).map(|at| at..at + CUT.len());
     let left_out = text.rfind(LEFT_OUT).and_then(|at| {

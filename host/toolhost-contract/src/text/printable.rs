@@ -4,7 +4,6 @@ use super::{CUT, needs_escape};
 
 /// Escapes control characters, line breaks and characters that reorder text. Truncates the result to
 /// `bytes_max` and marks the end if it is longer.
-#[must_use]
 pub fn printable(text: &str, bytes_max: usize) -> String {
     let mut out = String::with_capacity(text.len().min(bytes_max));
     for c in text.chars() {

@@ -34,7 +34,6 @@ pub struct HeldMemory {
 
 impl CallMemory {
     /// Counts for a call of a component. `limit` is that of the call in bytes, `all_calls` that of all calls.
-    #[must_use]
     pub fn new(
         component: ComponentId,
         limit: u64,
@@ -55,7 +54,6 @@ impl CallMemory {
     }
 
     /// The limit of the call, in bytes.
-    #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -124,7 +122,6 @@ impl CallMemory {
 
 impl HeldMemory {
     /// Takes more bytes. Returns false, and takes none, where they exceed the limit of the call or of all calls.
-    #[must_use]
     pub fn grow(&mut self, more: u64) -> bool {
         let call = &self.call;
         let held = call.guest.load(Relaxed) + call.host.load(Relaxed);

@@ -90,7 +90,6 @@ impl CallFiles {
     }
 
     /// Whether anything in the workdir may be changed.
-    #[must_use]
     pub fn is_writable(&self) -> bool {
         self.read_only().is_none()
     }

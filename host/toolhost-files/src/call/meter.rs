@@ -39,7 +39,6 @@ type Counter = fn(&FileMeter) -> &AtomicU64;
 
 impl FileMeter {
     /// Counts for a call of a component. `all_open_files` is the limit of all calls.
-    #[must_use]
     pub fn new(
         component: ComponentId,
         limits: Limits,

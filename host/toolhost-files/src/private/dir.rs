@@ -115,7 +115,6 @@ impl PrivateDir {
     }
 
     /// Returns the path with which it was opened.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -48,19 +48,16 @@ impl NotPrivate {
     }
 
     /// Returns the error in an [`io::Error`], if that is the reason.
-    #[must_use]
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
     /// Returns the directory or the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns what is wrong, with the path, such as `/x is a symbolic link`.
-    #[must_use]
     pub fn finding(&self) -> String {
         let path = self.path.display();
         match self.fault {
@@ -83,7 +80,6 @@ impl NotPrivate {
     }
 
     /// Returns the shell command that mends it. `None` where something has to be moved away.
-    #[must_use]
     pub fn command(&self) -> Option<String> {
         let path = quoted(&self.path);
         match self.fault {

@@ -25,7 +25,6 @@ pub(super) const WORLD_WRITABLE: u32 = 0o002;
 pub(super) const STICKY: u32 = 0o1000;
 
 /// Returns whether the owner is the user of this process.
-#[must_use]
 pub fn is_of_this_user(metadata: &Metadata) -> bool {
     metadata.uid() == this_user()
 }

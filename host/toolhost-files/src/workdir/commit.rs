@@ -63,14 +63,12 @@ impl Workdir {
 
     /// Returns whether a [transaction](Self::transactional) has staged anything, which a commit makes or drops.
     /// Costs nothing.
-    #[must_use]
     pub fn has_staged(&self) -> bool {
         self.overlay().is_some_and(|overlay| overlay.is_active())
     }
 
     /// Returns how many changes a [transaction](Self::transactional) has begun; 0 without one. Between two equal
     /// numbers, nothing was changed.
-    #[must_use]
     pub fn staged_changes(&self) -> u64 {
         self.overlay().map_or(0, |overlay| overlay.changes_begun())
     }
@@ -86,7 +84,6 @@ impl Workdir {
 
     /// Returns why the changes of a [transaction](Self::transactional) could not be kept apart, if so: its calls
     /// got an error number only.
-    #[must_use]
     pub fn transaction_failure(&self) -> Option<StagingError> {
         self.overlay()?.take_failure()
     }

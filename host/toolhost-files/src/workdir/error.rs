@@ -55,7 +55,6 @@ pub(super) fn of_resolution(error: &io::Error) -> FileError {
     clippy::wildcard_enum_match_arm,
     reason = "the standard library's enum, which grows"
 )]
-#[must_use]
 pub fn errno_of(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or_else(|| match error.kind() {
         io::ErrorKind::NotFound => Errno::NOENT,

@@ -40,13 +40,11 @@ pub struct WorkdirHandle {
 
 impl WorkdirHandle {
     /// The directory itself.
-    #[must_use]
     pub fn dir(&self) -> &Arc<Dir> {
         &self.dir
     }
 
     /// Where file operations run.
-    #[must_use]
     pub fn file_io(&self) -> FileIo {
         self.file_io
     }
@@ -54,7 +52,6 @@ impl WorkdirHandle {
     /// Returns a path of the directory for code of this process: the path that it has now, or one
     /// beneath `/proc` that leads to this handle, if it has no path or one that is not UTF-8. The latter
     /// is valid in this process as long as the handle is held.
-    #[must_use]
     pub fn path(&self) -> String {
         let path = self.real_path().map(PathBuf::into_os_string);
         let path = path.and_then(|path| path.into_string().ok());
@@ -62,7 +59,6 @@ impl WorkdirHandle {
     }
 
     /// Returns the path that the directory has now; none if it was removed.
-    #[must_use]
     pub fn real_path(&self) -> Option<PathBuf> {
         // The kernel's answer: it follows renames, and opens nothing.
         let path = platform::path_of(&*self.dir).ok()?;

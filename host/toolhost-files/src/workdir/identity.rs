@@ -11,7 +11,6 @@ use toolhost_contract::FileId;
 use crate::platform::device;
 
 /// Returns the identity of the file that the metadata describes.
-#[must_use]
 pub fn file_id(metadata: &Metadata) -> FileId {
     FileId {
         device: metadata.dev(),

@@ -84,7 +84,6 @@ impl WriteProtected {
 
     /// Protects everything, which makes a workdir read-only: for a host that cannot find out what to
     /// protect.
-    #[must_use]
     pub fn all() -> Self {
         Self::of(ProtectedSet::Everything, None)
     }

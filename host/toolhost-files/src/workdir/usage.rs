@@ -178,14 +178,12 @@ impl WorkdirUsage {
 
     /// Notes that a call closes a file. Returns true if the caller has to count the space of the file as freed:
     /// it was removed, and no call has it open any more.
-    #[must_use]
     pub(crate) fn release(&self, id: FileId) -> bool {
         self.0.open.release(id)
     }
 
     /// Notes that a call has removed the last name of a file, under the lock of its size. Returns true if the
     /// caller has to count the space of the file as freed: no call has it open.
-    #[must_use]
     pub(crate) fn remove(&self, id: FileId) -> bool {
         self.0.open.remove(id)
     }

@@ -53,7 +53,6 @@ pub enum Language {
 
 impl Language {
     /// Returns the language of an entry; `None` if `toolhost build` does not build it.
-    #[must_use]
     pub fn of(entry: &str) -> Option<Self> {
         let path = Path::new(entry);
         if path.file_name().is_some_and(|name| name == "Cargo.toml") {
@@ -68,7 +67,6 @@ impl Language {
 }
 
 /// Returns the path of a Tool's built component, from the bundle's directory.
-#[must_use]
 pub fn component_path(tool: &ResourceName) -> PathBuf {
     Path::new(FOLDER).join(format!("{tool}.wasm"))
 }
@@ -85,7 +83,6 @@ pub struct Source {
 
 impl Source {
     /// Computes the digest of a file's bytes.
-    #[must_use]
     pub fn new(path: impl Into<String>, bytes: &[u8]) -> Self {
         Self {
             path: path.into(),
@@ -94,14 +91,12 @@ impl Source {
     }
 
     /// Returns whether the path leads beneath the bundle's directory, without following links.
-    #[must_use]
     pub fn is_inside(&self) -> bool {
         is_inside(&self.path)
     }
 }
 
 /// Returns whether a path of a stamp leads beneath the bundle's directory.
-#[must_use]
 pub fn is_inside(path: &str) -> bool {
     let path = Path::new(path);
     !path.is_absolute() && !path.starts_with("..")
@@ -136,7 +131,6 @@ impl Stamp {
     }
 
     /// Reads the stamp of a component; `None` if it has no valid one.
-    #[must_use]
     pub fn read(component: &[u8]) -> Option<Self> {
         let stamp: Self = serde_json::from_slice(section::find(component, SECTION)?).ok()?;
         let paths = stamp.sources.len() + stamp.absent.iter().flatten().count();
@@ -144,7 +138,6 @@ impl Stamp {
     }
 
     /// Returns whether the number and depth of the sources and folders are within the limits of loading.
-    #[must_use]
     pub fn is_compared(&self) -> bool {
         let budget = Budget::default();
         let paths = self.sources.len() + self.absent.iter().flatten().count();

@@ -28,7 +28,6 @@ pub fn put_on(component: &mut Vec<u8>, exports: &[Value]) -> serde_json::Result<
 }
 
 /// Returns the list of exports of a component, as text that is JSON; `None` if there is none.
-#[must_use]
 pub fn find(component: &[u8]) -> Option<&str> {
     let text = section::find(component, SECTION)?;
     let text = text.get(..text.len().min(BYTES_MAX + 1))?;

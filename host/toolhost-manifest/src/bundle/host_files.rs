@@ -143,7 +143,6 @@ const TABLE: [HostFiles; 4] = [
 
 /// Returns whether programs outside the sandbox read a file or folder of this name, in any case: file systems may
 /// ignore it.
-#[must_use]
 pub fn is_read_by_name(name: &str) -> bool {
     let name = folded(name);
     let rows = TABLE.iter();
@@ -155,7 +154,6 @@ pub fn is_read_by_name(name: &str) -> bool {
 }
 
 /// Returns a name as file systems compare it that ignore case.
-#[must_use]
 pub fn folded(name: &str) -> String {
     // `ſ` has no other lower case, but shares its upper case with `s`.
     name.to_uppercase().to_lowercase()

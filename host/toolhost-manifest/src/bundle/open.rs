@@ -59,7 +59,6 @@ pub enum LoadError {
 impl LoadError {
     /// Returns the error in one line, such as `goondan.yaml holds 2 errors`, for callers that print the
     /// findings themselves.
-    #[must_use]
     pub fn summary(&self) -> String {
         match self {
             Self::Invalid {
@@ -73,7 +72,6 @@ impl LoadError {
     }
 
     /// Returns the next step for the reader.
-    #[must_use]
     pub fn help(&self) -> String {
         match self {
             Self::NoManifest { dir } => {
@@ -254,35 +252,30 @@ fn open_dir(path: &Path) -> Result<(Dir, PathBuf, PathBuf), ReadError> {
 
 impl OpenBundle {
     /// Returns the resources of the bundle.
-    #[must_use]
     pub fn bundle(&self) -> &Bundle {
         &self.bundle
     }
 
     /// Returns the text of the manifest, and of those that it includes, in the order in which they are
     /// read.
-    #[must_use]
     pub fn sources(&self) -> Vec<YamlSource> {
         let sources = self.manifests.iter();
         sources.map(|manifest| manifest.yaml.clone()).collect()
     }
 
     /// Returns the name of the manifest in messages.
-    #[must_use]
     pub fn name(&self) -> &str {
         let first = self.manifests.first();
         first.map_or(MANIFEST, |manifest| manifest.yaml.name())
     }
 
     /// Returns the path of the bundle's directory, as it was opened.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir_path
     }
 
     /// Returns the paths of the manifests and of the components that the bundle names, which may not exist.
     /// For source code it is the component that `toolhost build` builds.
-    #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         let component = |tool: &ToolResource| match self.source_entry(tool) {
             Some(source) => source.component,
@@ -492,7 +485,6 @@ impl OpenBundle {
     }
 
     /// Creates an error at the entry of a Tool. `problem` follows the entry in the message.
-    #[must_use]
     pub fn entry_error(
         &self,
         tool: &ToolResource,

@@ -35,7 +35,6 @@ pub enum OtherFile {
 
 impl OtherFile {
     /// Recognizes a file by its bytes, or else by its name. `None` for any other file.
-    #[must_use]
     pub fn of(path: &Path, bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(CORE_MODULE) {
             return Some(Self::CoreModule);

@@ -112,25 +112,21 @@ impl PackageReference {
     }
 
     /// Returns the host of the registry, with its port if it has one.
-    #[must_use]
     pub fn registry(&self) -> &str {
         &self.registry
     }
 
     /// Returns the repository in the registry.
-    #[must_use]
     pub fn repository(&self) -> &str {
         &self.repository
     }
 
     /// Returns the tag.
-    #[must_use]
     pub fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
     /// Returns the digest of the manifest in the registry: `sha256:HEX`.
-    #[must_use]
     pub fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }
@@ -177,13 +173,11 @@ impl fmt::Display for PackageReference {
 }
 
 /// Returns whether an entry names a tool in a registry.
-#[must_use]
 pub fn is_package(entry: &str) -> bool {
     entry.starts_with(SCHEME)
 }
 
 /// Returns whether a text is `sha256:` and 64 lower-case hexadecimal digits.
-#[must_use]
 pub fn is_digest(text: &str) -> bool {
     let hex = text.strip_prefix("sha256:").unwrap_or_default();
     let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);

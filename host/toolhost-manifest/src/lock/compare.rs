@@ -380,7 +380,6 @@ fn pairs<'a, T>(
 
 impl Lock {
     /// Returns the differences between this lock and the tools that are there, by name; of each Tool the gravest first.
-    #[must_use]
     pub fn compare(&self, now: &Self) -> Vec<Drift> {
         let mut drifts = Vec::new();
         for (name, was, is) in pairs(&self.tools, &now.tools) {

@@ -15,7 +15,6 @@ pub struct ServerLock {
 
 impl ServerLock {
     /// `stops` are the grades of differences that keep a tool from the agents.
-    #[must_use]
     pub fn new(server: LockedServer, stops: BTreeSet<Grade>) -> Self {
         Self {
             words: Arc::new(server.words),
@@ -25,7 +24,6 @@ impl ServerLock {
 
     /// Returns the differences of a tool, the gravest first, each with whether it keeps the tool from the agents. A tool
     /// that the lock does not have differs.
-    #[must_use]
     pub fn compare(&self, server: &str, tool: &str, now: &Words) -> Vec<(Drift, bool)> {
         let drifts = compare::words_of_tool(server, tool, self.words.get(tool), now);
         let stops = |drift: Drift| {

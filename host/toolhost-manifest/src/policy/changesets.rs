@@ -30,7 +30,6 @@ pub struct ChangesetGrant {
 impl ChangesetGrant {
     /// Returns whether a file may be changed. `path` is relative to the bundle's folder, without `.` and
     /// `..`.
-    #[must_use]
     pub fn allows(&self, path: &str) -> bool {
         let matches = |allowed: &String| {
             if allowed.ends_with('/') {
@@ -45,7 +44,6 @@ impl ChangesetGrant {
     }
 
     /// Returns the paths that may be changed; none if all may be.
-    #[must_use]
     pub fn paths(&self) -> Option<&[String]> {
         self.paths.as_deref()
     }

@@ -122,7 +122,6 @@ impl Credentials {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.env.is_empty() && self.http.is_empty()
     }

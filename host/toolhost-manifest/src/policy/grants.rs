@@ -66,7 +66,6 @@ static GRANTS: [GrantInfo; 5] = [
 
 impl Policy {
     /// Returns the keys of a tool that grant what its component imports.
-    #[must_use]
     pub fn grants() -> &'static [GrantInfo] {
         &GRANTS
     }
@@ -74,7 +73,6 @@ impl Policy {
 
 impl GrantInfo {
     /// Returns whether the policy grants it to a tool of an agent.
-    #[must_use]
     pub fn is_set(&self, policy: &Policy, agent: &str, tool: &ResourceName) -> bool {
         (self.is_set)(policy, agent, tool)
     }

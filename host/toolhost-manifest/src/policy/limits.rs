@@ -142,19 +142,16 @@ pub(super) static KEYS: [LimitInfo; 31] = [
 
 impl LimitInfo {
     /// Returns the default value as a policy writes it, such as `64MiB`.
-    #[must_use]
     pub fn default_value(&self) -> String {
         self.value_of(&Limits::default())
     }
 
     /// Returns the value of a call's limits as a policy writes it.
-    #[must_use]
     pub fn value_of(&self, limits: &Limits) -> String {
         self.shown((self.get)(limits))
     }
 
     /// Returns the values that a policy may set, such as `64KiB to 4GiB`.
-    #[must_use]
     pub fn range(&self) -> String {
         format!("{} to {}", self.shown(self.least), self.shown(self.most))
     }

@@ -23,7 +23,6 @@ impl Policy {
     /// Returns the text of a policy with `*` in place of each byte of the values of environment variables,
     /// of credentials, and of keys named `secret`. Positions stay the same. Returns `None` if the text is
     /// not valid YAML, because its secrets cannot be found then.
-    #[must_use]
     pub fn masked(text: &str, file: &str) -> Option<YamlSource> {
         let source = YamlSource::new(file, text);
         let mut mask = Mask::default();

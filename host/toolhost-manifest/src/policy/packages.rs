@@ -67,7 +67,6 @@ impl fmt::Display for SignerTrust {
 
 impl PackageRules {
     /// Returns whether a package needs no signature.
-    #[must_use]
     pub fn exempts(&self, package: &PackageReference) -> bool {
         is_in(&self.unsigned, package)
     }

@@ -20,7 +20,6 @@ impl Policy {
     /// Returns a finding for each tool, agent, MCP server and OAuthApp of the policy that the bundle does not have, in
     /// the order of the policy: an error, or a warning under `strict: false`. The rules of a misspelt name restrict
     /// nothing.
-    #[must_use]
     pub fn unknown_names(&self, bundle: &Bundle) -> Vec<Diagnostic> {
         let servers = || bundle.mcp_servers().iter().map(|(server, _)| server);
         let of_resources = bundle.tools().iter().map(|tool| &tool.metadata.name);

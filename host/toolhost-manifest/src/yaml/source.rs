@@ -61,13 +61,11 @@ impl YamlSource {
     }
 
     /// Returns the name of the file in messages.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the text. The spans of places are offsets in it.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }

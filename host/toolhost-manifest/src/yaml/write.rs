@@ -16,7 +16,6 @@ const OTHER_TYPES: [&str; 11] = [
 
 /// Writes a value with the blank or line break that separates it from its key, which is indented by
 /// `indent` columns.
-#[must_use]
 pub fn value(value: &Value, indent: usize) -> String {
     let one_line = inline(value);
     if one_line.chars().count() <= LINE_MAX {
@@ -38,7 +37,6 @@ pub fn value(value: &Value, indent: usize) -> String {
 }
 
 /// Writes a value on one line: JSON with blanks, and with keys without quotes where possible.
-#[must_use]
 pub fn inline(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -58,7 +56,6 @@ pub fn inline(value: &Value) -> String {
 }
 
 /// Writes a string in quotes.
-#[must_use]
 pub fn quoted(text: &str) -> String {
     let mut yaml = String::from("\"");
     for c in text.chars() {

@@ -31,7 +31,6 @@ impl fmt::Debug for McpAuthorization {
 
 impl McpAuthorization {
     /// Nobody is asked, and credentials are kept in memory.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

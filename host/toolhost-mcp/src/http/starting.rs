@@ -64,7 +64,6 @@ impl StartingServer {
     }
 
     /// The address that the server listens on, with its port.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

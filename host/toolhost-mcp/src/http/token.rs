@@ -54,13 +54,11 @@ impl BearerToken {
     }
 
     /// The token, to be given to clients.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.token
     }
 
     /// The only instance for which the token is valid. None if it is valid for every instance.
-    #[must_use]
     pub fn instance(&self) -> Option<&str> {
         self.instance.as_deref()
     }

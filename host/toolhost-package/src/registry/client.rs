@@ -45,7 +45,6 @@ impl fmt::Debug for RegistryConfig {
 
 impl RegistryConfig {
     /// Reaches public registries, and those of this machine, without credentials.
-    #[must_use]
     pub fn new(egress: Egress) -> Self {
         Self {
             egress,
@@ -87,7 +86,6 @@ pub struct Manifest {
 
 impl Registry {
     /// Makes a client. Sends nothing.
-    #[must_use]
     pub fn new(config: RegistryConfig) -> Self {
         let RegistryConfig {
             egress,

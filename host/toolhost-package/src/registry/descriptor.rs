@@ -25,7 +25,6 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// Returns the descriptor of some bytes.
-    #[must_use]
     pub fn of(media_type: &str, bytes: &[u8]) -> Self {
         Self {
             media_type: media_type.to_owned(),

@@ -68,7 +68,6 @@ fn credentials(had: bool) -> &'static str {
 
 impl RegistryError {
     /// Returns the next step for the reader.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => {

@@ -107,19 +107,16 @@ impl SigningKey {
     }
 
     /// Returns the public key in PEM, as policies have it.
-    #[must_use]
     pub fn public_pem(&self) -> String {
         self.public.to_pem()
     }
 
     /// Returns the digest of the public key in DER: `sha256:HEX`.
-    #[must_use]
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.public)
     }
 
     /// Returns whether one of these Sigstore bundles is a signature of a digest, `sha256:HEX`, with this key.
-    #[must_use]
     pub fn has_signed(&self, digest: &str, bundles: &[String]) -> bool {
         let Ok(digest) = sha256(digest) else {
             return false;

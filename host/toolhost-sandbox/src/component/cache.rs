@@ -54,7 +54,6 @@ pub struct CacheConfig {
 
 impl CacheConfig {
     /// A cache of at most 2 GiB.
-    #[must_use]
     pub fn new(dir: impl Into<PathBuf>, key_file: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -175,13 +174,11 @@ impl ComponentCache {
     }
 
     /// The directory.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.config.dir
     }
 
     /// Bytes that all artifacts may take.
-    #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         self.config.bytes
     }

@@ -45,7 +45,6 @@ pub struct Compiler {
 
 impl Compiler {
     /// A program with these arguments, and 4 GiB of address space.
-    #[must_use]
     pub fn new(
         program: impl Into<PathBuf>,
         args: impl IntoIterator<Item = impl Into<OsString>>,
@@ -60,7 +59,6 @@ impl Compiler {
     /// Compiles the component on stdin, and writes the artifact or the reason of the failure to stdout.
     ///
     /// The exit code is 0 when the component was compiled.
-    #[must_use]
     pub fn run() -> ExitCode {
         // Ends with its parent, at a low priority. Compiles also where the system refuses either.
         platform::end_with_parent();

@@ -50,7 +50,6 @@ pub struct BuildFolder {
 
 impl BuildFolder {
     /// A folder that the program may read.
-    #[must_use]
     pub fn new(path: impl Into<PathBuf>, seen_as: impl Into<String>) -> Self {
         Self {
             path: path.into(),

@@ -26,7 +26,6 @@ pub struct RecordOptions {
 
 impl RecordOptions {
     /// Returns the defaults with this redactor.
-    #[must_use]
     pub fn new(redactor: Redactor) -> Self {
         Self {
             max_bytes: MAX_BYTES,

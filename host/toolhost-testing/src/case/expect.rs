@@ -31,7 +31,6 @@ pub struct Expect {
 
 impl Expect {
     /// The expected status.
-    #[must_use]
     pub fn status(&self) -> ToolStatus {
         let implied = match self.error {
             Some(_) => ToolStatus::Error,
@@ -52,7 +51,6 @@ pub enum TextIs {
 
 impl TextIs {
     /// Whether a text is as expected.
-    #[must_use]
     pub fn is_met_by(&self, text: &str) -> bool {
         match self {
             Self::Exactly(expected) => expected == text,

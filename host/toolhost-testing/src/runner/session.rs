@@ -143,7 +143,6 @@ impl Runner {
     }
 
     /// The bundle, loaded under the policy of the run.
-    #[must_use]
     pub fn bundle(&self) -> &LoadedBundle {
         &self.bundle
     }

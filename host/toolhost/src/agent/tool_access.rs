@@ -57,7 +57,6 @@ impl Agent {
     /// Returns what a tool of the bundle can reach; nothing for the tool `tools__search` of
     /// [`catalog_tools`](crate::catalog_tools). Returns none for another tool that the bundle does not have, as one
     /// that an extension registered is not limited.
-    #[must_use]
     pub fn tool_access(&self, tool: &str) -> Option<ToolAccess> {
         let registry = self.0.tools.registry()?;
         let Some(tool) = registry.get(tool) else {
@@ -85,7 +84,6 @@ impl Agent {
     }
 
     /// Returns whether this tool of the bundle can return pending results of its own.
-    #[must_use]
     pub fn tool_can_be_pending(&self, tool: &str) -> bool {
         let registry = self.0.tools.registry();
         let tool = registry.as_ref().and_then(|registry| registry.get(tool));
@@ -94,7 +92,6 @@ impl Agent {
 
     /// Returns whether a call of this tool would wait until its component is compiled: see
     /// [`Host::load_to_serve`](crate::Host::load_to_serve).
-    #[must_use]
     pub fn tool_is_compiling(&self, tool: &str) -> bool {
         let registry = self.0.tools.registry();
         let tool = registry.as_ref().and_then(|registry| registry.get(tool));
@@ -102,7 +99,6 @@ impl Agent {
     }
 
     /// Returns whether a tool of the bundle can return pending results of its own.
-    #[must_use]
     pub fn can_be_pending(&self) -> bool {
         let items = self.0.catalog.items().iter();
         let registry = self.0.tools.registry();

@@ -151,7 +151,6 @@ fn limit_of(error: &SandboxError) -> Option<&'static str> {
 }
 
 /// Returns the error code for a component that could not be loaded.
-#[must_use]
 pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
     match error {
         PrepareError::NotAComponent(_) | PrepareError::Compile { .. } => {
@@ -181,7 +180,6 @@ pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
     clippy::wildcard_enum_match_arm,
     reason = "for the others, the code has a suggestion"
 )]
-#[must_use]
 pub fn prepare_error_help(error: &PrepareError) -> &'static str {
     match error {
         PrepareError::HandlerName { .. } => {

@@ -85,7 +85,6 @@ impl Default for EventBus {
 
 impl EventBus {
     /// Creates a bus without subscribers.
-    #[must_use]
     pub fn new(config: EventBusConfig) -> Self {
         Self(Arc::new(BusInner {
             sender: broadcast::Sender::new(config.listener_queue.clamp(1, 1 << 20)),
@@ -96,7 +95,6 @@ impl EventBus {
     }
 
     /// Returns whether there is a subscriber. One relaxed atomic load.
-    #[must_use]
     pub fn is_watched(&self) -> bool {
         self.0.listeners.load(Relaxed) > 0
     }
@@ -110,7 +108,6 @@ impl EventBus {
     }
 
     /// Subscribes to all events from now on.
-    #[must_use]
     pub fn subscribe(&self) -> EventStream {
         self.0.listeners.fetch_add(1, Relaxed);
         EventStream {

@@ -129,7 +129,6 @@ pub struct EventError {
 
 impl EventError {
     /// Creates an error; truncates the code at 256 bytes and the message at 4 KiB.
-    #[must_use]
     pub fn new(code: &str, message: &str) -> Self {
         Self {
             code: bounded_id(code),

@@ -20,7 +20,6 @@ macro_rules! id {
         impl $id {
             #[doc = concat!("Parses ", $digits, " hex digits of either case. Returns `None` for any")]
             /// other text and for all zeros.
-            #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 let digits = text.len() == $digits && text.bytes().all(|b| b.is_ascii_hexdigit());
                 let number = digits.then(|| <$number>::from_str_radix(text, 16).ok())??;
@@ -93,7 +92,6 @@ impl TraceContext {
     /// - from any other text the trace id is derived, so equal texts give the same trace, and the text
     ///   is kept as [`Self::caller_trace_id`];
     /// - without a text, a random trace id is created.
-    #[must_use]
     pub fn root(caller: Option<&str>) -> Self {
         let caller = caller.filter(|text| !text.is_empty());
         let parent = caller.and_then(traceparent);
@@ -111,7 +109,6 @@ impl TraceContext {
     }
 
     /// Starts a child span.
-    #[must_use]
     pub fn child(&self) -> Self {
         Self {
             trace_id: self.trace_id,
@@ -122,32 +119,27 @@ impl TraceContext {
     }
 
     /// Returns the id of the trace.
-    #[must_use]
     pub fn trace_id(&self) -> TraceId {
         self.trace_id
     }
 
     /// Returns the id of this span.
-    #[must_use]
     pub fn span_id(&self) -> SpanId {
         self.span_id
     }
 
     /// Returns the id of the parent span, which may be the caller's.
-    #[must_use]
     pub fn parent_span_id(&self) -> Option<SpanId> {
         self.parent_span_id
     }
 
     /// Returns the caller's text for the trace if it is not a trace id.
-    #[must_use]
     pub fn caller_trace_id(&self) -> Option<&str> {
         self.caller_trace_id.as_deref()
     }
 
     /// Returns the `traceparent` header of this span: `00-{trace id}-{span id}-01`.
     /// [`Self::root`] continues the trace from it, also in another process or after a restart.
-    #[must_use]
     pub fn traceparent(&self) -> String {
         format!("00-{}-{}-01", self.trace_id, self.span_id)
     }

@@ -37,7 +37,6 @@ impl Agent {
     /// Guests see `workdir` as `/`: one from [`Host::workdir`](crate::Host::workdir) or
     /// [`LoadedBundle::instance_workspace`](crate::LoadedBundle::instance_workspace). If the host has a
     /// state root, the instance's events are logged in its directory there, whatever its workdir is.
-    #[must_use]
     pub fn instance(&self, key: impl Into<String>, workdir: Workdir) -> Instance {
         let (key, host) = (key.into(), &self.0.host);
         let directory = host.state_root.as_ref().and_then(|root| {
@@ -64,19 +63,16 @@ impl Agent {
 
 impl Instance {
     /// The agent.
-    #[must_use]
     pub fn agent(&self) -> &Agent {
         &self.0.agent
     }
 
     /// Key of the instance.
-    #[must_use]
     pub fn key(&self) -> &str {
         &self.0.key
     }
 
     /// Returns the workdir of the instance.
-    #[must_use]
     pub fn workdir(&self) -> &Workdir {
         &self.0.workdir
     }

@@ -177,7 +177,6 @@ impl Turn {
 
 impl Step {
     /// Id of the step: `step-1` is the turn's first.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.scope.step_id
     }
@@ -187,7 +186,6 @@ impl Step {
     /// `agents__request` returned.
     ///
     /// Spec: tool-spec-v2 §2.6(2).
-    #[must_use]
     pub fn responses(&self) -> &[AgentEvent] {
         &self.responses
     }
@@ -196,13 +194,11 @@ impl Step {
     /// granted access to an OAuthApp yet is `E_TOOL_AUTH_REQUIRED`. For the user, beside what the model answers.
     ///
     /// Spec: requirements-v1 §12.6.6.
-    #[must_use]
     pub fn notices(&self) -> Vec<AuthorizationRequired> {
         self.scope.notices.list()
     }
 
     /// The tools that the model sees in this step.
-    #[must_use]
     pub fn catalog(&self) -> &ToolCatalog {
         &self.scope.catalog
     }

@@ -285,19 +285,16 @@ impl Instance {
 
 impl Turn {
     /// Id of the turn.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.scope.origin.turn_id
     }
 
     /// Id shared by everything that happens for one request.
-    #[must_use]
     pub fn trace_id(&self) -> &str {
         &self.scope.origin.trace_id
     }
 
     /// The turn's input, as middleware left it.
-    #[must_use]
     pub fn input(&self) -> &Value {
         &self.input
     }
@@ -306,7 +303,6 @@ impl Turn {
     /// not, the runtime should take another step instead of closing the turn.
     ///
     /// See [`Agent::required_tools`](crate::Agent::required_tools).
-    #[must_use]
     pub fn required_tools_satisfied(&self) -> bool {
         self.scope.required_tools_satisfied()
     }
@@ -323,7 +319,6 @@ impl Turn {
     }
 
     /// The tools of which at least one must succeed before the turn may end.
-    #[must_use]
     pub fn required_tools(&self) -> &[ToolName] {
         &self.scope.agent().required
     }

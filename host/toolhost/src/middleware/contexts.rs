@@ -43,25 +43,21 @@ macro_rules! context {
     ($context:ident, $($origin:ident).+) => {
         impl $context {
             /// Name of the agent.
-            #[must_use]
             pub fn agent_name(&self) -> &str {
                 &self.$($origin).+.agent_name
             }
 
             /// Key of the agent's instance.
-            #[must_use]
             pub fn instance_key(&self) -> &str {
                 &self.$($origin).+.instance_key
             }
 
             /// Id of the turn.
-            #[must_use]
             pub fn turn_id(&self) -> &str {
                 &self.$($origin).+.turn_id
             }
 
             /// Id shared by everything that happens for one request.
-            #[must_use]
             pub fn trace_id(&self) -> &str {
                 &self.$($origin).+.trace_id
             }
@@ -212,26 +208,22 @@ impl ToolCallContext {
 
     /// Returns why the arguments that the model wrote are not a JSON object. The call is then refused with
     /// `E_TOOL_INVALID_ARGS`, unless a middleware sets other arguments.
-    #[must_use]
     pub fn args_error(&self) -> Option<&str> {
         self.args_error.as_deref()
     }
 
     /// Name of the called tool, as the model wrote it.
-    #[must_use]
     pub fn tool_name(&self) -> &str {
         &self.name
     }
 
     /// The definition of the called tool, as the model sees it in the step's catalog. None for a call
     /// outside the catalog, and for a poll, which has no step.
-    #[must_use]
     pub fn tool(&self) -> Option<&ToolCatalogItem> {
         self.catalog.get(&self.name)
     }
 
     /// Why the layers run.
-    #[must_use]
     pub fn call_kind(&self) -> CallKind {
         self.kind
     }
@@ -242,20 +234,17 @@ impl ToolCallContext {
     }
 
     /// Id of the call.
-    #[must_use]
     pub fn tool_call_id(&self) -> &str {
         &self.identity.call_id
     }
 
     /// Id of the step; empty for a poll.
-    #[must_use]
     pub fn step_id(&self) -> &str {
         &self.identity.step_id
     }
 
     /// Returns the result with which a middleware refuses the call instead of running it:
     /// `E_MIDDLEWARE` with this message.
-    #[must_use]
     pub fn refuse(&self, message: impl Into<String>) -> ToolResult {
         ToolResult::error(self.tool_call_id(), &self.name, self.refusal(message))
     }
@@ -276,7 +265,6 @@ impl ToolCallContext {
     /// }
     /// # let _ = approve;
     /// ```
-    #[must_use]
     pub fn refuse_with(&self, error: HandlerError) -> ToolResult {
         ToolResult::error(self.tool_call_id(), &self.name, self.own_refusal(error))
     }
@@ -332,7 +320,6 @@ impl StepContext {
     }
 
     /// Id of the step.
-    #[must_use]
     pub fn step_id(&self) -> &str {
         &self.id
     }

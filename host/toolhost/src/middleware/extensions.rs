@@ -69,7 +69,6 @@ impl Extensions {
     }
 
     /// Returns the value of this type: of the call, or else of its step, or else of its turn.
-    #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let value = self.with(|values| values.get(&TypeId::of::<T>()).cloned());
         match value {

@@ -57,14 +57,12 @@ pub struct RecordedGrants {
 
 impl CallRecording {
     /// Whether it has the answers of the host calls, so that it can be replayed.
-    #[must_use]
     pub fn can_be_replayed(&self) -> bool {
         self.detail == Detail::Full
     }
 
     /// Returns the bytes of a list of bytes in an argument or an answer: of `{"bytes": BASE64}`, or of
     /// `{"blob": SHA256}`. None for any other value.
-    #[must_use]
     pub fn bytes_of(&self, value: &Value) -> Option<Vec<u8>> {
         let base64 = match (value.get("bytes"), value.get("blob")) {
             (Some(Value::String(base64)), None) => base64,

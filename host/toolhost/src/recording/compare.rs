@@ -56,7 +56,6 @@ pub struct HostCallDifference {
 
 impl Comparison {
     /// Whether the recordings differ in nothing that is compared.
-    #[must_use]
     pub fn is_same(&self) -> bool {
         self.differences.is_empty() && self.host_call.is_none()
     }
@@ -66,7 +65,6 @@ impl CallRecording {
     /// Compares this recording with another one. Times, random numbers, usage, and ids of turns, calls and files are
     /// not compared: two equal calls do not differ.
     /// Host calls are compared up to the first that differs.
-    #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
         let mut differences = Differences::default();
         let (left, right) = (&self.recording, &other.recording);

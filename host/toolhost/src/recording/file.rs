@@ -54,7 +54,6 @@ pub(super) struct EndLine {
 impl CallRecording {
     /// Returns the content of a `.call` file: lines of JSON. Write it to a file that others cannot read: it
     /// has the arguments of the call, and all that the tool read.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut lines = Vec::new();
         let recording = &self.recording;

@@ -87,7 +87,6 @@ pub enum RecordingError {
 
 impl RecordingError {
     /// The next move.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             Self::TooLarge { .. } => {

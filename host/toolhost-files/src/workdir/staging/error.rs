@@ -25,7 +25,6 @@ pub enum Shortage {
 
 impl Shortage {
     /// Returns what the system lacked, if an operation failed because of that.
-    #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         match Errno::from_io_error(error)? {
             Errno::NOSPC | Errno::DQUOT => Some(Self::Disk),
@@ -99,7 +98,6 @@ impl StagingError {
     }
 
     /// Returns what the system lacked, if that is why.
-    #[must_use]
     pub fn shortage(&self) -> Option<Shortage> {
         match self {
             Self::Io { source, .. } => Shortage::of(source),

@@ -72,7 +72,6 @@ impl StagingRoot {
     }
 
     /// The path of the directory, for messages.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }

@@ -70,7 +70,6 @@ impl fmt::Debug for LiveLog {
 
 impl LiveLog {
     /// Starts the log of a call.
-    #[must_use]
     pub fn new(sink: LogSink, limits: &Limits) -> Self {
         let budget = || LogBudget::new(limits.log_records, limits.log_record_bytes);
         Self {

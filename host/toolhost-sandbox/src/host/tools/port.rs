@@ -87,7 +87,6 @@ pub struct StartedCall {
 
 impl StartedCall {
     /// Creates a call that runs.
-    #[must_use]
     pub fn new(id: String) -> Self {
         Self {
             id,
@@ -98,13 +97,11 @@ impl StartedCall {
     }
 
     /// Its id.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// Its output as JSON, or why it has none. None while it runs.
-    #[must_use]
     pub fn answer(&self) -> Option<&Result<String, CallFailure>> {
         self.answer.get()
     }
