@@ -4,7 +4,6 @@ mod auth;
 mod bundle;
 mod caller;
 mod docs;
-mod help;
 mod instances;
 mod lock;
 mod mcp;
@@ -51,10 +50,17 @@ pub(crate) use serve::{INCLUDE_BASE, McpClient, ServeArgs, ServedTools};
 pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
 
+/// The end of the `--help` of a command, as `args/help` has it.
+macro_rules! help {
+    ($command:literal) => {
+        include_str!(concat!("args/help/", $command, ".txt")).trim_ascii_end()
+    };
+}
+
 /// Runs AI agents' tools as WASI components: each call in a fresh sandbox, with one directory and
 /// nothing else.
 #[derive(Debug, Parser)]
-#[command(name = "toolhost", version, after_long_help = help::TOOLHOST)]
+#[command(name = "toolhost", version, after_long_help = help!("toolhost"))]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -104,133 +110,133 @@ impl Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Create a folder with a new tool, ready to build and test
-    #[command(after_long_help = help::NEW, arg_required_else_help = true)]
+    #[command(after_long_help = help!("new"), arg_required_else_help = true)]
     New(NewArgs),
     /// Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
-    #[command(after_long_help = help::BUILD)]
+    #[command(after_long_help = help!("build"))]
     Build(BuildArgs),
     /// Build, test and serve the tools of a bundle over MCP, again after each change
-    #[command(after_long_help = help::DEV)]
+    #[command(after_long_help = help!("dev"))]
     Dev(ServeArgs),
     /// Check that a bundle loads: its resources, its components, and a policy
-    #[command(after_long_help = help::CHECK)]
+    #[command(after_long_help = help!("check"))]
     Check(CheckArgs),
     /// List the tools of an agent
-    #[command(after_long_help = help::LIST)]
+    #[command(after_long_help = help!("list"))]
     List(ListArgs),
     /// Search the tools of an agent
     #[command(
-        after_long_help = search::HELP,
+        after_long_help = help!("search"),
         arg_required_else_help = true,
         override_usage = "toolhost search [OPTIONS] [BUNDLE] QUERY"
     )]
     Search(SearchArgs),
     /// Write a page about the tools of a bundle: HTML without scripts
-    #[command(after_long_help = docs::HELP)]
+    #[command(after_long_help = help!("docs"))]
     Docs(DocsArgs),
     /// Call a tool and print its ToolResult
     #[command(
-        after_long_help = help::CALL,
+        after_long_help = help!("call"),
         arg_required_else_help = true,
         override_usage = "toolhost call [OPTIONS] [BUNDLE] TOOL"
     )]
     Call(CallArgs),
     /// Poll a pending call for its result
     #[command(
-        after_long_help = help::POLL,
+        after_long_help = help!("poll"),
         arg_required_else_help = true,
         override_usage = "toolhost poll [OPTIONS] [BUNDLE] HANDLE"
     )]
     Poll(PendingArgs),
     /// Cancel a pending call
     #[command(
-        after_long_help = help::CANCEL,
+        after_long_help = help!("cancel"),
         arg_required_else_help = true,
         override_usage = "toolhost cancel [OPTIONS] [BUNDLE] HANDLE"
     )]
     Cancel(PendingArgs),
     /// Replay a recorded call, or compare two recordings
     #[command(
-        after_long_help = replay::HELP,
+        after_long_help = help!("replay"),
         arg_required_else_help = true,
         override_usage = "toolhost replay [OPTIONS] FILE\n       toolhost replay --diff [OPTIONS] FILE OTHER"
     )]
     Replay(ReplayArgs),
     /// Undo a call that was a transaction: restore the files that it changed
-    #[command(after_long_help = help::UNDO)]
+    #[command(after_long_help = help!("undo"))]
     Undo(UndoArgs),
     /// List the instances that have workspaces, or remove one
-    #[command(after_long_help = instances::HELP)]
+    #[command(after_long_help = help!("instances"))]
     Instances(InstancesArgs),
     /// Run a program over the tools of a bundle, in JavaScript or Python
-    #[command(after_long_help = script::HELP, arg_required_else_help = true)]
+    #[command(after_long_help = help!("script"), arg_required_else_help = true)]
     Script(ScriptArgs),
     /// Play a script: agents that call tools and each other, without a model
-    #[command(after_long_help = help::PLAY)]
+    #[command(after_long_help = help!("play"))]
     Play(PlayArgs),
     /// Serve the tools to a program in another language: JSON-RPC over stdio or a Unix socket
-    #[command(after_long_help = rpc::HELP)]
+    #[command(after_long_help = help!("rpc"))]
     Rpc(RpcArgs),
     /// Serve the tools to MCP clients: over stdin and stdout, or HTTP
-    #[command(after_long_help = serve::HELP)]
+    #[command(after_long_help = help!("serve"))]
     Serve(ServeArgs),
     /// Authorize this host at MCP servers that require OAuth
-    #[command(after_long_help = mcp::HELP)]
+    #[command(after_long_help = help!("mcp"))]
     Mcp(McpArgs),
     /// Grant tools access to the accounts of users: OAuth
-    #[command(after_long_help = auth::HELP)]
+    #[command(after_long_help = help!("auth"))]
     Auth(AuthArgs),
     /// Run the test cases of a bundle's tools, and cases generated from their schemas
     #[command(
-        after_long_help = test::HELP,
+        after_long_help = help!("test"),
         override_usage = "toolhost test [OPTIONS] [BUNDLE] [FILTER]..."
     )]
     Test(TestArgs),
     /// Write the lock of a bundle, or compare its tools with it
-    #[command(after_long_help = lock::HELP)]
+    #[command(after_long_help = help!("lock"))]
     Lock(LockArgs),
     /// Publish a tool of a bundle in an OCI registry
-    #[command(after_long_help = packages::PUBLISH, arg_required_else_help = true)]
+    #[command(after_long_help = help!("publish"), arg_required_else_help = true)]
     Publish(PublishArgs),
     /// Add a tool of an OCI registry to a bundle, by digest
-    #[command(after_long_help = packages::ADD, arg_required_else_help = true)]
+    #[command(after_long_help = help!("add"), arg_required_else_help = true)]
     Add(AddArgs),
     /// Update the digests of a bundle's packages to those that their tags have now
-    #[command(after_long_help = packages::UPDATE)]
+    #[command(after_long_help = help!("update"))]
     Update(UpdateArgs),
     /// Copy the packages of a bundle beside its manifest
-    #[command(after_long_help = packages::VENDOR)]
+    #[command(after_long_help = help!("vendor"))]
     Vendor(VendorArgs),
     /// Sign a package of a registry, or make a key
     #[command(
-        after_long_help = packages::SIGN,
+        after_long_help = help!("sign"),
         arg_required_else_help = true,
         override_usage = "toolhost sign [OPTIONS] <--key FILE|--bundle FILE> REF\n       toolhost sign --new-key FILE"
     )]
     Sign(SignArgs),
     /// Verify the signatures of a bundle's packages, or of one package
-    #[command(after_long_help = packages::VERIFY, arg_required_else_help = true)]
+    #[command(after_long_help = help!("verify"), arg_required_else_help = true)]
     Verify(VerifyArgs),
     /// Show the exports and imports of a component, and whether it would load
-    #[command(after_long_help = help::INSPECT)]
+    #[command(after_long_help = help!("inspect"))]
     Inspect(InspectArgs),
     /// Write the contract as WIT, for tools in any language
-    #[command(after_long_help = help::WIT, arg_required_else_help = true)]
+    #[command(after_long_help = help!("wit"), arg_required_else_help = true)]
     Wit(WitArgs),
     /// Make a component of a core module, such as C and Go compile to
-    #[command(after_long_help = help::COMPONENT, arg_required_else_help = true)]
+    #[command(after_long_help = help!("component"), arg_required_else_help = true)]
     Component(ComponentArgs),
     /// List, verify or remove cached components
-    #[command(after_long_help = help::CACHE)]
+    #[command(after_long_help = help!("cache"))]
     Cache(CacheArgs),
     /// Examine this machine: compilers, kits, the kernel, the directories, the network, the terminal
-    #[command(after_long_help = help::DOCTOR)]
+    #[command(after_long_help = help!("doctor"))]
     Doctor(DoctorArgs),
     /// Print a script that completes commands and options in a shell
-    #[command(after_long_help = help::COMPLETIONS)]
+    #[command(after_long_help = help!("completions"))]
     Completions(CompletionsArgs),
     /// Write a man page for each command
-    #[command(after_long_help = help::MAN)]
+    #[command(after_long_help = help!("man"))]
     Man(ManArgs),
     /// Continue the base of a kit with a tool: called by the kit
     #[command(hide = true)]

@@ -6,24 +6,6 @@ use clap::{Args, Subcommand};
 
 use super::bundle::BUNDLE;
 
-/// The long text of `toolhost auth --help`.
-pub(crate) const HELP: &str = "\
-Examples:
-  toolhost auth login github --policy policy.yaml
-  toolhost auth login github --policy policy.yaml --subject ada
-  toolhost auth ls
-  toolhost auth revoke github --policy policy.yaml --subject ada
-
-The bundle's OAuthApp has the endpoints and the scopes, and the policy's `oauthApps` grants it: see
-docs/oauth.md. `login` prints a URL, which the user opens in a browser of this machine, and listens on
-127.0.0.1 for the answer; for an app with `flow: deviceCode` it prints a URL and a code for any device. The
-grant is stored in the state root, encrypted with the key file oauth.key there (mode 0600). `call`, `serve` and
-`rpc` use it and renew it; no tool sees a token. `revoke` asks the server to revoke the tokens, and removes the
-grant; without --policy it only removes it.
-
-Exit codes: 0 done · 1 not granted, or there was no grant to revoke · 2 wrong usage, or the bundle, the policy or
-the state root cannot be used";
-
 #[derive(Debug, Args)]
 pub(crate) struct AuthArgs {
     #[command(subcommand)]

@@ -4,20 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// The long text of `toolhost mcp --help`.
-pub(crate) const HELP: &str = "\
-Examples:
-  toolhost mcp login tracker --policy policy.yaml
-  toolhost mcp login tracker --policy policy.yaml --scope issues:write
-  toolhost mcp logout tracker --policy policy.yaml
-
-The policy's `mcpServers.NAME` has the server's URL and `oauth`: see docs/mcp-servers.md. `login` prints a
-URL, which you open in a browser of this machine. It listens on 127.0.0.1 for the answer, and keeps the
-credentials in the state root, encrypted with the key file oauth.key there (mode 0600). `serve`, `call`, `list`
-and `rpc` use them and renew them. `logout` removes them; it revokes nothing at the server.
-
-Exit codes: 0 done · 1 not authorized · 2 wrong usage, or the policy or the state root cannot be used";
-
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
     #[command(subcommand)]

@@ -52,20 +52,3 @@ impl From<Language> for ScriptLanguage {
         }
     }
 }
-
-pub(crate) const HELP: &str = "\
-Examples:
-  toolhost script report.js my-bundle --workdir .
-  toolhost script report.py my-bundle --args '{\"month\": 3}' --allow-tool 'file-system__*'
-  echo 'return await tools.search(\"read a file\")' | toolhost script - --lang javascript
-
-The program runs in a sandbox, as a call of the tool javascript__script or python__script, which the bundle must have:
-`include: [base]` adds both. It calls the agent's other tools, each in a sandbox of its own, with its own grants and
-limits: `await tools[\"file-system__read\"]({path: \"a.txt\"})`, in Python `await tools[\"file-system__read\"](path=\"a.txt\")`.
-docs/scripts.md describes programs.
-
-What the program returns is printed on stdout, as JSON; what it prints, on stderr. With --usage, the ToolResult is printed
-in place of it, with the receipt of the whole and a list of the calls.
-
-Exit codes: 0 ok · 1 the program failed · 2 wrong usage, or the bundle does not load ·
-130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP";

@@ -9,20 +9,6 @@ use super::bundle::BUNDLE;
 use crate::base::is_base;
 use crate::failure::Failure;
 
-/// The long text of `--help`.
-pub(crate) const HELP: &str = "\
-Examples:
-  toolhost search base 'count the words of a file'
-  toolhost search 'send an email' --limit 3           goondan.yaml in the current directory
-  toolhost search my-bundle 'send an email' --format json
-
-The tools are those of the agent, as `toolhost list` prints them. They are compared with the query by name,
-description and parameters, as the tool `tools__search` of `toolhost serve --tools search` does.
-
-JSON: {\"searched\": 12, \"hits\": [{\"name\", \"description\", \"parameters\", \"outputSchema\", \"source\", \"score\"}]}
-
-Exit codes: 0 a tool fits · 1 no tool fits · 2 wrong usage, or the bundle does not load";
-
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships [default:

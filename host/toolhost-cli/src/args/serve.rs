@@ -10,41 +10,6 @@ use toolhost::{LoadedBundle, http::HttpRule, search::ToolExposure};
 use super::origin;
 use crate::failure::{Failure, Hint};
 
-/// The long text of `--help`.
-pub(crate) const HELP: &str = "\
-Examples:
-  toolhost serve base --workdir ~/project               the tools that toolhost ships, on stdin and stdout
-  toolhost serve my-bundle --workdir ~/project
-  toolhost serve my-bundle --http 127.0.0.1:8484        at http://127.0.0.1:8484/mcp
-  toolhost serve my-bundle --http 0.0.0.0:8484 --tokens tokens.txt --allow-host tools.example.com
-  toolhost serve my-bundle --http 0.0.0.0:8484 --oauth-issuer https://id.example.com \
-      --oauth-resource https://tools.example.com/mcp
-  toolhost serve my-bundle --workdir ~/project --tools search
-  toolhost serve my-bundle --workdir ~/project --print-config claude-code
-
-The tools are those of the agent, as `toolhost list` prints them. With --tools search, clients see two tools
-in their place, which find and call them: for agents with many. With --tools script, clients see the tools that run
-programs, which call the others (docs/scripts.md). Each call gets the instance's workdir:
-with --workdir that directory; without it a workspace of the instance's own beneath the state root. The
-instance is --instance, and over HTTP the KEY of /mcp/KEY or the one that the client's token stands for.
-With --workdir there is only one instance.
-
-Over HTTP every request needs a token if --tokens or --oauth-issuer is given, or if the address is not a
-loopback address: then one is generated and printed. Each line of the file of --tokens is `INSTANCE TOKEN`; the token of
-`*` is valid for every instance. GET /metrics needs one too; with --tokens
-that of `*`. GET /healthz and /readyz need none.
-
-Ctrl-C or SIGTERM: no new calls are accepted, calls that run end, then the server ends. A second signal
-stops them. On stdin and stdout the server also ends when stdin ends.
-
-With --watch, a changed bundle, component or policy is checked and swapped as a whole; calls that run end
-with the earlier one. If the change is wrong, the reason is printed and the earlier one stays.
-
-docs/mcp.md has the configuration of each client.
-
-Exit codes: 0 ended by the client, or drained · 2 wrong usage, or the bundle does not load, or the
-address cannot be used · 129, 130, 143 stopped by a second signal";
-
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
     /// Bundle file, directory that holds a goondan.yaml, or `base`: the tools that toolhost ships

@@ -160,47 +160,6 @@ fn bundle_of(path: &Path) -> Option<PathBuf> {
     manifest(cases, Path::new(&name))
 }
 
-pub(crate) const HELP: &str = "\
-Examples:
-  toolhost test                             goondan.yaml here, with its tests/*.yaml
-  toolhost test my-bundle upper             only cases with this text in file, name or tool
-  toolhost test tests/count.yaml            only the cases of this file
-  toolhost test my-bundle tests/count.yaml:12   only the case at this line
-  toolhost test -v --jobs 1 --fail-fast     one after another, until one fails
-  toolhost test --watch                     builds and runs again after each change
-  toolhost test my-bundle --update          accept the actual results
-  toolhost test my-bundle --shard 2/3       the second third, for one of three jobs
-  toolhost test my-bundle --junit report.xml --json > report.json
-  toolhost test my-bundle --from count.call     a case of a recording: see `toolhost replay --help`
-
-The first argument is the bundle if it names a manifest or a directory that holds a goondan.yaml. All
-others are filters. A case runs if it is in one of the named files, if any are named, and contains one of
-the texts, if any are given. A filter without a match is an error.
-
-A case file is a list of cases:
-  - name: counts a text file
-    tool: notes__count
-    args: { path: poem.txt }
-    files: { poem.txt: \"one two\\nthree\\n\" }
-    expect:
-      output: { lines: 2, words: 3 }
-
-Each case runs in a fresh workdir, under the limits and grants of production. Every export is also
-called with arguments generated from its schema: valid ones, invalid ones, and hostile texts. With any
-arguments a tool must return a result, must not crash, and must change nothing outside its workdir.
-
-The report lists failed cases, with -v all cases and how long each took. Its order does not depend on
---jobs. A case of --shard K/N is in the same part whatever other cases there are. Under GitHub Actions,
-failed cases become annotations, and no output of a tool is read as a workflow command.
-
-With --json: {\"ok\", \"passed\", \"failed\", \"updated\", \"notRun\", \"ms\", \"cases\": [{\"file\", \"line\", \"name\",
-\"tool\", \"status\", \"ms\", \"runs\", \"problems\": [{\"what\", \"expected\", \"got\"}], \"usage\", \"grants\"?: [{\"denied\",
-\"policy\"}]}], \"generated\": {\"seed\", \"ms\", \"passed\", \"failed\": [like cases, with \"kind\" and \"args\"],
-\"leftOut\": [{\"tool\", \"count\", \"timeIsUp\"}]}}.
-
-Exit codes: 0 all passed · 1 a case failed · 2 wrong usage, no case matches, or the bundle or a case file
-is invalid · 130 stopped by Ctrl-C, also with --watch";
-
 #[cfg(test)]
 mod tests {
     use std::fs;
