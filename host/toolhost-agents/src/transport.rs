@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
+use toolhost_runtime::debug_fields;
 
 use super::InstanceId;
 
@@ -53,11 +54,4 @@ pub trait WorkerProcess: fmt::Debug + Send {
     fn kill(&mut self) {}
 }
 
-impl fmt::Debug for WorkerStreams {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkerStreams")
-            .field("pid", &self.pid)
-            .field("process", &self.process)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(WorkerStreams, this => pid: this.pid, process: this.process);

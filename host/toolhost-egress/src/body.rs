@@ -1,6 +1,5 @@
 //! Request and response bodies, counted against the limits of the call.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,6 +11,7 @@ use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
+use toolhost_runtime::debug_fields;
 
 use crate::error::RequestError;
 use crate::meter::HttpMeter;
@@ -73,11 +73,7 @@ pub struct ResponseBody {
     ended: bool,
 }
 
-impl fmt::Debug for ResponseBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseBody").finish_non_exhaustive()
-    }
-}
+debug_fields!(ResponseBody);
 
 impl ResponseBody {
     pub(crate) fn new(

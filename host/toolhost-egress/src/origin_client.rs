@@ -1,6 +1,5 @@
 //! A client of the host for one server, which reads whole answers.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use toolhost_contract::http::{HttpGrant, HttpRule, Origin, Reach};
 use toolhost_contract::{AddressBlock, Limits};
-use toolhost_runtime::{ComponentId, Threads};
+use toolhost_runtime::{ComponentId, Threads, debug_fields};
 
 use crate::client::{HttpClient, HttpClientError};
 use crate::error::RequestError;
@@ -41,13 +40,7 @@ pub struct OriginClient {
     idle: Option<Duration>,
 }
 
-impl fmt::Debug for OriginClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OriginClient")
-            .field("origin", &self.origin)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(OriginClient, this => origin: this.origin);
 
 impl OriginClient {
     pub(crate) fn new(

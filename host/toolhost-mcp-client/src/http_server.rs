@@ -7,6 +7,7 @@ use toolhost::{
     http::{Egress, HttpClient, HttpGrant, HttpRule, HttpRuleError},
     mcp::McpOAuth,
 };
+use toolhost_runtime::debug_fields;
 
 use crate::challenge::Challenge;
 use crate::client::client;
@@ -25,15 +26,8 @@ pub struct HttpServer {
     oauth: Option<(McpOAuth, McpAuthorization)>,
 }
 
-/// Omits credentials.
-impl std::fmt::Debug for HttpServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpServer")
-            .field("url", &self.url)
-            .field("oauth", &self.oauth)
-            .finish_non_exhaustive()
-    }
-}
+// Omits credentials.
+debug_fields!(HttpServer, this => url: this.url, oauth: this.oauth);
 
 impl HttpServer {
     /// An endpoint such as `https://mcp.example.com/mcp`. Its requests have the egress rules of guests: only

@@ -1,13 +1,13 @@
 //! The handle of a server.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolhost::{Agent, extension::ExtensionApi, lock::Words};
+use toolhost_runtime::debug_fields;
 
 use crate::catalog::Catalog;
 use crate::config::McpServerConfig;
@@ -34,14 +34,7 @@ pub struct McpServer {
     task: Option<AbortOnDrop>,
 }
 
-impl fmt::Debug for McpServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpServer")
-            .field("config", &self.shared.config)
-            .field("status", &self.status())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(McpServer, this => config: this.shared.config, status: this.status());
 
 /// Whether a server takes calls.
 #[derive(Debug, Clone, PartialEq, Eq)]

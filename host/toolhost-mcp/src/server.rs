@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rmcp::service::{QuitReason, ServerInitializeError, ServiceExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
+use toolhost_runtime::debug_fields;
 
 use crate::config::McpConfig;
 use crate::handler::Handler;
@@ -22,13 +23,7 @@ const UNREAD_MAX: usize = 256;
 #[derive(Clone)]
 pub struct McpServer(pub(crate) Arc<ServedState>);
 
-impl std::fmt::Debug for McpServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("McpServer")
-            .field("config", &self.0.config)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(McpServer, this => config: this.0.config);
 
 /// Why serving a stream ended early.
 #[derive(Debug, thiserror::Error)]

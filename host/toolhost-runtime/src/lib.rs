@@ -6,6 +6,7 @@
 mod blocking;
 mod clock;
 mod component_id;
+mod debug;
 pub mod lines;
 mod per_component;
 mod quota;

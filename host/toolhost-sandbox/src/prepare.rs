@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use toolhost_runtime::spawn_blocking;
+use toolhost_runtime::{debug_fields, spawn_blocking};
 use wasmtime::OutOfMemory;
 use wasmtime::component::Component;
 
@@ -73,13 +73,7 @@ impl UncompiledTool {
     }
 }
 
-impl fmt::Debug for UncompiledTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UncompiledTool")
-            .field("sha256", &self.0.facts.sha256)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(UncompiledTool, this => sha256: this.0.facts.sha256);
 
 struct Uncompiled {
     bytes: Vec<u8>,

@@ -4,7 +4,6 @@ mod replay;
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use toolhost_contract::{
     HandlerSpec, Operation, RECORDING_VERSION, RecordedComponent, RecordedEngine, RecordedOutcome,
     Recording, RecordingEnd, Redactor, ToolContext,
 };
-use toolhost_runtime::ComponentId;
+use toolhost_runtime::{ComponentId, debug_fields};
 
 use crate::accounting::output::{LogSink, Stream};
 use crate::call::code::ComponentCode;
@@ -103,13 +102,7 @@ impl Prepared {
     }
 }
 
-impl fmt::Debug for PreparedTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PreparedTool")
-            .field("sha256", &self.0.facts.sha256)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(PreparedTool, this => sha256: this.0.facts.sha256);
 
 impl PreparedTool {
     pub(crate) fn new(

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use toolhost_contract::{ResourceName, ToolName, ToolPattern, WorkdirChanges};
 use toolhost_manifest::policy::{ChangesetGrant, Policy};
-use toolhost_runtime::lock;
+use toolhost_runtime::{debug_fields, lock};
 use toolhost_sandbox::{Grants, Limits};
 
 use crate::catalog::ToolCatalog;
@@ -105,13 +105,7 @@ impl MergedCatalog {
     }
 }
 
-impl std::fmt::Debug for AgentInner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Agent")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(AgentInner, this => name: this.name);
 
 impl AgentInner {
     /// Returns the permit of a tool. A tool that an extension added is resolved now.

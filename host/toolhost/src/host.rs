@@ -3,7 +3,6 @@
 mod staging_root;
 mod write_protection;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +24,7 @@ use crate::workdir_provider::{InstanceWorkdir, WorkdirProvider};
 use toolhost_manifest::bundle::{Diagnostic, NoShippedBundles, ShippedBundles};
 use toolhost_manifest::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
+use toolhost_runtime::debug_fields;
 
 /// Why a host could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -130,13 +130,7 @@ pub struct HostBuilder {
     ranker: Option<Arc<dyn ToolRanker>>,
 }
 
-impl fmt::Debug for HostBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostBuilder")
-            .field("state_root", &self.state_root)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(HostBuilder, this => state_root: this.state_root);
 
 impl HostBuilder {
     /// Uses a sandbox that other hosts may share. Default: a new one without a cache.
@@ -389,13 +383,7 @@ impl HostInner {
     }
 }
 
-impl fmt::Debug for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host")
-            .field("state_root", &self.0.state_root)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Host, this => state_root: this.0.state_root);
 
 impl Host {
     /// Starts a builder.

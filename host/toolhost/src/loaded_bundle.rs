@@ -23,6 +23,7 @@ use toolhost_contract::suggest::closest;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_manifest::lock::{Lock, ServerLock};
 use toolhost_manifest::policy::McpGrant;
+use toolhost_runtime::debug_fields;
 
 /// Why a bundle has no such agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -142,14 +143,7 @@ pub enum Declares {
     OnlyTools,
 }
 
-impl std::fmt::Debug for LoadedBundle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LoadedBundle")
-            .field("path", &self.0.key.path())
-            .field("agents", &self.0.agents)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(LoadedBundle, this => path: this.0.key.path(), agents: this.0.agents);
 
 impl LoadedBundle {
     /// Returns the agent of this name.

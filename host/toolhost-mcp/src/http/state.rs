@@ -6,6 +6,7 @@ use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolhost_runtime::debug_fields;
 
 use super::config::HttpConfig;
 use super::oauth::AuthorizationServer;
@@ -28,10 +29,4 @@ pub(crate) struct HttpState {
     pub(crate) end: CancellationToken,
 }
 
-impl std::fmt::Debug for HttpState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(HttpState, this => config: this.config);

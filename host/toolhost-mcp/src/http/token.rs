@@ -4,6 +4,7 @@ use data_encoding::BASE64URL_NOPAD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
+use toolhost_runtime::debug_fields;
 use zeroize::Zeroizing;
 
 /// Random bytes of a generated token.
@@ -16,14 +17,8 @@ pub struct BearerToken {
     instance: Option<String>,
 }
 
-/// Omits the token.
-impl std::fmt::Debug for BearerToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BearerToken")
-            .field("instance", &self.instance)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the token.
+debug_fields!(BearerToken, this => instance: this.instance);
 
 impl BearerToken {
     /// Creates a token that is valid for every instance: the path of the request names it.

@@ -7,15 +7,12 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use toolhost::Sandbox;
+use toolhost_runtime::debug_fields;
 
 /// Reads the counters of a sandbox.
 pub(super) struct SandboxMetrics(pub(super) Sandbox);
 
-impl fmt::Debug for SandboxMetrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SandboxMetrics").finish_non_exhaustive()
-    }
-}
+debug_fields!(SandboxMetrics);
 
 impl Collector for SandboxMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {

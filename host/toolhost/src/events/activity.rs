@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use toolhost_contract::{Timestamp, ToolError, ToolErrorCode, ToolName, ToolResult, ToolStatus};
+use toolhost_runtime::debug_fields;
 use tracing::Span;
 use tracing::level_filters::LevelFilter;
 
@@ -30,13 +31,7 @@ struct EmitterInner {
     log: Option<InstanceLog>,
 }
 
-impl std::fmt::Debug for Emitter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Emitter")
-            .field("bus", &self.0.bus)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Emitter, this => bus: this.0.bus);
 
 impl EventBus {
     /// Creates the emitter of an instance. `directory` receives its log: the instance's own directory,

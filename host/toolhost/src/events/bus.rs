@@ -1,6 +1,5 @@
 //! Distributes events to subscribers and logs.
 
-use std::fmt;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,6 +9,7 @@ use std::time::SystemTime;
 
 use futures_util::{Stream, StreamExt};
 use tokio::sync::broadcast::{self, error::RecvError};
+use toolhost_runtime::debug_fields;
 
 use super::event::RuntimeEvent;
 use super::log::{EventLog, InstanceLog};
@@ -69,13 +69,7 @@ struct BusInner {
     config: EventBusConfig,
 }
 
-impl fmt::Debug for EventBus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventBus")
-            .field("listeners", &self.0.listeners)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(EventBus, this => listeners: this.0.listeners);
 
 impl Default for EventBus {
     fn default() -> Self {
@@ -164,11 +158,7 @@ pub struct EventStream {
     listeners: Arc<AtomicUsize>,
 }
 
-impl fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventStream").finish_non_exhaustive()
-    }
-}
+debug_fields!(EventStream);
 
 impl EventStream {
     /// Waits for the next event. Returns `None` when the bus is dropped. Cancel-safe.

@@ -10,6 +10,7 @@ use toolhost_contract::{
     AgentEvent, AssistantMessage, AuthorizationRequired, HandlerError, ToolCall, ToolError,
     ToolResult,
 };
+use toolhost_runtime::debug_fields;
 use tracing::Instrument;
 
 use crate::background::submit;
@@ -61,14 +62,7 @@ pub struct Step {
     responses: Vec<AgentEvent>,
 }
 
-impl std::fmt::Debug for Step {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Step")
-            .field("id", &self.id())
-            .field("turn", &self.scope.turn)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Step, this => id: this.id(), turn: this.scope.turn);
 
 /// Commits or discards, once, what the calls of the step changed.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 mod entry;
 mod writer;
 
-use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use toolhost_contract::ToolResult;
+use toolhost_runtime::debug_fields;
 
 use self::entry::Entry;
 use self::writer::{Slot, Writer};
@@ -81,13 +81,7 @@ pub struct AuditLog {
     on_failure: AuditFailure,
 }
 
-impl fmt::Debug for AuditLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuditLog")
-            .field("on_failure", &self.on_failure)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(AuditLog, this => on_failure: this.on_failure);
 
 impl AuditLog {
     /// Creates an audit log that writes to `writer`, on a thread of its own.

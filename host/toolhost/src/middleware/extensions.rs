@@ -2,10 +2,9 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use toolhost_runtime::lock;
+use toolhost_runtime::{debug_fields, lock};
 
 /// Values that the layers of a turn, a step or a call share, by their type, as `http::Extensions` are.
 /// Cheap to clone: every clone has the same values.
@@ -47,11 +46,7 @@ struct Shared {
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
-impl fmt::Debug for Extensions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Extensions").finish_non_exhaustive()
-    }
-}
+debug_fields!(Extensions);
 
 impl Extensions {
     /// Returns empty extensions through which those of the step or the turn around it are seen.

@@ -1,10 +1,10 @@
 //! Receives the recordings of calls.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use toolhost_contract::Redactor;
+use toolhost_runtime::debug_fields;
 use toolhost_sandbox::RecordOptions;
 
 use super::call_recording::CallRecording;
@@ -25,13 +25,7 @@ pub struct CallRecorder {
     receive: Arc<dyn Fn(CallRecording) + Send + Sync>,
 }
 
-impl fmt::Debug for CallRecorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallRecorder")
-            .field("bytes_max", &self.bytes_max)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(CallRecorder, this => bytes_max: this.bytes_max);
 
 impl CallRecorder {
     /// Calls `receive` with each recording.

@@ -1,12 +1,12 @@
 //! The tools of one load of a bundle, until it is unloaded.
 
-use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolhost_manifest::bundle::WriteGuard;
+use toolhost_runtime::debug_fields;
 
 use super::ToolRegistry;
 
@@ -26,13 +26,7 @@ struct Contents {
     _guard: Arc<WriteGuard>,
 }
 
-impl fmt::Debug for LoadedTools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadedTools")
-            .field("is_unloading", &self.is_unloading())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(LoadedTools, this => is_unloading: this.is_unloading());
 
 /// Keeps the tools of a load, and the protection of its files, while a call runs.
 pub(crate) struct RunningCall {

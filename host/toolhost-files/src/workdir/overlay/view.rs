@@ -1,6 +1,5 @@
 //! The state of one transaction, and when its staging directory is made.
 
-use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -10,7 +9,7 @@ use std::time::Instant;
 use cap_std::fs::Dir;
 use rustix::io::Errno;
 use toolhost_contract::FileId;
-use toolhost_runtime::{DeadlineGuard, DeadlineMutex, lock};
+use toolhost_runtime::{DeadlineGuard, DeadlineMutex, debug_fields, lock};
 
 use super::state::State;
 use crate::accounting::call_memory::CallMemory;
@@ -52,11 +51,7 @@ impl Deref for Overlay {
     }
 }
 
-impl fmt::Debug for Overlay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overlay").finish_non_exhaustive()
-    }
-}
+debug_fields!(Overlay);
 
 impl Overlay {
     /// A transaction on a workdir. The staging directory is made by the first change.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use toolhost_contract::{Limits, Redactor};
-use toolhost_runtime::lock;
+use toolhost_runtime::{debug_fields, lock};
 
 use super::lines::Lines;
 use super::log::{LogBudget, LogLevel, LogRecord};
@@ -60,13 +60,7 @@ struct Printed {
     stderr: Lines,
 }
 
-impl fmt::Debug for LiveLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveLog")
-            .field("is_closed", &self.is_closed)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(LiveLog, this => is_closed: this.is_closed);
 
 impl LiveLog {
     /// Starts the log of a call.
