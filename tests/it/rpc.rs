@@ -150,9 +150,11 @@ fn connect(server: &RpcServer, pipe_bytes: usize) -> (Pipe, JoinHandle<Connectio
 
 /// Serves the bundle of a test host, with its workdir.
 pub(crate) fn config(test_host: &TestHost) -> RpcConfig {
-    RpcConfig::new(test_host.host.clone())
-        .bundle(test_host.loaded.clone())
-        .workdir(test_host.work.workdir.clone())
+    let config = RpcConfig::new(test_host.host.clone()).bundle(test_host.loaded.clone());
+    RpcConfig {
+        workdir: Some(test_host.work.workdir.clone()),
+        ..config
+    }
 }
 
 /// The parameters of a call.

@@ -62,8 +62,9 @@ impl Tools {
     }
 
     fn rpc(&self) -> RpcServer {
-        let config = RpcConfig::new(self.host.clone()).bundle(self.bundle.clone());
-        RpcServer::new(config.workdir(self.workdir.clone()))
+        let mut config = RpcConfig::new(self.host.clone()).bundle(self.bundle.clone());
+        config.workdir = Some(self.workdir.clone());
+        RpcServer::new(config)
     }
 }
 

@@ -35,39 +35,59 @@ mod test;
 mod undo;
 mod wit;
 
-pub(crate) use auth::auth;
-pub(crate) use build::build;
-pub(crate) use cache::cache;
-pub(crate) use call::{call, cancel, poll};
-pub(crate) use check::check;
-pub(crate) use completions::{completions, man};
-pub(crate) use component::component;
-pub(crate) use dev::dev;
-pub(crate) use docs::docs;
-pub(crate) use doctor::doctor;
-pub(crate) use inspect::inspect;
-pub(crate) use instances::instances;
-pub(crate) use list::list;
-pub(crate) use lock::lock;
-pub(crate) use mcp::mcp;
-pub(crate) use new::new;
-pub(crate) use packages::{add, publish, sign, update, vendor, verify};
-pub(crate) use play::play;
-pub(crate) use replay::replay;
-pub(crate) use resume::resume;
-pub(crate) use rpc::rpc;
-pub(crate) use script::script;
-pub(crate) use search::search;
-pub(crate) use serve::serve;
-pub(crate) use test::test;
-pub(crate) use undo::undo;
-pub(crate) use wit::wit;
-
 use toolhost::{Agent, LiveBundle, LoadedBundle, manifest::Declares};
 
+use crate::args::Command;
+use crate::exit::Exit;
 use crate::failure::{Failure, Hint};
 use crate::settings::Settings;
+use crate::stop_request::StopRequest;
 use crate::terminal::Verbosity;
+
+/// Runs a command.
+pub(crate) async fn execute(
+    command: Command,
+    settings: &Settings,
+    stop: &StopRequest,
+) -> Result<Exit, Failure> {
+    match command {
+        Command::New(args) => new::new(&args, settings).await,
+        Command::Build(args) => build::build(&args, settings).await,
+        Command::Check(args) => check::check(&args, settings).await,
+        Command::List(args) => list::list(&args, settings).await,
+        Command::Search(args) => search::search(&args, settings).await,
+        Command::Docs(args) => docs::docs(&args, settings).await,
+        Command::Call(args) => call::call(&args, settings).await,
+        Command::Poll(args) => call::poll(&args, settings).await,
+        Command::Cancel(args) => call::cancel(&args, settings).await,
+        Command::Replay(args) => replay::replay(&args, settings).await,
+        Command::Undo(args) => undo::undo(&args, settings).await,
+        Command::Instances(args) => instances::instances(&args, settings).await,
+        Command::Play(args) => play::play(&args, settings).await,
+        Command::Script(args) => script::script(&args, settings).await,
+        Command::Rpc(args) => rpc::rpc(&args, settings, stop).await,
+        Command::Serve(args) => serve::serve(&args, settings, stop).await,
+        Command::Dev(args) => dev::dev(&args, settings, stop).await,
+        Command::Auth(args) => auth::auth(&args, settings).await,
+        Command::Mcp(args) => mcp::mcp(&args, settings).await,
+        Command::Test(args) => test::test(&args, settings).await,
+        Command::Lock(args) => lock::lock(&args, settings).await,
+        Command::Publish(args) => packages::publish(&args, settings).await,
+        Command::Add(args) => packages::add(&args, settings).await,
+        Command::Update(args) => packages::update(&args, settings).await,
+        Command::Vendor(args) => packages::vendor(&args, settings).await,
+        Command::Sign(args) => packages::sign(&args, settings).await,
+        Command::Verify(args) => packages::verify(&args, settings).await,
+        Command::Inspect(args) => inspect::inspect(&args, settings).await,
+        Command::Wit(args) => wit::wit(&args),
+        Command::Component(args) => component::component(&args).await,
+        Command::Cache(args) => cache::cache(&args, settings),
+        Command::Doctor(args) => doctor::doctor(&args, settings).await,
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => completions::man(&args),
+        Command::Resume(args) => resume::resume(&args, settings).await,
+    }
+}
 
 /// Returns the agent with this name, or the only one.
 fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Result<Agent, Failure> {

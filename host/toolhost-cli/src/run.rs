@@ -100,7 +100,8 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
         let (stop, drains) = (StopRequest::new(), command.drains());
         let stopping = stop.clone();
         // In its own task, so that signals are received while it computes.
-        let mut work = tokio::spawn(async move { execute(command, &settings, &stopping).await });
+        let mut work =
+            tokio::spawn(async move { commands::execute(command, &settings, &stopping).await });
         let mut exit = tokio::select! {
             biased;
             exit = signals.next() => exit,
@@ -131,50 +132,6 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
     };
     runtime.shutdown_timeout(release);
     done
-}
-
-async fn execute(
-    command: Command,
-    settings: &Settings,
-    stop: &StopRequest,
-) -> Result<Exit, Failure> {
-    match command {
-        Command::New(args) => commands::new(&args, settings).await,
-        Command::Build(args) => commands::build(&args, settings).await,
-        Command::Check(args) => commands::check(&args, settings).await,
-        Command::List(args) => commands::list(&args, settings).await,
-        Command::Search(args) => commands::search(&args, settings).await,
-        Command::Docs(args) => commands::docs(&args, settings).await,
-        Command::Call(args) => commands::call(&args, settings).await,
-        Command::Poll(args) => commands::poll(&args, settings).await,
-        Command::Cancel(args) => commands::cancel(&args, settings).await,
-        Command::Replay(args) => commands::replay(&args, settings).await,
-        Command::Undo(args) => commands::undo(&args, settings).await,
-        Command::Instances(args) => commands::instances(&args, settings).await,
-        Command::Play(args) => commands::play(&args, settings).await,
-        Command::Script(args) => commands::script(&args, settings).await,
-        Command::Rpc(args) => commands::rpc(&args, settings, stop).await,
-        Command::Serve(args) => commands::serve(&args, settings, stop).await,
-        Command::Dev(args) => commands::dev(&args, settings, stop).await,
-        Command::Auth(args) => commands::auth(&args, settings).await,
-        Command::Mcp(args) => commands::mcp(&args, settings).await,
-        Command::Test(args) => commands::test(&args, settings).await,
-        Command::Lock(args) => commands::lock(&args, settings).await,
-        Command::Publish(args) => commands::publish(&args, settings).await,
-        Command::Add(args) => commands::add(&args, settings).await,
-        Command::Update(args) => commands::update(&args, settings).await,
-        Command::Vendor(args) => commands::vendor(&args, settings).await,
-        Command::Sign(args) => commands::sign(&args, settings).await,
-        Command::Verify(args) => commands::verify(&args, settings).await,
-        Command::Inspect(args) => commands::inspect(&args, settings).await,
-        Command::Wit(args) => commands::wit(&args),
-        Command::Component(args) => commands::component(&args).await,
-        Command::Cache(args) => commands::cache(&args, settings),
-        Command::Doctor(args) => commands::doctor(&args, settings).await,
-        Command::Completions(args) => commands::completions(&args),
-        Command::Man(args) => commands::man(&args),
-        Command::Resume(args) => commands::resume(&args, settings).await,
-    }
 }
 
 fn joined(done: Result<Result<Exit, Failure>, JoinError>) -> Result<Exit, Failure> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 use toolhost::{
     Agent, LoadedBundle, Sandbox,
     lock::LockedServer,
@@ -14,7 +15,7 @@ use crate::config::{McpServerConfig, McpTransport, StdioServer};
 use crate::error::McpError;
 use crate::http_server::HttpServer;
 use crate::oauth::McpAuthorization;
-use crate::server::{AbortOnDrop, McpServer, McpStatus, ServerStop};
+use crate::server::{McpServer, McpStatus, ServerStop};
 
 /// The folder of the state root in which it is remembered how servers are started.
 const STARTUPS: &str = "mcp-startups";
@@ -28,7 +29,7 @@ pub struct McpServers {
     granted: Vec<GrantedMcpServer>,
     authorization: McpAuthorization,
     /// Stops the servers when the bundle is unloaded.
-    at_unload: Option<AbortOnDrop>,
+    at_unload: Option<AbortOnDropHandle<()>>,
 }
 
 impl McpServers {
@@ -114,7 +115,7 @@ impl McpServers {
             unloaded.cancelled().await;
             servers.iter().for_each(ServerStop::stop);
         };
-        self.at_unload = Some(AbortOnDrop(runtime.spawn(stop)));
+        self.at_unload = Some(AbortOnDropHandle::new(runtime.spawn(stop)));
     }
 
     /// The servers, in the order declared.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use toolhost::{Agent, extension::ExtensionApi, lock::Words};
 use toolhost_runtime::debug_fields;
 
@@ -31,7 +31,8 @@ pub struct McpServer {
     extensions: Vec<ExtensionApi>,
     report: Arc<Mutex<Report>>,
     closing: CancellationToken,
-    task: Option<AbortOnDrop>,
+    /// The supervisor, and with it the process.
+    task: Option<AbortOnDropHandle<()>>,
 }
 
 debug_fields!(McpServer, this => config: this.shared.config, status: this.status());
@@ -60,10 +61,6 @@ pub enum McpStatus {
     },
 }
 
-/// Ends a task: that of the supervisor, and with it the process.
-#[derive(Debug)]
-pub(crate) struct AbortOnDrop(pub(crate) JoinHandle<()>);
-
 /// Stops a server, whoever has its handle.
 pub(crate) struct ServerStop {
     extensions: Vec<ExtensionApi>,
@@ -77,12 +74,6 @@ impl ServerStop {
             extension.remove();
         }
         self.closing.cancel();
-    }
-}
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
@@ -127,7 +118,7 @@ impl McpServer {
             Arc::clone(&this.report),
             this.closing.clone(),
         );
-        this.task = Some(AbortOnDrop(runtime.spawn(supervisor)));
+        this.task = Some(AbortOnDropHandle::new(runtime.spawn(supervisor)));
         // The sender lives as long as `this`.
         let _ = states
             .wait_for(|state| !matches!(state, ServerState::Connecting))
@@ -176,9 +167,9 @@ impl McpServer {
     /// kills its group if it does not end within [`shutdown`](crate::McpLimits::shutdown).
     pub async fn close(mut self) {
         self.stopper().stop();
-        if let Some(mut task) = self.task.take() {
+        if let Some(task) = self.task.take() {
             // It ends within the limits of the shutdown.
-            let _ = (&mut task.0).await;
+            let _ = task.await;
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
-use toolhost_rpc::{ConnectionEnd, RpcLimits};
+use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcLimits};
 use toolhost_tests::process_usage::ProcessUsage;
 
 use super::{
@@ -84,7 +84,10 @@ async fn long_lines_of_many_connections_share_the_memory() {
     let mut limits = RpcLimits::default();
     limits.line_bytes = 8 << 20;
     limits.all_bytes = 16 << 20;
-    let served = serve(config(&test_host).limits(limits));
+    let served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     let before = ProcessUsage::now().rss;
     let part = vec![b'x'; 1 << 20];
     let mut clients = Vec::new();
@@ -108,7 +111,10 @@ async fn a_line_that_does_not_end_ends_the_connection() {
     let test_host = tools("").await;
     let mut limits = RpcLimits::default();
     limits.line_timeout = Duration::from_millis(100);
-    let mut served = serve(config(&test_host).limits(limits));
+    let mut served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     served.client.request("host/info", json!({})).await;
     served.client.writer.write_all(b"{\"json").await.unwrap();
     assert_eq!(served.end.await.unwrap(), ConnectionEnd::LineTimeout);
@@ -120,7 +126,10 @@ async fn a_client_that_never_reads_is_not_read_and_then_disconnected() {
     let test_host = tools("").await;
     let mut limits = RpcLimits::default();
     limits.line_timeout = Duration::from_secs(1);
-    let mut served = serve(config(&test_host).limits(limits));
+    let mut served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     let request =
         json!({"jsonrpc": "2.0", "id": 1, "method": "turn/status", "params": {"turn": "x"}});
     let line = format!("{request}\n").repeat(1000);
@@ -143,7 +152,10 @@ async fn answers_that_nobody_reads_are_limited_and_the_connection_ends() {
     let test_host = tools("").await;
     let mut limits = RpcLimits::default();
     limits.answer_bytes = 1 << 20;
-    let mut served = serve(config(&test_host).limits(limits));
+    let mut served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     for _ in 0..20 {
         let params = call("text__upper", json!({"text": "x".repeat(200_000)}));
         // The server may already have ended the connection.

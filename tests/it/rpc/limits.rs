@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost_rpc::{ConnectionEnd, RpcLimits};
+use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcLimits};
 
 use super::{call, config, connect, error_code, serve, tools};
 
@@ -13,7 +13,10 @@ async fn open_turns_and_steps_are_limited() {
     let mut limits = RpcLimits::default();
     limits.turns = 2;
     limits.steps = 3;
-    let mut served = serve(config(&test_host).limits(limits));
+    let mut served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     let client = &mut served.client;
     let first = client.request("turn/open", json!({})).await["turn"].take();
     let second = client.request("turn/open", json!({})).await["turn"].take();
@@ -38,7 +41,10 @@ async fn a_turn_that_is_not_used_is_dropped_but_not_one_whose_call_runs() {
     let mut limits = RpcLimits::default();
     limits.line_timeout = Duration::from_millis(50);
     limits.idle_turn = Duration::from_secs(1);
-    let mut served = serve(config(&test_host).limits(limits));
+    let mut served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     let client = &mut served.client;
     let idle = client.request("turn/open", json!({})).await["turn"].take();
     let used = client.request("turn/open", json!({})).await["turn"].take();
@@ -57,7 +63,10 @@ async fn loaded_bundles_are_limited() {
     let test_host = tools("").await;
     let mut limits = RpcLimits::default();
     limits.bundles = 2;
-    let config = toolhost_rpc::RpcConfig::new(test_host.host.clone()).limits(limits);
+    let config = RpcConfig {
+        limits,
+        ..RpcConfig::new(test_host.host.clone())
+    };
     let mut served = serve(config);
     let client = &mut served.client;
     let load = json!({"path": test_host.bundle.path()});
@@ -81,7 +90,10 @@ async fn requests_beyond_the_limit_are_refused_and_those_that_run_are_answered()
     let test_host = tools("").await;
     let mut limits = RpcLimits::default();
     limits.requests = 3;
-    let mut served = serve(config(&test_host).limits(limits));
+    let mut served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     let client = &mut served.client;
     let mut running = Vec::new();
     for _ in 0..3 {
@@ -104,7 +116,10 @@ async fn requests_that_take_too_much_memory_are_refused() {
     let test_host = tools("").await;
     let mut limits = RpcLimits::default();
     limits.request_bytes = 64 << 10;
-    let mut served = serve(config(&test_host).limits(limits));
+    let mut served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     let client = &mut served.client;
     let large = |seconds: f64| {
         let padding = "x".repeat(40 << 10);
@@ -131,7 +146,10 @@ async fn a_connection_beyond_the_limit_gets_an_error_and_ends() {
     let test_host = tools("").await;
     let mut limits = RpcLimits::default();
     limits.connections = 1;
-    let mut served = serve(config(&test_host).limits(limits));
+    let mut served = serve(RpcConfig {
+        limits,
+        ..config(&test_host)
+    });
     served.client.request("host/info", json!({})).await;
     let (mut other, end) = connect(&served.server, 1 << 16);
     let refused = other.next().await.unwrap();

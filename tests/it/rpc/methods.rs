@@ -154,7 +154,11 @@ async fn a_turn_can_end_with_an_error() {
 async fn what_the_operator_sets_no_request_can_change() {
     let test_host = tools("").await;
     let other = tempfile::tempdir().unwrap();
-    let mut served = serve(config(&test_host).agent("default").instance("fixed"));
+    let mut served = serve(RpcConfig {
+        agent: Some("default".to_owned()),
+        instance: Some("fixed".to_owned()),
+        ..config(&test_host)
+    });
     let client = &mut served.client;
     let load = json!({"path": test_host.bundle.path()});
     assert_eq!(client.fails("bundle/load", load).await, "E_RPC_FIXED");
@@ -305,7 +309,10 @@ async fn clients_see_two_tools_of_a_bundle_that_they_load_if_the_operator_says_s
         &["text"],
     );
     let host = Host::builder().sandbox(sandbox()).build().unwrap();
-    let mut served = serve(RpcConfig::new(host).tools(ToolExposure::Search));
+    let mut served = serve(RpcConfig {
+        tools: ToolExposure::Search,
+        ..RpcConfig::new(host)
+    });
     let client = &mut served.client;
     let loaded = client
         .request("bundle/load", json!({"path": dir.path()}))

@@ -1,6 +1,7 @@
 //! `toolhost dev`: builds, tests and serves the tools of a bundle, again after each change.
 
-use super::{build, serve, test};
+use super::serve::serve;
+use super::{build, test};
 use crate::args::{ServeArgs, TestArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -61,11 +61,14 @@ async fn config(
         Some(path) => Some(context.load_to_serve(path, settings, tasks).await?),
         None => None,
     };
-    let mut config = RpcConfig::new(context.host.clone()).tools(args.tools.into());
+    let mut config = RpcConfig::new(context.host.clone());
+    config.tools = args.tools.into();
+    config.instance.clone_from(&args.instance);
+    config.workdir = workdir;
     if let Some(bundle) = bundle {
         args.tools.register(&bundle)?;
         if let Some(name) = &args.agent {
-            config = config.agent(agent(&bundle, Some(name), settings)?.name());
+            config.agent = Some(agent(&bundle, Some(name), settings)?.name().to_owned());
         }
         let live = LiveBundle::new(bundle);
         mcp_servers::follow(&live, settings, tasks).await?;
@@ -73,13 +76,7 @@ async fn config(
         if let Some(watch) = watch {
             tasks.spawn(watch.reload(live.clone(), Arc::new(settings.clone())));
         }
-        config = config.live_bundle(live);
-    }
-    if let Some(key) = &args.instance {
-        config = config.instance(key);
-    }
-    if let Some(workdir) = workdir {
-        config = config.workdir(workdir);
+        config.bundle = Some(live);
     }
     Ok((config, context))
 }
