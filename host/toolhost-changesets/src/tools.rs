@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toolhost::extension::{
     ExtensionApi, ExtensionError, HandlerContext, HandlerFailure, ToolHandler,
 };
-use toolhost::{BoxFuture, HandlerError, JsonObject};
+use toolhost::{BoxFuture, HandlerError, JsonObject, ToolCatalogItem};
 
 use crate::changesets::{Changesets, Inner, Version};
 use crate::error::ChangesetError;
@@ -61,13 +61,23 @@ impl Changesets {
     }
 }
 
+/// The tools, as the catalog has them.
+const TOOLS: &str = include_str!("tools.json");
+
+/// An entry of [`TOOLS`].
+#[derive(Deserialize)]
+struct Offer {
+    operation: Operation,
+    item: ToolCatalogItem,
+}
+
 fn register(api: &ExtensionApi, changesets: &Weak<Inner>) -> Result<(), ExtensionError> {
-    for operation in Operation::ALL {
-        let item = serde_json::from_value(operation.item());
-        let item = item.map_err(|reason| api.error(reason))?;
+    let offers: Vec<Offer> = serde_json::from_str(TOOLS).map_err(|reason| api.error(reason))?;
+    for Offer { operation, item } in offers {
+        let changesets = Weak::clone(changesets);
         let tool = Tool {
             operation,
-            changesets: Weak::clone(changesets),
+            changesets,
         };
         api.tools().register(item, tool)?;
     }
@@ -75,7 +85,8 @@ fn register(api: &ExtensionApi, changesets: &Weak<Inner>) -> Result<(), Extensio
 }
 
 /// The operation of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum Operation {
     Open,
     List,
@@ -112,99 +123,6 @@ enum Encoding {
 }
 
 impl Operation {
-    const ALL: [Self; 8] = [
-        Self::Open,
-        Self::List,
-        Self::Read,
-        Self::Write,
-        Self::Delete,
-        Self::Diff,
-        Self::Commit,
-        Self::Discard,
-    ];
-
-    /// Returns the tool as an item of the catalog.
-    fn item(self) -> Value {
-        let (name, description, own) = self.texts();
-        let mut properties = json!({});
-        if self != Self::Open
-            && let Some(properties) = properties.as_object_mut()
-        {
-            let id = json!({"type": "string", "description": "Id of the changeset, from changeset__open"});
-            properties.insert("id".to_owned(), id);
-        }
-        if let (Some(properties), Value::Object(own)) = (properties.as_object_mut(), own) {
-            properties.extend(own);
-        }
-        let required: &[&str] = match self {
-            Self::Open => &[],
-            Self::List | Self::Diff | Self::Commit | Self::Discard => &["id"],
-            Self::Read | Self::Delete => &["id", "path"],
-            Self::Write => &["id", "path", "content"],
-        };
-        json!({"name": name, "description": description, "parameters": {
-            "type": "object", "properties": properties, "required": required,
-            "additionalProperties": false,
-        }})
-    }
-
-    /// Returns the name, the description and the parameters beside `id`.
-    fn texts(self) -> (&'static str, &'static str, Value) {
-        let path = json!({"type": "string", "description": "Path from the bundle's folder, such as goondan.yaml"});
-        match self {
-            Self::Open => (
-                "changeset__open",
-                "Opens a changeset: a view of your own bundle (goondan.yaml and the files that it names) in which \
-                 you can change files. Nothing takes effect before changeset__commit",
-                json!({}),
-            ),
-            Self::List => (
-                "changeset__list",
-                "Lists a folder of the bundle, as the changeset leaves it",
-                json!({"path": {"type": "string", "description": "Path of the folder; default: the bundle's folder"}}),
-            ),
-            Self::Read => (
-                "changeset__read",
-                "Reads a file of the bundle, as the changeset leaves it",
-                json!({"path": path, "version": {
-                    "enum": ["changeset", "bundle"],
-                    "description": "'bundle' reads the file that the bundle has now, and resolves a conflict: the \
-                        next commit replaces it. Default: changeset",
-                }}),
-            ),
-            Self::Write => (
-                "changeset__write",
-                "Writes a whole file in the changeset, and creates its folders",
-                json!({"path": path, "content": {"type": "string"}, "encoding": {
-                    "enum": ["utf-8", "base64"],
-                    "description": "Of the content; default utf-8",
-                }}),
-            ),
-            Self::Delete => (
-                "changeset__delete",
-                "Deletes a file in the changeset",
-                json!({"path": path}),
-            ),
-            Self::Diff => (
-                "changeset__diff",
-                "Returns what the changeset changes in the bundle",
-                json!({}),
-            ),
-            Self::Commit => (
-                "changeset__commit",
-                "Loads the bundle with the changes and, if it loads, changes all of its files. The new bundle takes \
-                 effect at your next step. The status is ok, rejected (with diagnostics), conflict (with files) or \
-                 failed; after all but ok, nothing was changed and the changeset is still open",
-                json!({}),
-            ),
-            Self::Discard => (
-                "changeset__discard",
-                "Closes the changeset without changing the bundle",
-                json!({}),
-            ),
-        }
-    }
-
     async fn run(
         self,
         changesets: &Changesets,

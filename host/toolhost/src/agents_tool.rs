@@ -7,16 +7,13 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
-use toolhost_contract::{HandlerError, JsonObject, ToolErrorCode};
+use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem, ToolErrorCode};
 
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::handler::{HandlerContext, HandlerFailure, ToolHandler};
 
 /// Deadline of a request beyond the timeout of its response.
 const EXTRA_DEADLINE: Duration = Duration::from_secs(5);
-
-/// Longest timeout of a request, in milliseconds.
-const TIMEOUT_MAX_MS: u64 = 60 * 60 * 1000;
 
 /// Registers the `agents` tool: `agent.extend("agents", toolhost::agents_tool)`.
 ///
@@ -36,78 +33,21 @@ const TIMEOUT_MAX_MS: u64 = 60 * 60 * 1000;
 ///
 /// Spec: tool-spec-v2 §2.6, §11.
 pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
-    let target = json!({"type": "string", "description": "Name of the agent"});
-    let key = json!({"type": "string", "description": "Key of the agent's instance: your own key (the default), or your own key followed by a slash and a suffix"});
-    let message = json!({
-        "target": target,
-        "input": {"description": "Input of the message: any JSON"},
-        "instanceKey": key,
-        "eventType": {"type": "string"},
-        "metadata": {"type": "object"},
-    });
-    let request = json!({
-        "target": target,
-        "input": {"description": "Input of the request: any JSON"},
-        "instanceKey": key,
-        "eventType": {"type": "string"},
-        "timeoutMs": {
-            "type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX_MS,
-            "description": "Time to wait for the response; default 60000",
-        },
-        "async": {
-            "type": "boolean",
-            "description": "Do not wait: the response is delivered before a later step",
-        },
-        "metadata": {"type": "object"},
-    });
-    let spawn = json!({"target": target, "instanceKey": key});
-    let register = |operation, name, description, properties: Value, required: &[&str]| {
-        let parameters = json!({
-            "type": "object", "properties": properties, "required": required,
-            "additionalProperties": false,
-        });
-        let item = json!({"name": name, "description": description, "parameters": parameters});
-        let item = serde_json::from_value(item).map_err(|reason| api.error(reason))?;
-        api.tools().register(item, operation)
-    };
-    let name = "agents__request";
-    let description = "Sends a request to another agent and waits for its response";
-    let required = ["target", "input"];
-    register(
-        AgentsOperation::Request,
-        name,
-        description,
-        request,
-        &required,
-    )?;
-    let name = "agents__send";
-    let description = "Sends a message to another agent without waiting for a response";
-    register(AgentsOperation::Send, name, description, message, &required)?;
-    let name = "agents__spawn";
-    let description = "Starts an instance of another agent if it is not running";
-    register(
-        AgentsOperation::Spawn,
-        name,
-        description,
-        spawn,
-        &["target"],
-    )?;
-    let description = "Lists the running instances";
-    register(
-        AgentsOperation::List,
-        "agents__list",
-        description,
-        json!({}),
-        &[],
-    )?;
-    let description = "Lists the available agents";
-    register(
-        AgentsOperation::Catalog,
-        "agents__catalog",
-        description,
-        json!({}),
-        &[],
-    )
+    let offers: Vec<Offer> = serde_json::from_str(TOOLS).map_err(|reason| api.error(reason))?;
+    for Offer { operation, item } in offers {
+        api.tools().register(item, operation)?;
+    }
+    Ok(())
+}
+
+/// The tools, as the catalog has them.
+const TOOLS: &str = include_str!("agents_tool.json");
+
+/// An entry of [`TOOLS`].
+#[derive(Deserialize)]
+struct Offer {
+    operation: AgentsOperation,
+    item: ToolCatalogItem,
 }
 
 /// The arguments of a request or a message.
@@ -157,7 +97,8 @@ impl RequestArgs {
 }
 
 /// The operation of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum AgentsOperation {
     Request,
     Send,

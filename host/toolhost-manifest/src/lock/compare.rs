@@ -13,7 +13,8 @@ use toolhost_schema::without_annotations;
 pub const AGENT: &str = "Agent/";
 
 /// What kind of difference it is, the most severe last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Grade {
     /// The component or its package has other bytes.
@@ -68,12 +69,6 @@ impl Grade {
 }
 
 /// As [`Grade::as_str`].
-impl serde::Serialize for Grade {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
