@@ -24,65 +24,12 @@ pub struct OAuthStore {
 /// The tables, as migration steps.
 const SCHEMA: Schema = Schema {
     owner: "oauth",
-    steps: &[TABLES, SERVERS],
+    steps: &[
+        include_str!("store/tables.sql"),
+        include_str!("store/servers.sql"),
+    ],
     legacy_versions: &[],
 };
-
-/// Secrets are BLOBs that [`Cipher`] encrypted for their place. Times are Unix milliseconds, scopes have
-/// spaces between them. `subject` is empty if a grant is shared by all users. `client` is a digest of what
-/// the app's client is.
-const TABLES: &str = "
-CREATE TABLE oauth_sessions (
-    id            TEXT    NOT NULL PRIMARY KEY,
-    app           TEXT    NOT NULL,
-    subject       TEXT    NOT NULL,
-    client        TEXT    NOT NULL,
-    flow          TEXT    NOT NULL CHECK (flow IN ('code', 'device')),
-    scopes        TEXT    NOT NULL,
-    redirect      TEXT,
-    state         BLOB,
-    verifier      BLOB,
-    device        BLOB,
-    created_ms    INTEGER NOT NULL,
-    expires_ms    INTEGER NOT NULL,
-    interval_ms   INTEGER NOT NULL,
-    poll_after_ms INTEGER NOT NULL,
-    CHECK ((flow = 'code') = (state IS NOT NULL AND verifier IS NOT NULL AND redirect IS NOT NULL)),
-    CHECK ((flow = 'device') = (device IS NOT NULL))
-) STRICT;
-CREATE INDEX oauth_sessions_expiry ON oauth_sessions (expires_ms);
-CREATE TABLE oauth_grants (
-    app            TEXT    NOT NULL,
-    subject        TEXT    NOT NULL,
-    client         TEXT    NOT NULL,
-    asked          TEXT    NOT NULL,
-    scopes         TEXT    NOT NULL,
-    access         BLOB    NOT NULL,
-    refresh        BLOB,
-    granted_ms     INTEGER NOT NULL,
-    issued_ms      INTEGER NOT NULL,
-    expires_ms     INTEGER,
-    revision       INTEGER NOT NULL,
-    lease          TEXT,
-    lease_until_ms INTEGER NOT NULL,
-    failures       INTEGER NOT NULL,
-    retry_ms       INTEGER NOT NULL,
-    PRIMARY KEY (app, subject, client)
-) STRICT;
-";
-
-/// The table of MCP servers. `record` is a BLOB that [`Cipher`] encrypted for its place; none if
-/// only a lease is held.
-const SERVERS: &str = "
-CREATE TABLE oauth_servers (
-    server         TEXT    NOT NULL,
-    url            TEXT    NOT NULL,
-    record         BLOB,
-    lease          TEXT,
-    lease_until_ms INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (server, url)
-) STRICT;
-";
 
 /// Whose grant it is. Spec: requirements-v1 §12.6.1 (3).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
