@@ -15,6 +15,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use toolhost::LoadError;
 use toolhost::manifest::{Bundle, ChangedFiles, ShippedBundles};
+use toolhost_contract::text;
 use toolhost_files::PrivateDir;
 use toolhost_manifest::bundle::OpenBundle;
 
@@ -175,7 +176,7 @@ impl Archive {
             at = at.checked_sub(bytes).context("the contents are cut")?;
             files.push((path, read_at(&mut file, at, bytes)?));
         }
-        let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = text::hex(&digest);
         Ok(Some(Self { files, digest }))
     }
 

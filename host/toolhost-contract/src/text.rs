@@ -47,6 +47,15 @@ pub fn needs_escape(c: char) -> bool {
     is_invisible || c.is_control()
 }
 
+/// Writes bytes in lower-case hexadecimal.
+pub fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
+    let bytes = bytes.into_iter();
+    bytes.fold(String::new(), |mut hex, byte| {
+        let _written = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
 fn needs_escape_in_lines(c: char) -> bool {
     !matches!(c, '\n' | '\t') && needs_escape(c)
 }

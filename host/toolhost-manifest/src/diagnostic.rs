@@ -150,6 +150,15 @@ impl Diagnostic {
         self
     }
 
+    /// Replaces the help text where there is a better one.
+    #[must_use]
+    pub fn with_help_if(self, help: Option<impl Into<String>>) -> Self {
+        match help {
+            Some(help) => self.with_help(help),
+            None => self,
+        }
+    }
+
     /// Adds another place.
     #[must_use]
     pub fn with_related(mut self, message: impl Into<String>, place: Place) -> Self {

@@ -118,10 +118,7 @@ impl Findings {
     /// Records an error about the whole file.
     pub(crate) fn error_of_file(&mut self, code: ToolErrorCode, message: &str, help: Option<&str>) {
         let error = Diagnostic::error(code, Place::file(self.source.name()), message);
-        self.add(match help {
-            Some(help) => error.with_help(help),
-            None => error,
-        });
+        self.add(error.with_help_if(help));
     }
 
     /// Records an error about a value.

@@ -123,11 +123,7 @@ fn usable(name: &str, space: usize) -> String {
         return text.to_owned();
     }
     let digest = Sha256::digest(name.as_bytes());
-    let digest: String = digest
-        .iter()
-        .take(DIGEST_BYTES)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = toolhost::text::hex(digest.iter().take(DIGEST_BYTES));
     let start: String = text
         .chars()
         .take(space.saturating_sub(digest.len() + 1))

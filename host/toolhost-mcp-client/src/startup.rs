@@ -74,12 +74,7 @@ fn key(config: &McpServerConfig) -> String {
         }
         McpTransport::Http(http) => add(http.url.as_bytes()),
     }
-    let digest = digest.finalize();
-    digest
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    toolhost::text::hex(digest.finalize().iter().take(16))
 }
 
 fn is_recent(file: &Path) -> bool {

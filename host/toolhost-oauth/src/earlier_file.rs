@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
+use toolhost_contract::text;
 use toolhost_files::{PrivateDir, PrivateFile};
 use zeroize::Zeroizing;
 
@@ -29,11 +30,7 @@ pub(crate) struct EarlierFile {
 impl EarlierFile {
     pub(crate) fn find(state_root: &Path, server: &str, url: &str) -> Option<Self> {
         let digest = Sha256::digest(url.as_bytes());
-        let digest: String = digest
-            .iter()
-            .take(8)
-            .map(|it| format!("{it:02x}"))
-            .collect();
+        let digest = text::hex(digest.iter().take(8));
         let file = Self {
             state_root: state_root.to_owned(),
             folder: state_root.join(FOLDER),

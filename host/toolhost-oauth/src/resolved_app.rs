@@ -1,7 +1,7 @@
 //! An app that was checked, and the keys of its grants.
 
 use sha2::{Digest as _, Sha256};
-use toolhost_contract::ResourceName;
+use toolhost_contract::{ResourceName, text};
 
 use crate::app::{Endpoints, OAuthApp, SubjectMode};
 use crate::egress::OAuthEgress;
@@ -36,9 +36,8 @@ impl ResolvedApp {
             digest.update(part);
         }
         let digest = digest.finalize();
-        let bytes = digest.iter().take(CLIENT_BYTES);
         Ok(Self {
-            client: bytes.map(|byte| format!("{byte:02x}")).collect(),
+            client: text::hex(digest.iter().take(CLIENT_BYTES)),
             app: app.clone(),
             endpoints,
         })

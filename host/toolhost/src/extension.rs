@@ -16,7 +16,7 @@ pub use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::Middleware;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::registry::additions::Additions;
-use crate::registry::overlay::{CurrentOverlay, Overlay, Removed};
+use crate::registry::overlay::{CurrentOverlay, Overlay};
 use crate::registry::{CatalogTool, RegisteredTool, Runs};
 use toolhost_schema::{ArgsSchema, OutputSchema, PatternBudget, SchemaError};
 
@@ -176,46 +176,14 @@ impl ExtensionApi {
 
     fn change<T>(
         &self,
-        check: impl FnOnce(&Overlay) -> Result<(), Refusal>,
+        check: impl FnOnce(&Overlay) -> Result<(), ExtensionError>,
         change: impl FnOnce(&mut Additions) -> T,
     ) -> Result<T, ExtensionError> {
-        let overlay = self.overlay.upgrade();
-        let overlay = overlay.ok_or(Refusal::Gone);
-        let changed = overlay.and_then(|overlay| overlay.change(&self.name, check, change));
-        changed.map_err(|refused| refused.into_error(&self.name))
-    }
-}
-
-/// Why a change of an extension was refused.
-enum Refusal {
-    Gone,
-    NameTaken { tool: String, owner: String },
-}
-
-impl From<Removed> for Refusal {
-    fn from(Removed: Removed) -> Self {
-        Self::Gone
-    }
-}
-
-impl Refusal {
-    fn taken(tool: &str, owner: &str) -> Self {
-        Self::NameTaken {
-            tool: tool.to_owned(),
-            owner: owner.to_owned(),
-        }
-    }
-
-    fn into_error(self, extension: &str) -> ExtensionError {
-        let extension = extension.to_owned();
-        match self {
-            Self::Gone => ExtensionError::Gone { extension },
-            Self::NameTaken { tool, owner } => ExtensionError::NameTaken {
-                extension,
-                tool,
-                owner,
-            },
-        }
+        let gone = || ExtensionError::Gone {
+            extension: self.name.to_string(),
+        };
+        let overlay = self.overlay.upgrade().ok_or_else(gone)?;
+        overlay.change(&self.name, gone, check, change)
     }
 }
 
@@ -323,10 +291,15 @@ impl ToolsApi<'_> {
         // An extension may pass on the descriptions of an MCP server.
         descriptions::bound(&mut tool.item);
         let name = tool.item.name.to_string();
+        let taken = |by: &str| ExtensionError::NameTaken {
+            extension: owner.to_string(),
+            tool: name.clone(),
+            owner: by.to_owned(),
+        };
         self.0.change(
             |overlay| match overlay.owner(&name) {
-                Some(other) if other != *owner => Err(Refusal::taken(&name, &other)),
-                _ if overlay.is_declared(&name) => Err(Refusal::taken(&name, "the bundle")),
+                Some(other) if other != *owner => Err(taken(&other)),
+                _ if overlay.is_declared(&name) => Err(taken("the bundle")),
                 _ => Ok(()),
             },
             |additions| additions.register(tool),

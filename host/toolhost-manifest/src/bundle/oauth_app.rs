@@ -78,10 +78,7 @@ fn read_word<T: Copy>(
     let message = format!("'{}' is neither {first} nor {second}", short(text));
     let error = Diagnostic::error(ToolErrorCode::ConfigSchema, findings.place(at), message);
     let help = did_you_mean(text, &[first, second]);
-    findings.add(match help {
-        Some(help) => error.with_help(help),
-        None => error,
-    });
+    findings.add(error.with_help_if(help));
     None
 }
 

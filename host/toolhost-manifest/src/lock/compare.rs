@@ -68,7 +68,6 @@ impl Grade {
     }
 }
 
-/// As [`Grade::as_str`].
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]

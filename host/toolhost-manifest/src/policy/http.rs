@@ -130,10 +130,7 @@ fn add_invalid(
     let message = format!("invalid {what} '{}': {error}", short(text));
     let code = ToolErrorCode::ConfigSchema;
     let finding = Diagnostic::error(code, findings.place(at), message);
-    findings.add(match help {
-        Some(help) => finding.with_help(help),
-        None => finding,
-    });
+    findings.add(finding.with_help_if(help));
 }
 
 /// Reads a credential. Findings do not quote the secret.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use toolhost_contract::text;
 
 use crate::component::inspect::ComponentInfo;
 
@@ -30,7 +31,7 @@ impl ComponentFacts {
     }
 }
 
-fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Returns the SHA-256 of bytes, in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    text::hex(&Sha256::digest(bytes))
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use toolhost_contract::{
     AssistantMessage, HandlerError, Operation, RecordedLimits, RecordedOutcome, Redactor,
     ToolContext,
 };
 
+use crate::component::facts::sha256;
 use crate::operation::Outcome;
 use crate::recording::options::ReplayError;
 use crate::{Grants, Limits, SandboxError};
@@ -203,6 +203,5 @@ pub(crate) fn limits(recorded: &RecordedLimits, outcome: &RecordedOutcome) -> Li
 /// Returns the digest of what the policy gave a call: limits and grants, without the values of variables.
 pub(crate) fn policy_sha256(limits: &Limits, grants: &Grants) -> String {
     let text = format!("{limits:?}\n{grants:?}");
-    let digest = Sha256::digest(text);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    sha256(text.as_bytes())
 }

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use data_encoding::BASE64;
 use serde_json::{Map, Number, Value, json};
-use sha2::{Digest, Sha256};
 use toolhost_contract::Redactor;
 use toolhost_contract::text::needs_escape;
 use wasmtime::component::{ResourceAny, ResourceType, Type, Val};
+
+use crate::component::facts::sha256;
 
 /// Shortest list of bytes that is kept by its digest, in bytes.
 const BLOB_MIN: usize = 256;
@@ -142,11 +143,6 @@ fn bytes_of(items: &[Val]) -> Option<Vec<u8>> {
         _ => None,
     };
     items.iter().map(byte).collect()
-}
-
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn one(name: &str, value: Value) -> Value {

@@ -234,30 +234,20 @@ impl Fixtures {
                     self.stat(path, ok);
                 }
             }
-            "descriptor.write"
-            | "descriptor.write-via-stream"
-            | "descriptor.append-via-stream"
-            | "descriptor.set-size" => {
-                let path = self.path_of(this);
-                self.changed.extend(path);
+            _ => {
+                let changed = match name {
+                    "descriptor.write"
+                    | "descriptor.write-via-stream"
+                    | "descriptor.append-via-stream"
+                    | "descriptor.set-size" => self.path_of(this),
+                    "descriptor.create-directory-at" => self.beneath(this, argument(1)),
+                    "descriptor.rename-at" => self.beneath(argument(2), argument(3)),
+                    "descriptor.link-at" => self.beneath(argument(3), argument(4)),
+                    "descriptor.symlink-at" => self.beneath(this, argument(2)),
+                    _ => None,
+                };
+                self.changed.extend(changed);
             }
-            "descriptor.create-directory-at" => {
-                let path = self.beneath(this, argument(1));
-                self.changed.extend(path);
-            }
-            "descriptor.rename-at" => {
-                let path = self.beneath(argument(2), argument(3));
-                self.changed.extend(path);
-            }
-            "descriptor.link-at" => {
-                let path = self.beneath(argument(3), argument(4));
-                self.changed.extend(path);
-            }
-            "descriptor.symlink-at" => {
-                let path = self.beneath(this, argument(2));
-                self.changed.extend(path);
-            }
-            _ => {}
         }
     }
 

@@ -70,10 +70,7 @@ pub(super) fn register(
             // Finding the nearest name takes longest, and a full list keeps no more findings.
             let is_full = parts.diagnostics.is_full();
             let help = (!is_full).then(|| served_instead(export, served)).flatten();
-            parts.diagnostics.add(match help {
-                Some(help) => finding.with_help(help),
-                None => finding,
-            });
+            parts.diagnostics.add(finding.with_help_if(help));
             continue;
         };
         let place = place_of(open, tool, index);
@@ -94,10 +91,7 @@ pub(super) fn register(
             }
             Err(refused) => {
                 let finding = Diagnostic::error(refused.code, place, refused.message);
-                parts.diagnostics.add(match refused.help {
-                    Some(help) => finding.with_help(help),
-                    None => finding,
-                });
+                parts.diagnostics.add(finding.with_help_if(refused.help));
             }
         }
     }

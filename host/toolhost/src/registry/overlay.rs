@@ -100,10 +100,6 @@ fn is_in(extensions: &[Arc<str>], extension: &Arc<str>) -> bool {
     extensions.iter().any(|it| Arc::ptr_eq(it, extension))
 }
 
-/// The extension was removed, or a later one has its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Removed;
-
 /// A tool of a bundle whose name an extension has taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TakenName {
@@ -169,18 +165,20 @@ impl CurrentOverlay {
     /// Changes what an extension adds. `check` looks at what all extensions have registered.
     ///
     /// # Errors
-    /// The error of `check`, or [`Removed`]; then nothing is changed.
-    pub(crate) fn change<T, E: From<Removed>>(
+    /// The error of `check`, or `gone` if the extension was removed or a later one has its name; then nothing is
+    /// changed.
+    pub(crate) fn change<T, E>(
         &self,
         extension: &Arc<str>,
+        gone: impl FnOnce() -> E,
         check: impl FnOnce(&Overlay) -> Result<(), E>,
         change: impl FnOnce(&mut Additions) -> T,
     ) -> Result<T, E> {
         let (changed, is_finished) = self.replace(|overlay| {
             check(overlay)?;
             let is_finished = is_in(&overlay.extensions, extension);
-            let additions = overlay.additions(extension).ok_or(Removed)?;
-            Ok::<_, E>((change(additions), is_finished))
+            let additions = overlay.additions(extension).ok_or_else(gone)?;
+            Ok((change(additions), is_finished))
         })?;
         if is_finished {
             self.notify();

@@ -165,14 +165,8 @@ impl Records {
         handle: &Handle,
         guest_handle: String,
     ) -> Result<bool, StoreError> {
-        let handle = handle.clone();
-        let renewed = self.store.write(move |tx| {
-            tx.prepare_cached(
-                "UPDATE pending SET guest_handle = ?2 WHERE handle = ?1 AND state = 'waiting'",
-            )?
-            .execute((handle, guest_handle))
-        });
-        Ok(renewed.await? == 1)
+        let sql = "UPDATE pending SET guest_handle = ?2 WHERE handle = ?1 AND state = 'waiting'";
+        self.set_guest_handle(sql, handle, guest_handle).await
     }
 
     /// Changes a running record to one whose component is polled. Returns false if it is not running.
@@ -181,15 +175,23 @@ impl Records {
         handle: &Handle,
         guest_handle: String,
     ) -> Result<bool, StoreError> {
+        let sql = "UPDATE pending SET state = 'waiting', guest_handle = ?2, run_id = NULL
+             WHERE handle = ?1 AND state = 'running'";
+        self.set_guest_handle(sql, handle, guest_handle).await
+    }
+
+    /// Runs a statement that changes the record of a handle. Returns whether it did.
+    async fn set_guest_handle(
+        &self,
+        sql: &'static str,
+        handle: &Handle,
+        guest_handle: String,
+    ) -> Result<bool, StoreError> {
         let handle = handle.clone();
-        let waits = self.store.write(move |tx| {
-            tx.prepare_cached(
-                "UPDATE pending SET state = 'waiting', guest_handle = ?2, run_id = NULL
-                 WHERE handle = ?1 AND state = 'running'",
-            )?
-            .execute((handle, guest_handle))
-        });
-        Ok(waits.await? == 1)
+        let set = self
+            .store
+            .write(move |tx| tx.prepare_cached(sql)?.execute((handle, guest_handle)));
+        Ok(set.await? == 1)
     }
 
     /// Ends an open record with `result`, which must not be pending. Returns false, without a change, if
