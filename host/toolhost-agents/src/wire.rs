@@ -88,16 +88,11 @@ pub(super) fn attempt(event: &AgentEvent) -> u32 {
 }
 
 pub(super) fn error_to_json(error: &HandlerError) -> JsonObject {
-    let fields = [
-        ("message", Some(&error.message)),
-        ("name", error.name.as_ref()),
-        ("code", error.code.as_ref()),
-        ("suggestion", error.suggestion.as_ref()),
-        ("helpUrl", error.help_url.as_ref()),
-    ];
-    let set = fields.into_iter();
-    set.filter_map(|(key, text)| Some((key.to_owned(), json!(text?))))
-        .collect()
+    if let Value::Object(error) = json!(error) {
+        error
+    } else {
+        JsonObject::new()
+    }
 }
 
 /// Reads an agent's error from any JSON that its process sent.

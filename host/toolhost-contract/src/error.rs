@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{AuthorizationRequired, Locale, ToolErrorCode};
 
 /// The error of a failed call, as given to the model.
 ///
 /// Spec: tool-spec-v2 §10.1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolError {
     /// Message, within the Tool's `errorMessageLimit`.
@@ -113,6 +114,17 @@ impl Serialize for ErrorCode {
     }
 }
 
+impl<'de> Deserialize<'de> for ErrorCode {
+    fn deserialize<D: Deserializer<'de>>(code: D) -> Result<Self, D::Error> {
+        let code = String::deserialize(code)?;
+        if let Some(code) = ToolErrorCode::from_code(&code) {
+            return Ok(Self::Host(code));
+        }
+        let code = HandlerCode::parse(&code).ok_or(D::Error::custom("unknown error code"))?;
+        Ok(Self::Handler(code))
+    }
+}
+
 /// Prefixes of codes reserved for the host.
 const RESERVED_PREFIXES: [&str; 8] = [
     "E_TOOL_",
@@ -150,17 +162,24 @@ impl HandlerCode {
 }
 
 /// An error returned by a handler. The fields are unchecked.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// As JSON: `{"message", "name"?, "code"?, "suggestion"?, "helpUrl"?}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct HandlerError {
     /// Message.
     pub message: String,
     /// Kind of error.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Code.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// URL of a page about the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub help_url: Option<String>,
 }
 

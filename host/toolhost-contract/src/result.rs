@@ -6,15 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::{Deserializer, Error};
+use serde::de::Deserializer;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{
-    AuthorizationRequired, Denial, ErrorCode, FileChanges, HandlerCode, ToolCallsUsage, ToolError,
-    ToolErrorCode, Usage,
-};
+use crate::{Denial, FileChanges, ToolCallsUsage, ToolError, Usage};
 
 /// Status of a [`ToolResult`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -78,16 +75,9 @@ const DROPPED: &str = "The call's changes of files were dropped, as its output m
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 enum ResultBody {
-    Ok {
-        output: Value,
-    },
-    Pending {
-        handle: String,
-    },
-    Error {
-        #[serde(deserialize_with = "StoredError::deserialize")]
-        error: ToolError,
-    },
+    Ok { output: Value },
+    Pending { handle: String },
+    Error { error: ToolError },
 }
 
 impl ToolResult {
@@ -245,19 +235,6 @@ struct StoredResult {
     recording: Option<Arc<Path>>,
 }
 
-#[derive(Deserialize)]
-#[serde(remote = "ToolError", rename_all = "camelCase")]
-struct StoredError {
-    message: String,
-    name: Option<String>,
-    #[serde(deserialize_with = "code")]
-    code: ErrorCode,
-    suggestion: Option<String>,
-    help_url: Option<String>,
-    #[serde(default)]
-    details: Option<Box<AuthorizationRequired>>,
-}
-
 /// Durations are exact. A field missing in the record of an older host is zero.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(remote = "Usage", rename_all = "camelCase", default)]
@@ -281,15 +258,6 @@ struct StoredUsage {
     changes: FileChanges,
     changes_dropped: bool,
     tool_calls: Option<Box<ToolCallsUsage>>,
-}
-
-fn code<'de, D: Deserializer<'de>>(stored: D) -> Result<ErrorCode, D::Error> {
-    let code = String::deserialize(stored)?;
-    if let Some(code) = ToolErrorCode::from_code(&code) {
-        return Ok(ErrorCode::Host(code));
-    }
-    let code = HandlerCode::parse(&code).ok_or(D::Error::custom("unknown error code"))?;
-    Ok(ErrorCode::Handler(code))
 }
 
 /// Omits denials that this host does not know.

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::{ErrorCode, HandlerCode, ToolErrorCode};
 use crate::{FileChange, FileChangeKind, Locale, ToolCallUsage};
 
 fn error(code: ErrorCode) -> ToolError {

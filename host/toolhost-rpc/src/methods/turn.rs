@@ -44,7 +44,7 @@ pub(crate) struct OpenStepParams {
 pub(crate) struct CloseParams {
     turn: String,
     answer: Option<Value>,
-    error: Option<ErrorParams>,
+    error: Option<HandlerError>,
 }
 
 /// `{"step", "answer"?}` or `{"step", "error"}`
@@ -53,30 +53,7 @@ pub(crate) struct CloseParams {
 pub(crate) struct CloseStepParams {
     step: String,
     answer: Option<Value>,
-    error: Option<ErrorParams>,
-}
-
-/// `{"message", "name"?, "code"?, "suggestion"?, "helpUrl"?}`
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct ErrorParams {
-    message: String,
-    name: Option<String>,
-    code: Option<String>,
-    suggestion: Option<String>,
-    help_url: Option<String>,
-}
-
-impl From<ErrorParams> for HandlerError {
-    fn from(error: ErrorParams) -> Self {
-        Self {
-            message: error.message,
-            name: error.name,
-            code: error.code,
-            suggestion: error.suggestion,
-            help_url: error.help_url,
-        }
-    }
+    error: Option<HandlerError>,
 }
 
 /// Opens a turn: `{"turn", "traceId", "input", "requiredTools"}`.
@@ -159,11 +136,11 @@ pub(super) async fn close_step(
 
 fn outcome(
     answer: Option<Value>,
-    error: Option<ErrorParams>,
+    error: Option<HandlerError>,
 ) -> Result<Result<Value, HandlerError>, RpcError> {
     match (answer, error) {
         (Some(_), Some(_)) => Err(RpcError::params("`answer` and `error` exclude each other")),
-        (_, Some(error)) => Ok(Err(error.into())),
+        (_, Some(error)) => Ok(Err(error)),
         (answer, None) => Ok(Ok(answer.unwrap_or_default())),
     }
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolhost_contract::{
-    AssistantMessage, HandlerError, Operation, RecordedLimits, RecordedOutcome, Redactor,
-    ToolContext,
+    AssistantMessage, Operation, RecordedLimits, RecordedOutcome, Redactor, ToolContext,
 };
 
 use crate::component::facts::sha256;
@@ -32,7 +31,7 @@ pub(crate) fn recorded(
             handle: text(handle),
         },
         Ok(Outcome::Failed(error)) => {
-            let mut error = error_value(error);
+            let mut error = json!(error);
             redactor.same_length_value(&mut error);
             RecordedOutcome::Failed { error }
         }
@@ -41,24 +40,6 @@ pub(crate) fn recorded(
             message: text(&error.to_string()),
         },
     }
-}
-
-fn error_value(error: &HandlerError) -> Value {
-    let mut value = json!({"message": error.message});
-    let more = [
-        ("name", &error.name),
-        ("code", &error.code),
-        ("suggestion", &error.suggestion),
-        ("helpUrl", &error.help_url),
-    ];
-    if let Value::Object(object) = &mut value {
-        for (key, text) in more {
-            if let Some(text) = text {
-                object.insert(key.to_owned(), text.as_str().into());
-            }
-        }
-    }
-    value
 }
 
 fn reason(error: &SandboxError) -> &'static str {
