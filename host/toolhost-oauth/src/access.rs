@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::OAuthFlow;
+use toolhost_contract::{AuthorizationRequired, OAuthFlow};
+
 use crate::clock::{millis_of, time_of};
 use crate::error::OAuthError;
 use crate::refresh::{RenewTimes, Renewed, readable, renew};
@@ -12,7 +13,7 @@ use crate::shared::OAuthContext;
 use crate::store::GrantKey;
 use crate::store::grants::Grant;
 use crate::store::sessions::SessionFlow;
-use crate::token::{AccessToken, AuthorizationRequired, DevicePoll, TokenResult};
+use crate::token::{AccessToken, DevicePoll, TokenResult};
 use crate::{code_flow, device};
 
 /// A token is refreshed when it is valid for less than this.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolhost_contract::ResourceName;
+use toolhost_contract::{OAuthClientAuth, OAuthFlow, ResourceName, SubjectMode};
 
 use crate::endpoint::{Endpoint, Use};
 use crate::secret::Secret;
@@ -25,36 +25,6 @@ const RESERVED: [&str; 9] = [
     "code_challenge_method",
     "response_mode",
 ];
-
-/// How a person authorizes an app.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OAuthFlow {
-    /// In a browser that is sent back to [`OAuthApp::redirect`], with PKCE (S256).
-    #[default]
-    AuthorizationCode,
-    /// On any device, with a short code (RFC 8628).
-    DeviceCode,
-}
-
-/// Whose account a grant is. Spec: requirements-v1 §12.6.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SubjectMode {
-    /// One grant for all users.
-    #[default]
-    Global,
-    /// One grant for each user.
-    User,
-}
-
-/// How the client proves its identity, if it has a secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OAuthClientAuth {
-    /// `client_secret_basic`.
-    #[default]
-    Basic,
-    /// `client_secret_post`.
-    Body,
-}
 
 /// An app: a client at an authorization server.
 ///

@@ -1,7 +1,7 @@
 //! Authorization codes with PKCE (S256). Spec: requirements-v1 §12.6.4.
 
 use oauth2::url::form_urlencoded;
-use toolhost_contract::ResourceName;
+use toolhost_contract::{AuthorizationRequired, ResourceName, Timestamp};
 use toolhost_store::{is_random_text, random_text};
 
 use crate::app::OAuthApp;
@@ -15,7 +15,7 @@ use crate::secret::Secret;
 use crate::shared::OAuthContext;
 use crate::store::GrantKey;
 use crate::store::sessions::{NoSession, Session, SessionFlow};
-use crate::token::{AuthorizationRequired, Granted};
+use crate::token::Granted;
 
 /// Letters of a state after the session's id: 130 random bits.
 const STATE_LETTERS: usize = 26;
@@ -84,7 +84,7 @@ pub(crate) fn required(
         auth_session_id: session.id.clone(),
         authorization_url: url,
         user_code: None,
-        expires_at: time_of(session.expires_ms),
+        expires_at: Timestamp(time_of(session.expires_ms)),
         message: format!(
             "{} needs your authorization: open the link in a browser",
             app.app.name

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use oauth2::StandardDeviceAuthorizationResponse;
+use toolhost_contract::{AuthorizationRequired, Timestamp};
 use toolhost_store::random_text;
 
 use crate::clock::{millis_of, time_of};
@@ -15,7 +16,7 @@ use crate::secret::Secret;
 use crate::shared::OAuthContext;
 use crate::store::GrantKey;
 use crate::store::sessions::{Session, SessionFlow};
-use crate::token::{AuthorizationRequired, DevicePoll, Granted};
+use crate::token::{DevicePoll, Granted};
 
 /// Letters of a session's id: 130 random bits.
 pub(crate) const ID_LETTERS: usize = 26;
@@ -86,7 +87,7 @@ pub(crate) fn required(
         auth_session_id: session.id.clone(),
         authorization_url: url.to_owned(),
         user_code: Some(code.clone()),
-        expires_at: time_of(session.expires_ms),
+        expires_at: Timestamp(time_of(session.expires_ms)),
         message: format!(
             "{} needs your authorization: open the link, and enter the code {code} if the page asks for it",
             app.app.name
@@ -173,7 +174,7 @@ pub(crate) fn granted(
         subject: subject_of(&session.key),
         auth_session_id: session.id.clone(),
         scopes: tokens.scopes.clone().unwrap_or(session.scopes.clone()),
-        expires_at: lifetime.map(|lifetime| time_of(now_ms.saturating_add(lifetime))),
+        expires_at: lifetime.map(|lifetime| Timestamp(time_of(now_ms.saturating_add(lifetime)))),
     }
 }
 

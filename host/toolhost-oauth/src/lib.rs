@@ -39,7 +39,7 @@ mod secret;
 mod store;
 mod token;
 
-pub use app::{OAuthApp, OAuthAppError, OAuthClientAuth, OAuthFlow, SubjectMode};
+pub use app::{OAuthApp, OAuthAppError};
 pub use clock::{Clock, SystemClock};
 pub use egress::OAuthEgress;
 pub use error::{CallbackError, OAuthError};
@@ -48,9 +48,8 @@ pub use oauth::{OAuth, OAuthConfig};
 pub use secret::Secret;
 pub use server_credentials::{ServerCredentials, ServerLease};
 pub use store::OAuthStore;
-pub use token::{
-    AccessToken, AuthorizationRequired, DevicePoll, GrantInfo, Granted, Revoked, TokenResult,
-};
+pub use token::{AccessToken, DevicePoll, GrantInfo, Granted, Revoked, TokenResult};
+pub use toolhost_contract::{AuthorizationRequired, OAuthClientAuth, OAuthFlow, SubjectMode};
 
 #[cfg(test)]
 #[expect(

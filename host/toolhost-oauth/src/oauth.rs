@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::broadcast;
-use toolhost_contract::ResourceName;
+use toolhost_contract::{AuthorizationRequired, ResourceName, Timestamp};
 
 use crate::access::{TokenRequest, begin_for_person, obtain, stored_token};
 use crate::app::OAuthApp;
@@ -23,9 +23,7 @@ use crate::server_credentials::ServerCredentials;
 use crate::shared::OAuthContext;
 use crate::store::grants::Listed;
 use crate::store::{OAuthStore, Tables};
-use crate::token::{
-    AccessToken, AuthorizationRequired, DevicePoll, GrantInfo, Granted, Revoked, TokenResult,
-};
+use crate::token::{AccessToken, DevicePoll, GrantInfo, Granted, Revoked, TokenResult};
 
 /// Events of grants that wait for a receiver.
 const EVENTS: usize = 64;
@@ -178,8 +176,8 @@ impl OAuth {
                 app: ResourceName::parse(&grant.key.app).ok()?,
                 subject: subject_of(&grant.key),
                 scopes: grant.scopes,
-                granted_at: time_of(grant.granted_ms),
-                expires_at: grant.expires_ms.map(time_of),
+                granted_at: Timestamp(time_of(grant.granted_ms)),
+                expires_at: grant.expires_ms.map(|ms| Timestamp(time_of(ms))),
                 can_refresh: grant.can_refresh,
             })
         };

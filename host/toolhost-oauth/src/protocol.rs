@@ -18,9 +18,10 @@ use oauth2::{
     StandardRevocableToken, TokenUrl,
 };
 use tokio::sync::oneshot;
+use toolhost_contract::OAuthClientAuth;
 
 use crate::answer::{TokenAnswer, Tokens};
-use crate::app::{Endpoints, OAuthApp, OAuthClientAuth};
+use crate::app::{Endpoints, OAuthApp};
 use crate::egress::{Exchange, NoAnswer, OAuthEgress};
 use crate::endpoint::Endpoint;
 use crate::secret::Secret;

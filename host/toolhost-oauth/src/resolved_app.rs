@@ -1,9 +1,9 @@
 //! An app that was checked, and the keys of its grants.
 
 use sha2::{Digest as _, Sha256};
-use toolhost_contract::{ResourceName, text};
+use toolhost_contract::{ResourceName, SubjectMode, text};
 
-use crate::app::{Endpoints, OAuthApp, SubjectMode};
+use crate::app::{Endpoints, OAuthApp};
 use crate::egress::OAuthEgress;
 use crate::error::OAuthError;
 use crate::protocol::Protocol;

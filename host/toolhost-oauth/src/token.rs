@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use toolhost_contract::ResourceName;
+use serde::Serialize;
+use toolhost_contract::{AuthorizationRequired, ResourceName, Timestamp};
 
 use crate::error::OAuthError;
 use crate::secret::Secret;
@@ -43,40 +44,29 @@ impl AccessToken {
     }
 }
 
-/// What a person needs to authorize an app. Nothing in it is a secret. Spec: requirements-v1 §12.6.6.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthorizationRequired {
-    /// The app.
-    pub app: ResourceName,
-    /// Id of the session, for [`OAuth::poll_device`](crate::OAuth::poll_device) and for notices.
-    pub auth_session_id: String,
-    /// The page to open in a browser.
-    pub authorization_url: String,
-    /// The code to enter there, if the app uses device codes.
-    pub user_code: Option<String>,
-    /// When the session expires.
-    pub expires_at: SystemTime,
-    /// One sentence for the person.
-    pub message: String,
-}
-
-/// An authorization that was stored: the event `auth.granted`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An authorization that was stored: what the event `auth.granted` tells. It contains no token.
+///
+/// Spec: requirements-v1 §12.6.4(5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Granted {
     /// The app.
     pub app: ResourceName,
     /// The user. None: the grant is shared by all users ([`SubjectMode::Global`](crate::SubjectMode::Global)).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The session that ended with it.
     pub auth_session_id: String,
     /// The scopes that were granted.
     pub scopes: Vec<String>,
     /// When its access token expires. None: the server did not state it.
-    pub expires_at: Option<SystemTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
 }
 
 /// A stored grant, without its tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct GrantInfo {
     /// The app.
     pub app: ResourceName,
@@ -85,9 +75,9 @@ pub struct GrantInfo {
     /// The scopes that were granted.
     pub scopes: Vec<String>,
     /// When it was granted.
-    pub granted_at: SystemTime,
+    pub granted_at: Timestamp,
     /// When its access token expires. None: the server did not state it.
-    pub expires_at: Option<SystemTime>,
+    pub expires_at: Option<Timestamp>,
     /// Whether it has a refresh token.
     pub can_refresh: bool,
 }

@@ -41,7 +41,7 @@ mod span;
 mod trace;
 
 pub use bus::{EventBus, EventBusConfig, EventStream, Received};
-pub use event::{AuthGrant, EventError, EventKind, RuntimeEvent, ToolSearch};
+pub use event::{EventError, EventKind, RuntimeEvent, ToolSearch};
 pub use toolhost_contract::Timestamp;
 pub use trace::{SpanId, TraceContext, TraceId};
 

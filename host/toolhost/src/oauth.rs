@@ -36,12 +36,9 @@ pub(crate) mod granted;
 
 pub(crate) use granted::OAuthUse;
 pub use granted::{LOOPBACK_PORT, granted_app};
-pub use toolhost_contract::AuthorizationRequired;
-/// An authorization that [`OAuth::authorize`] began.
-pub use toolhost_oauth::AuthorizationRequired as BegunAuthorization;
+pub use toolhost_contract::{AuthorizationRequired, OAuthClientAuth, OAuthFlow, SubjectMode};
 pub use toolhost_oauth::{
     AccessToken, CallbackError, Clock, DevicePoll, GrantInfo, Granted, OAuth, OAuthApp,
-    OAuthClientAuth, OAuthConfig, OAuthEgress, OAuthError, OAuthFlow, OAuthKey, OAuthKeyFile,
-    OAuthStore, Revoked, Secret, ServerCredentials, ServerLease, SubjectMode, SystemClock,
-    TokenResult,
+    OAuthConfig, OAuthEgress, OAuthError, OAuthKey, OAuthKeyFile, OAuthStore, Revoked, Secret,
+    ServerCredentials, ServerLease, SystemClock, TokenResult,
 };

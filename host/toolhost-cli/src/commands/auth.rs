@@ -3,10 +3,7 @@
 mod app;
 mod login;
 
-use std::time::SystemTime;
-
-use serde_json::{Value, json};
-use toolhost::events::Timestamp;
+use serde_json::json;
 use toolhost::oauth::{GrantInfo, Revoked};
 use toolhost::{Policy, ResourceName};
 
@@ -31,23 +28,11 @@ async fn list(json: bool, settings: &Settings) -> Result<Exit, Failure> {
     let oauth = grants::open(&sandbox, &Policy::default(), settings)?;
     let grants = oauth.grants().await?;
     if json {
-        stdout::json(&grants.iter().map(as_json).collect::<Value>())?
+        stdout::json(&json!(grants))?
     } else {
         stdout::write(&table(&grants))?
     }
     Ok(Exit::Done)
-}
-
-fn as_json(grant: &GrantInfo) -> Value {
-    let time = |time: SystemTime| Timestamp(time).to_string();
-    json!({
-        "app": grant.app.as_str(),
-        "subject": grant.subject,
-        "scopes": grant.scopes,
-        "grantedAt": time(grant.granted_at),
-        "expiresAt": grant.expires_at.map(time),
-        "canRefresh": grant.can_refresh,
-    })
 }
 
 fn table(grants: &[GrantInfo]) -> String {
@@ -58,7 +43,7 @@ fn table(grants: &[GrantInfo]) -> String {
         let user = grant.subject.as_deref().unwrap_or("(all users)");
         let until = match (grant.can_refresh, grant.expires_at) {
             (true, _) => "renewed by itself".to_owned(),
-            (false, Some(time)) => format!("until {}", Timestamp(time)),
+            (false, Some(time)) => format!("until {time}"),
             (false, None) => "without an end".to_owned(),
         };
         let scopes = grant.scopes.join(" ");

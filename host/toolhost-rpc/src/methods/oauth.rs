@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolhost::events::Timestamp;
 
 use crate::error::RpcError;
 use crate::session::Session;
@@ -30,6 +29,6 @@ pub(super) async fn callback(session: &Session, params: CallbackParams) -> Resul
         "subject": granted.subject,
         "authSessionId": granted.auth_session_id,
         "scopes": granted.scopes,
-        "expiresAt": granted.expires_at.map(|time| Timestamp(time).to_string()),
+        "expiresAt": granted.expires_at,
     }))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use toolhost_contract::http::Origin;
 use toolhost_contract::{
-    AuthorizationRequired, Grants, HeldSecret, HttpCredential, ResourceName, Timestamp, ToolError,
+    AuthorizationRequired, Grants, HeldSecret, HttpCredential, ResourceName, ToolError,
     ToolErrorCode, text,
 };
 
@@ -128,14 +128,11 @@ async fn get(
         TokenResult::Ready(token) => Ok(token),
         TokenResult::AuthorizationRequired(required) => {
             let details = AuthorizationRequired {
-                app: app.name.clone(),
-                auth_session_id: required.auth_session_id,
-                authorization_url: required.authorization_url,
                 user_code: required
                     .user_code
                     .map(|code| text::shorten(&code, MESSAGE_MAX)),
-                expires_at: Timestamp(required.expires_at),
                 message: text::shorten(&required.message, MESSAGE_MAX),
+                ..required
             };
             let message = format!(
                 "Tool '{tool}' did not run: the user has not granted access to OAuthApp/{} yet.",

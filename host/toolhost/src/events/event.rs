@@ -56,39 +56,6 @@ pub enum EventKind {
     AuthGranted,
 }
 
-/// What a user granted. It contains no token.
-///
-/// Spec: requirements-v1 §12.6.4(5).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct AuthGrant {
-    /// The OAuthApp.
-    pub app: String,
-    /// The user. Unset if the grant is shared by all users.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    /// The session that ended with the grant.
-    pub auth_session_id: String,
-    /// The granted scopes.
-    pub scopes: Vec<String>,
-    /// When the access token expires, if the server states it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Timestamp>,
-}
-
-impl From<Granted> for AuthGrant {
-    fn from(granted: Granted) -> Self {
-        Self {
-            app: granted.app.to_string(),
-            subject: granted.subject,
-            auth_session_id: granted.auth_session_id,
-            scopes: granted.scopes,
-            expires_at: granted.expires_at.map(Timestamp),
-        }
-    }
-}
-
 /// Most names of hits in an event.
 const BEST_MAX: usize = 5;
 
@@ -181,7 +148,7 @@ pub struct RuntimeEvent {
     /// The search of a `tools.searched` event.
     pub search: Option<Box<ToolSearch>>,
     /// The grant of an `auth.granted` event.
-    pub auth: Option<Box<AuthGrant>>,
+    pub auth: Option<Box<Granted>>,
 }
 
 impl RuntimeEvent {

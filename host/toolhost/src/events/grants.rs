@@ -38,7 +38,7 @@ impl EventBus {
         }
         self.emit(RuntimeEvent {
             timestamp: Timestamp((self.config().clock)()),
-            auth: Some(Box::new(granted.into())),
+            auth: Some(Box::new(granted)),
             ..RuntimeEvent::new(EventKind::AuthGranted, TraceContext::root(None))
         });
     }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolhost_contract::{
-    OAuthAppResource, OAuthClientAuth, OAuthFlow, OAuthRedirect, ResourceName, SubjectMode,
-    ToolErrorCode, ToolResource,
+    OAuthAppResource, OAuthRedirect, ResourceName, ToolErrorCode, ToolResource,
 };
 use toolhost_manifest::DiagnosticList;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT, Place};
@@ -148,10 +147,7 @@ fn app_of(app: &OAuthAppResource, grant: OAuthAppGrant) -> OAuthApp {
     };
     OAuthApp {
         name: app.metadata.name.clone(),
-        flow: match spec.flow {
-            OAuthFlow::AuthorizationCode => toolhost_oauth::OAuthFlow::AuthorizationCode,
-            OAuthFlow::DeviceCode => toolhost_oauth::OAuthFlow::DeviceCode,
-        },
+        flow: spec.flow,
         authorization_url: spec.endpoints.authorization_url.clone(),
         token_url: spec.endpoints.token_url.clone(),
         device_authorization_url: spec.endpoints.device_authorization_url.clone(),
@@ -161,15 +157,9 @@ fn app_of(app: &OAuthAppResource, grant: OAuthAppGrant) -> OAuthApp {
         client_secret: grant
             .client_secret
             .map(|secret| Secret::new(secret.as_str())),
-        client_auth: match spec.client_auth {
-            OAuthClientAuth::Basic => toolhost_oauth::OAuthClientAuth::Basic,
-            OAuthClientAuth::Body => toolhost_oauth::OAuthClientAuth::Body,
-        },
+        client_auth: spec.client_auth,
         scopes: spec.scopes.clone(),
-        subject_mode: match spec.subject_mode {
-            SubjectMode::Global => toolhost_oauth::SubjectMode::Global,
-            SubjectMode::User => toolhost_oauth::SubjectMode::User,
-        },
+        subject_mode: spec.subject_mode,
         redirect: Some(redirect),
         parameters: spec.parameters.iter().cloned().collect(),
         origins: spec.origins.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use tokio::time::{sleep, timeout};
 use toolhost::oauth::{
-    BegunAuthorization, DevicePoll, Granted, OAuth, OAuthApp, OAuthFlow, SubjectMode,
+    AuthorizationRequired, DevicePoll, Granted, OAuth, OAuthApp, OAuthFlow, SubjectMode,
 };
 
 use super::super::callback::Callback;
@@ -68,7 +68,7 @@ impl Login<'_> {
         }
     }
 
-    async fn begin(&self, app: &OAuthApp) -> Result<BegunAuthorization, Failure> {
+    async fn begin(&self, app: &OAuthApp) -> Result<AuthorizationRequired, Failure> {
         let subject = self.args.app.subject.as_deref();
         let scopes = Some(self.args.scope.as_slice()).filter(|scopes| !scopes.is_empty());
         let authorization = self.oauth.authorize(app, subject, scopes).await;
