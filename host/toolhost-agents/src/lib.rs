@@ -61,12 +61,10 @@ pub use error::{AgentsError, Loss, Undelivered};
 pub use instance_id::InstanceId;
 pub use orchestrator::{Orchestrator, OrchestratorError, OrchestratorStats};
 pub use process::ProcessSetup;
-pub use request::{
-    AgentInfo, Delivery, InstanceInfo, InstanceState, Message, Mode, Request, Requested, Sent,
-    Spawned,
-};
+pub use request::{Delivery, InstanceInfo, InstanceState};
 pub use runtime::{AgentRuntime, TurnPort};
 pub use setup::AgentSetup;
+pub use toolhost_contract::agents::{AgentInfo, Message, Mode, Request, Requested, Sent, Spawned};
 pub use toolhost_contract::{AgentEvent, EventSource, HandlerError, IpcBody, IpcMessage, ReplyTo};
 pub use transport::{WorkerProcess, WorkerStreams, WorkerTransport};
 

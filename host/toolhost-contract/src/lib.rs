@@ -4,6 +4,7 @@
 //! the specification.
 
 mod agent_event;
+pub mod agents;
 mod attempts;
 mod call;
 mod catalog;

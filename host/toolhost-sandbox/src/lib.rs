@@ -33,10 +33,7 @@ pub use component::facts::ComponentFacts;
 pub use component::limits::CompileLimits;
 pub use config::SandboxConfig;
 pub use error::{CacheError, PrepareError, SandboxError, SandboxStartError};
-pub use host::agents::port::{
-    AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
-    AgentsFuture, AgentsPort,
-};
+pub use host::agents::port::{AgentsFuture, AgentsPort};
 pub use host::tools::port::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
 pub use kernel_features::KernelFeatures;
 pub use operation::Outcome;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
-use toolhost_contract::{HandlerCode, HandlerError, JsonObject, Redactor, ToolErrorCode};
-use toolhost_sandbox::{
-    AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
-    AgentsFuture, AgentsPort,
+use toolhost_agents::{
+    AgentInfo, AgentsClient, AgentsError, Message, Request, Requested, Sent, Spawned,
 };
+use toolhost_contract::{HandlerCode, HandlerError, JsonObject, Redactor, ToolErrorCode};
+use toolhost_sandbox::{AgentsFuture, AgentsPort};
 
 /// The port for the calls of one turn. Without a client, every operation fails.
 #[derive(Debug)]
@@ -86,57 +85,25 @@ fn to_error(error: AgentsError) -> HandlerError {
 }
 
 impl AgentsPort for TurnAgentsPort {
-    fn request(&self, input: AgentRequest) -> AgentsFuture<AgentResponse> {
-        let mut request = Request::new(input.target, self.redact(input.input));
-        request.instance_key = self.redact_text(input.instance_key);
-        request.metadata = self.redact_object(input.metadata);
-        request.timeout = input.timeout;
-        if let Some(event_type) = self.redact_text(input.event_type) {
-            request.event_type = event_type;
-        }
-        if input.no_wait {
-            request.mode = Mode::Async;
-        }
-        self.run(|agents| async move {
-            let done = agents.request(request).await?;
-            Ok(AgentResponse {
-                target: done.target,
-                event_id: done.event_id,
-                correlation_id: done.correlation_id,
-                accepted: done.accepted,
-                no_wait: done.is_async,
-                response: (!done.is_async).then_some(done.response),
-            })
-        })
+    fn request(&self, mut request: Request) -> AgentsFuture<Requested> {
+        request.input = self.redact(request.input);
+        request.instance_key = self.redact_text(request.instance_key);
+        request.metadata = self.redact_object(request.metadata);
+        request.event_type = self.redactor.text(&request.event_type).into_owned();
+        self.run(|agents| async move { agents.request(request).await })
     }
 
-    fn send(&self, input: AgentSend) -> AgentsFuture<AgentReceipt> {
-        let mut message = Message::new(input.target, self.redact(input.input));
-        message.instance_key = self.redact_text(input.instance_key);
-        message.metadata = self.redact_object(input.metadata);
-        if let Some(event_type) = self.redact_text(input.event_type) {
-            message.event_type = event_type;
-        }
-        self.run(|agents| async move {
-            let done = agents.send(message).await?;
-            Ok(AgentReceipt {
-                target: done.target,
-                event_id: done.event_id,
-                accepted: done.accepted,
-            })
-        })
+    fn send(&self, mut message: Message) -> AgentsFuture<Sent> {
+        message.input = self.redact(message.input);
+        message.instance_key = self.redact_text(message.instance_key);
+        message.metadata = self.redact_object(message.metadata);
+        message.event_type = self.redactor.text(&message.event_type).into_owned();
+        self.run(|agents| async move { agents.send(message).await })
     }
 
-    fn spawn(&self, input: AgentSpawn) -> AgentsFuture<AgentInstance> {
-        let key = self.redact_text(input.instance_key);
-        self.run(|agents| async move {
-            let done = agents.spawn(&input.target, key.as_deref()).await?;
-            Ok(AgentInstance {
-                target: done.target,
-                instance_key: done.instance_key,
-                spawned: done.spawned,
-            })
-        })
+    fn spawn(&self, target: String, instance_key: Option<String>) -> AgentsFuture<Spawned> {
+        let key = self.redact_text(instance_key);
+        self.run(|agents| async move { agents.spawn(&target, key.as_deref()).await })
     }
 
     fn list(&self) -> AgentsFuture<Value> {
@@ -146,14 +113,7 @@ impl AgentsPort for TurnAgentsPort {
         })
     }
 
-    fn catalog(&self) -> AgentsFuture<Vec<AgentEntry>> {
-        self.run(|agents| async move {
-            let agents = agents.catalog().await?;
-            let entry = |agent: toolhost_agents::AgentInfo| AgentEntry {
-                name: agent.name,
-                description: agent.description,
-            };
-            Ok(agents.into_iter().map(entry).collect())
-        })
+    fn catalog(&self) -> AgentsFuture<Vec<AgentInfo>> {
+        self.run(|agents| async move { agents.catalog().await })
     }
 }

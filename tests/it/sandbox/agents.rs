@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolhost_contract::agents::{Message, Mode, Request};
 use toolhost_contract::{Denial, HandlerError};
-use toolhost_sandbox::{
-    AgentRequest, AgentSend, AgentSpawn, CallReport, FileIo, Invocation, SandboxError,
-};
+use toolhost_sandbox::{CallReport, FileIo, Invocation, SandboxError};
 use toolhost_tests::{Work, invocation, nothing, prepared};
 
 use super::agents_port::{Port, Recorded};
@@ -56,13 +55,13 @@ async fn the_port_receives_exactly_the_request_of_the_guest() {
         &port,
     )
     .await;
-    let whole = AgentRequest {
+    let whole = Request {
         target: "coder".to_owned(),
         input: json!({"n": [1, null]}),
         instance_key: Some("k".to_owned()),
-        event_type: Some("review".to_owned()),
+        event_type: "review".to_owned(),
         timeout: Duration::from_millis(1_500),
-        no_wait: false,
+        mode: Mode::Wait,
         metadata: json!({"why": "test"}).as_object().cloned(),
     };
     assert_eq!(port.take(), [Recorded::Request(whole)]);
@@ -80,13 +79,13 @@ async fn the_port_receives_exactly_the_request_of_the_guest() {
         &port,
     )
     .await;
-    let least = AgentRequest {
+    let least = Request {
         target: "coder".to_owned(),
         input: Value::Null,
         instance_key: None,
-        event_type: None,
+        event_type: "agent.request".to_owned(),
         timeout: Duration::from_millis(7),
-        no_wait: true,
+        mode: Mode::Async,
         metadata: None,
     };
     assert_eq!(port.take(), [Recorded::Request(least)]);
@@ -104,22 +103,17 @@ async fn send_spawn_list_and_catalog_reach_the_port() {
     };
     check(
         json!({"do": "send", "target": "critic", "input": "hi", "eventType": "note"}),
-        Recorded::Send(AgentSend {
+        Recorded::Send(Message {
             target: "critic".to_owned(),
             input: json!("hi"),
             instance_key: None,
-            event_type: Some("note".to_owned()),
+            event_type: "note".to_owned(),
             metadata: None,
         }),
         json!({"target": "critic", "eventId": "event-2", "accepted": true}),
     )
     .await;
-    let spawned = |key: Option<&str>| {
-        Recorded::Spawn(AgentSpawn {
-            target: "coder".to_owned(),
-            instance_key: key.map(str::to_owned),
-        })
-    };
+    let spawned = |key: Option<&str>| Recorded::Spawn("coder".to_owned(), key.map(str::to_owned));
     check(
         json!({"do": "spawn", "target": "coder", "instanceKey": "k"}),
         spawned(Some("k")),

@@ -5,23 +5,21 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolhost_contract::HandlerError;
-use toolhost_sandbox::{
-    AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
-    AgentsFuture, AgentsPort,
-};
+use toolhost_contract::agents::{AgentInfo, Message, Mode, Request, Requested, Sent, Spawned};
+use toolhost_sandbox::{AgentsFuture, AgentsPort};
 
 /// A recorded operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Recorded {
-    Request(AgentRequest),
-    Send(AgentSend),
-    Spawn(AgentSpawn),
+    Request(Request),
+    Send(Message),
+    Spawn(String, Option<String>),
     List,
     Catalog,
 }
 
 /// Answers a request.
-type Reply = dyn Fn(AgentRequest) -> AgentsFuture<Value> + Send + Sync;
+type Reply = dyn Fn(Request) -> AgentsFuture<Value> + Send + Sync;
 
 pub(crate) struct Port {
     recorded: Mutex<Vec<Recorded>>,
@@ -36,9 +34,7 @@ impl fmt::Debug for Port {
 
 impl Port {
     /// Answers requests with `reply`, and everything else immediately.
-    pub(crate) fn replying<F>(
-        reply: impl Fn(AgentRequest) -> F + Send + Sync + 'static,
-    ) -> Arc<Self>
+    pub(crate) fn replying<F>(reply: impl Fn(Request) -> F + Send + Sync + 'static) -> Arc<Self>
     where
         F: Future<Output = Result<Value, HandlerError>> + Send + 'static,
     {
@@ -64,41 +60,42 @@ impl Port {
 }
 
 impl AgentsPort for Port {
-    fn request(&self, request: AgentRequest) -> AgentsFuture<AgentResponse> {
+    fn request(&self, request: Request) -> AgentsFuture<Requested> {
         self.record(Recorded::Request(request.clone()));
-        let (target, no_wait) = (request.target.clone(), request.no_wait);
+        let (target, is_async) = (request.target.clone(), request.mode == Mode::Async);
         let reply = (self.reply)(request);
         Box::pin(async move {
-            let response = if no_wait { None } else { Some(reply.await?) };
-            Ok(AgentResponse {
+            let response = if is_async { Value::Null } else { reply.await? };
+            Ok(Requested {
                 target,
                 event_id: "event-1".to_owned(),
                 correlation_id: "correlation-1".to_owned(),
                 accepted: true,
-                no_wait,
+                is_async,
                 response,
             })
         })
     }
 
-    fn send(&self, send: AgentSend) -> AgentsFuture<AgentReceipt> {
-        let target = send.target.clone();
-        self.record(Recorded::Send(send));
+    fn send(&self, message: Message) -> AgentsFuture<Sent> {
+        let target = message.target.clone();
+        self.record(Recorded::Send(message));
         Box::pin(async {
-            Ok(AgentReceipt {
+            Ok(Sent {
                 target,
                 event_id: "event-2".to_owned(),
                 accepted: true,
+                sent: true,
             })
         })
     }
 
-    fn spawn(&self, spawn: AgentSpawn) -> AgentsFuture<AgentInstance> {
-        self.record(Recorded::Spawn(spawn.clone()));
+    fn spawn(&self, target: String, instance_key: Option<String>) -> AgentsFuture<Spawned> {
+        self.record(Recorded::Spawn(target.clone(), instance_key.clone()));
         Box::pin(async {
-            Ok(AgentInstance {
-                target: spawn.target,
-                instance_key: spawn.instance_key.unwrap_or_else(|| "made".to_owned()),
+            Ok(Spawned {
+                target,
+                instance_key: instance_key.unwrap_or_else(|| "made".to_owned()),
                 spawned: true,
             })
         })
@@ -109,9 +106,9 @@ impl AgentsPort for Port {
         Box::pin(async { Ok(json!({"count": 0, "agents": []})) })
     }
 
-    fn catalog(&self) -> AgentsFuture<Vec<AgentEntry>> {
+    fn catalog(&self) -> AgentsFuture<Vec<AgentInfo>> {
         self.record(Recorded::Catalog);
-        let entry = |name: &str, description: Option<&str>| AgentEntry {
+        let entry = |name: &str, description: Option<&str>| AgentInfo {
             name: name.to_owned(),
             description: description.map(str::to_owned),
         };

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use toolhost_contract::agents::DEFAULT_TIMEOUT;
 use toolhost_contract::{AgentEvent, EventSource, IpcMessage, JsonObject, ReplyTo, Timestamp};
 use toolhost_runtime::lock;
 
@@ -12,7 +13,7 @@ use crate::client::Port;
 use crate::ids::new_id;
 use crate::ipc_lines::LineWriter;
 use crate::reply_waiters::ReplyWaiters;
-use crate::request::{DEFAULT_TIMEOUT, millis};
+use crate::request::millis;
 use crate::{AgentsError, Undelivered, wire};
 
 /// How much longer this process waits for an answer than the orchestrator.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::task::JoinSet;
+use toolhost_contract::agents::DEFAULT_TIMEOUT;
 use toolhost_contract::{AgentEvent, Delegation, IpcBody, IpcMessage, RESPONSE_TYPE};
 use toolhost_runtime::lines::{Line, is_logged};
 
@@ -12,7 +13,6 @@ use crate::client::Port;
 use crate::delivery::ReplyMode;
 use crate::ids::new_id;
 use crate::ipc_lines;
-use crate::request::DEFAULT_TIMEOUT;
 use crate::{AgentsError, Undelivered, wire};
 
 use super::connection::{TurnKey, TurnResult, WorkerConnection};

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+use toolhost_contract::agents::{AgentInfo, Message, Mode, Request, Requested};
 use toolhost_contract::{Denial, JsonLimits, JsonObject, ToolErrorCode, json_depth};
 use wasmtime::component::HasData;
 
-use crate::host::agents::port::{
-    AgentEntry, AgentRequest, AgentResponse, AgentSend, AgentSpawn, AgentsFuture, AgentsPort,
-};
+use crate::host::agents::port::{AgentsFuture, AgentsPort};
 use crate::host::bindings::agents::{
     self, Agent, Instance, Receipt, RequestOptions, Response, SendOptions, ToolError,
 };
@@ -22,9 +21,6 @@ use crate::host::wit_error::{host_error, to_wit};
 use crate::scheduler::call_slot::CallSlot;
 use crate::{Limits, SandboxError};
 use toolhost_contract::Attempts;
-
-/// Default timeout of a request.
-const TIMEOUT_MS: u32 = 60_000;
 
 /// Time that a request leaves before the deadline of the call, so that the guest can handle a timeout.
 const MARGIN: Duration = Duration::from_millis(50);
@@ -71,8 +67,10 @@ impl agents::Host for Agents {
     }
 
     async fn send(&mut self, options: SendOptions) -> GuestResult<Receipt> {
-        let send = self.send_of(options);
-        let answer = self.call_port(Denial::AgentsSend, send, |port, send| port.send(send));
+        let message = self.message_of(options);
+        let answer = self.call_port(Denial::AgentsSend, message, |port, message| {
+            port.send(message)
+        });
         let answer = answer.await?;
         Ok(answer.map(|receipt| Receipt {
             target: receipt.target,
@@ -87,7 +85,9 @@ impl agents::Host for Agents {
         instance_key: Option<String>,
     ) -> GuestResult<Instance> {
         let spawn = spawn_of(target, instance_key);
-        let answer = self.call_port(Denial::AgentsSpawn, spawn, |port, spawn| port.spawn(spawn));
+        let answer = self.call_port(Denial::AgentsSpawn, spawn, |port, (target, key)| {
+            port.spawn(target, key)
+        });
         let answer = answer.await?;
         Ok(answer.map(|instance| Instance {
             target: instance.target,
@@ -142,7 +142,7 @@ impl Agents {
         }
     }
 
-    fn request_of(&self, options: RequestOptions) -> Result<AgentRequest, ToolError> {
+    fn request_of(&self, options: RequestOptions) -> Result<Request, ToolError> {
         let RequestOptions {
             target,
             input,
@@ -152,42 +152,48 @@ impl Agents {
             async_,
             metadata,
         } = options;
-        let timeout = Duration::from_millis(timeout_ms.unwrap_or(TIMEOUT_MS).into());
+        let has_type = event_type.is_some();
         let left = self.ends.map_or(Duration::MAX, |ends| {
             ends.saturating_duration_since(Instant::now())
         });
         let most = left.saturating_sub(MARGIN);
-        let send = self.send_of(SendOptions {
+        let message = self.message_of(SendOptions {
             target,
             input,
             instance_key,
             event_type,
             metadata,
         })?;
-        Ok(AgentRequest {
-            target: send.target,
-            input: send.input,
-            instance_key: send.instance_key,
-            event_type: send.event_type,
-            timeout: timeout.min(most).max(Duration::from_millis(1)),
-            no_wait: async_.unwrap_or(false),
-            metadata: send.metadata,
-        })
+        let mut request = Request::new(message.target, message.input);
+        request.instance_key = message.instance_key;
+        request.metadata = message.metadata;
+        if has_type {
+            request.event_type = message.event_type;
+        }
+        if let Some(timeout) = timeout_ms {
+            request.timeout = Duration::from_millis(timeout.into());
+        }
+        request.timeout = request.timeout.min(most).max(Duration::from_millis(1));
+        if async_ == Some(true) {
+            request.mode = Mode::Async;
+        }
+        Ok(request)
     }
 
-    fn send_of(&self, options: SendOptions) -> Result<AgentSend, ToolError> {
+    fn message_of(&self, options: SendOptions) -> Result<Message, ToolError> {
         within("target", Some(&options.target))?;
         within("instance-key", options.instance_key.as_ref())?;
         within("event-type", options.event_type.as_ref())?;
         let metadata = options.metadata;
         let metadata = metadata.map(|metadata| self.object_of("metadata", &metadata));
-        Ok(AgentSend {
-            input: self.value_of("input", &options.input)?,
-            target: options.target,
-            instance_key: options.instance_key,
-            event_type: options.event_type,
-            metadata: metadata.transpose()?,
-        })
+        let input = self.value_of("input", &options.input)?;
+        let mut message = Message::new(options.target, input);
+        message.instance_key = options.instance_key;
+        message.metadata = metadata.transpose()?;
+        if let Some(event_type) = options.event_type {
+            message.event_type = event_type;
+        }
+        Ok(message)
     }
 
     fn value_of(&self, what: &str, json: &str) -> Result<Value, ToolError> {
@@ -204,14 +210,14 @@ impl Agents {
         Ok(object)
     }
 
-    fn response_of(&self, answer: AgentResponse) -> Result<Response, ToolError> {
-        let response = answer.response.map(|response| self.json_of(&response));
+    fn response_of(&self, answer: Requested) -> Result<Response, ToolError> {
+        let response = (!answer.is_async).then(|| self.json_of(&answer.response));
         Ok(Response {
             target: answer.target,
             event_id: answer.event_id,
             correlation_id: answer.correlation_id,
             accepted: answer.accepted,
-            async_: answer.no_wait,
+            async_: answer.is_async,
             response: response.transpose()?,
         })
     }
@@ -230,12 +236,12 @@ impl Agents {
         Ok(json)
     }
 
-    fn agents_of(&self, agents: Vec<AgentEntry>) -> Result<Vec<Agent>, ToolError> {
-        let length = |agent: &AgentEntry| {
+    fn agents_of(&self, agents: Vec<AgentInfo>) -> Result<Vec<Agent>, ToolError> {
+        let length = |agent: &AgentInfo| {
             agent.name.len() + agent.description.as_ref().map_or(0, String::len)
         };
         self.fits(agents.iter().map(length).sum())?;
-        let agent = |entry: AgentEntry| Agent {
+        let agent = |entry: AgentInfo| Agent {
             name: entry.name,
             description: entry.description,
         };
@@ -252,13 +258,13 @@ impl Agents {
     }
 }
 
-fn spawn_of(target: String, instance_key: Option<String>) -> Result<AgentSpawn, ToolError> {
+fn spawn_of(
+    target: String,
+    instance_key: Option<String>,
+) -> Result<(String, Option<String>), ToolError> {
     within("target", Some(&target))?;
     within("instance-key", instance_key.as_ref())?;
-    Ok(AgentSpawn {
-        target,
-        instance_key,
-    })
+    Ok((target, instance_key))
 }
 
 fn within(what: &str, text: Option<&String>) -> Result<(), ToolError> {
