@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::ValueEnum;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toolhost::sandbox::HandlerSpec;
 use toolhost::tool::JsonLimits;
 
@@ -74,38 +74,20 @@ pub(crate) struct BuiltComponent {
 }
 
 /// What the types and comments of a function say of it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DescribedExport {
     pub(crate) name: String,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// The JSON Schema of the arguments.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parameters: Option<Value>,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
     /// Why there are no parameters, if a type of the function cannot be said.
-    #[serde(default)]
+    #[serde(skip_serializing)]
     pub(crate) problem: Option<Fault>,
-}
-
-impl DescribedExport {
-    /// Returns the export as `spec.exports` of a manifest has it.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut export = json!({ "name": self.name });
-        let description = self.description.as_ref().map(|text| json!(text));
-        for (key, value) in [
-            ("description", description),
-            ("parameters", self.parameters.clone()),
-            ("outputSchema", self.output_schema.clone()),
-        ] {
-            if let (Some(value), Some(export)) = (value, export.as_object_mut()) {
-                export.insert(key.to_owned(), value);
-            }
-        }
-        export
-    }
 }
 
 impl From<&HandlerSpec> for DescribedExport {

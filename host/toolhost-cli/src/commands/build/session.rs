@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolhost_contract::suggest::did_you_mean;
 use toolhost_manifest::bundle::built::{
@@ -154,7 +154,7 @@ impl<'a> BuildSession<'a> {
         let (handlers, notes) = comparison.unzip();
         if let Some(exports) = &built.exports {
             exports::check(self.open, source, exports)?;
-            let exports: Vec<Value> = exports.iter().map(DescribedExport::to_json).collect();
+            let exports: Vec<Value> = exports.iter().map(|export| json!(export)).collect();
             let fits = described::put_on(&mut built.component, &exports);
             if !fits.context("the exports cannot be written")? {
                 let fault =
