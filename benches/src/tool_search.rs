@@ -8,16 +8,16 @@ mod dataset;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use toolhost::ToolCatalog;
-use toolhost::search::SearchPart;
+use toolhost::search::{SearchPart, ToolHit};
+use toolhost::{ToolCatalog, ToolCatalogItem};
 
 use dataset::{Case, Dataset};
 
 /// The file that the ranker was tuned on.
 const TUNED_ON: &str = "live_multiple";
 
-/// The files whose requests ask for one function each.
-const ANSWERED: [&str; 8] = [
+/// The other files whose requests ask for one function each.
+const OTHERS: [&str; 7] = [
     "live_simple",
     "live_parallel",
     "multiple",
@@ -25,22 +25,26 @@ const ANSWERED: [&str; 8] = [
     "simple_python",
     "simple_java",
     "simple_javascript",
-    TUNED_ON,
 ];
 
 /// The files whose requests none of the functions given with them answers.
 const UNANSWERED: [&str; 2] = ["irrelevance", "live_irrelevance"];
 
 /// The parts that are left out, one at a time.
-const PARTS: [(SearchPart, &str); 7] = [
+const PARTS: [(SearchPart, &str); 9] = [
     (SearchPart::Weights, "weights of fields"),
     (SearchPart::Parameters, "text of parameters"),
+    (SearchPart::Values, "values of parameters"),
     (SearchPart::Wholes, "whole identifiers"),
     (SearchPart::Stems, "stems"),
     (SearchPart::Synonyms, "synonyms"),
+    (SearchPart::WeakWords, "weak words"),
     (SearchPart::Coverage, "coverage in the score"),
     (SearchPart::Rule, "rule for \"nothing\""),
 ];
+
+/// Hits of a search.
+const HITS: usize = 5;
 
 /// Tools of the catalog whose searches are timed.
 const TIMED_TOOLS: usize = 10_000;
@@ -48,37 +52,43 @@ const TIMED_TOOLS: usize = 10_000;
 /// How often each query is timed.
 const TIMED_RUNS: usize = 5;
 
-/// How many queries find their function.
+/// What a search found.
+#[derive(Clone, Copy)]
+struct Outcome {
+    /// Index of the first hit that answers the request.
+    rank: Option<usize>,
+    is_nothing: bool,
+}
+
+impl Outcome {
+    fn of(case: &Case, hits: &[ToolHit<'_>]) -> Self {
+        Self {
+            rank: hits.iter().position(|hit| case.is_right(hit.item)),
+            is_nothing: hits.is_empty(),
+        }
+    }
+}
+
+/// How many searches find their function.
 #[derive(Default, Clone, Copy)]
 struct Recall {
     queries: usize,
     first: usize,
     among_five: usize,
-    /// Queries that get no hit at all.
+    /// Searches that get no hit at all.
     nothing: usize,
 }
 
 impl Recall {
-    fn of<'c>(searches: impl Iterator<Item = (&'c Case, ToolCatalog)>) -> Self {
+    fn of(outcomes: impl IntoIterator<Item = Outcome>) -> Self {
         let mut recall = Self::default();
-        for (case, catalog) in searches {
-            let hits = catalog.search(&case.query, 5);
-            let rank = hits.iter().position(|hit| case.is_right(hit.item));
+        for outcome in outcomes {
             recall.queries += 1;
-            recall.first += usize::from(rank == Some(0));
-            recall.among_five += usize::from(rank.is_some());
-            recall.nothing += usize::from(hits.is_empty());
+            recall.first += usize::from(outcome.rank == Some(0));
+            recall.among_five += usize::from(outcome.rank.is_some());
+            recall.nothing += usize::from(outcome.is_nothing);
         }
         recall
-    }
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            queries: self.queries + other.queries,
-            first: self.first + other.first,
-            among_five: self.among_five + other.among_five,
-            nothing: self.nothing + other.nothing,
-        }
     }
 
     fn percent(self, count: usize) -> f64 {
@@ -86,94 +96,177 @@ impl Recall {
     }
 }
 
-/// What the whole set says of a ranker.
-struct Summary {
-    /// Over the whole catalog, without the file that was tuned on.
-    whole: Recall,
-    /// Over the functions given with each request, of the same files.
-    given: Recall,
-    /// Over the functions given with each request that none of them answers.
-    unanswered: Recall,
+/// Searches of one ranker: all its parts, or all but one.
+struct Searches<'d> {
+    dataset: &'d Dataset,
+    catalog: ToolCatalog,
+    left_out: Option<SearchPart>,
 }
 
-fn summary(dataset: &Dataset, catalog: &ToolCatalog, left_out: Option<SearchPart>) -> Summary {
-    let others = || ANSWERED.iter().filter(|file| **file != TUNED_ON);
-    let all = |files: &mut dyn Iterator<Item = &&str>, of: &dyn Fn(&str) -> Recall| {
-        files.fold(Recall::default(), |sum, file| sum.add(of(file)))
-    };
-    let given = |file: &str| over_given(dataset, file, left_out);
-    Summary {
-        whole: all(&mut others(), &|file| over_all(dataset, file, catalog)),
-        given: all(&mut others(), &given),
-        unanswered: all(&mut UNANSWERED.iter(), &given),
+impl<'d> Searches<'d> {
+    fn new(dataset: &'d Dataset, left_out: Option<SearchPart>) -> Self {
+        let catalog = ToolCatalog::new(dataset.definitions().iter().cloned());
+        Self {
+            dataset,
+            catalog: ranked(catalog, left_out),
+            left_out,
+        }
+    }
+
+    /// Searches all functions, each in one of its definitions.
+    fn all(&self, case: &Case) -> Outcome {
+        let is_among = |item: &ToolCatalogItem| self.dataset.is_among(case, item);
+        Outcome::of(
+            case,
+            &self.catalog.search_among(&case.query, HITS, is_among),
+        )
+    }
+
+    /// Searches a few functions.
+    fn few<'c>(
+        &self,
+        case: &Case,
+        tools: impl IntoIterator<Item = &'c ToolCatalogItem>,
+    ) -> Outcome {
+        let catalog = ToolCatalog::new(tools.into_iter().cloned());
+        let catalog = ranked(catalog, self.left_out);
+        Outcome::of(case, &catalog.search(&case.query, HITS))
+    }
+
+    fn over_all(&self, files: &[&str]) -> Recall {
+        Recall::of(self.cases(files).map(|case| self.all(case)))
+    }
+
+    /// Over the functions given with each request.
+    fn over_given(&self, files: &[&str]) -> Recall {
+        Recall::of(self.cases(files).map(|case| self.few(case, &case.given)))
+    }
+
+    /// Over the functions given with each request but those that answer it.
+    fn over_rest(&self, files: &[&str]) -> Recall {
+        let cases = self.cases(files).filter_map(|case| {
+            let rest: Vec<_> = case
+                .given
+                .iter()
+                .filter(|item| !case.is_right(item))
+                .collect();
+            (!rest.is_empty()).then(|| self.few(case, rest))
+        });
+        Recall::of(cases)
+    }
+
+    /// Over the functions given with another request of the file.
+    fn over_others(&self, files: &[&str]) -> Recall {
+        let outcomes = files.iter().flat_map(|file| {
+            let cases = self.dataset.cases(file);
+            let others = cases.iter().cycle().skip(cases.len() / 3);
+            cases.iter().zip(others)
+        });
+        let outcomes = outcomes.filter(|(case, other)| !other.shares_functions(case));
+        Recall::of(outcomes.map(|(case, other)| self.few(case, &other.given)))
+    }
+
+    fn cases(&self, files: &[&str]) -> impl Iterator<Item = &'d Case> {
+        let dataset = self.dataset;
+        let files: Vec<_> = files.iter().map(|file| dataset.cases(file)).collect();
+        files.into_iter().flatten()
     }
 }
 
-fn over_all(dataset: &Dataset, file: &str, catalog: &ToolCatalog) -> Recall {
-    let cases = dataset.cases(file).iter();
-    Recall::of(cases.map(|case| (case, catalog.clone())))
-}
-
-fn over_given(dataset: &Dataset, file: &str, left_out: Option<SearchPart>) -> Recall {
-    let cases = dataset.cases(file).iter();
-    Recall::of(cases.map(|case| {
-        let given = ToolCatalog::new(case.given.iter().cloned());
-        let catalog = match left_out {
-            Some(part) => given.without_search_part(part),
-            None => given,
-        };
-        (case, catalog)
-    }))
+fn ranked(catalog: ToolCatalog, left_out: Option<SearchPart>) -> ToolCatalog {
+    match left_out {
+        Some(part) => catalog.without_search_part(part),
+        None => catalog,
+    }
 }
 
 /// Prints all measurements.
 pub(crate) fn print() -> Result<(), String> {
     let dataset = Dataset::read()?;
-    let catalog = ToolCatalog::new(dataset.tools().iter().cloned());
+    let whole = Searches::new(&dataset, None);
     println!(
-        "search of tools: {} functions of BFCL, distinct by name",
-        catalog.items().len()
+        "search of tools: {} functions of BFCL, distinct by name, in {} definitions",
+        dataset.functions(),
+        dataset.definitions().len()
     );
-    println!(
-        "\n{:<22} {:>7} {:>7} {:>10} {:>9}",
-        "requests of", "number", "first", "among five", "no hit"
-    );
-    for file in ANSWERED {
-        let recall = over_all(&dataset, file, &catalog);
-        let name = if file == TUNED_ON {
-            format!("{file} (tuned)")
-        } else {
-            file.to_owned()
-        };
-        row(&name, recall);
+    println!("\nrequests of              number   first  among five    no hit");
+    for (name, files) in answered() {
+        row(&name, whole.over_all(&files));
     }
-    println!(
-        "\n{:<22} {:>7} {:>7} {:>10} {:>9}",
-        "only functions given", "number", "first", "among five", "no hit"
-    );
-    for file in ANSWERED.iter().chain(&UNANSWERED) {
-        row(file, over_given(&dataset, file, None));
+    println!("\nonly functions given     number   first  among five    no hit");
+    for (name, files) in answered() {
+        row(&name, whole.over_given(&files));
     }
+    println!("\nno function answers      number  no hit");
+    let nothing = |name: &str, recall: Recall| {
+        let share = recall.percent(recall.nothing);
+        println!("{name:<24} {:>6} {share:>6.1}%", recall.queries);
+    };
+    for file in UNANSWERED {
+        nothing(file, whole.over_given(&[file]));
+    }
+    for (name, files) in [(TUNED_ON, vec![TUNED_ON]), ("all but it", OTHERS.to_vec())] {
+        nothing(
+            &format!("{name}: the others given"),
+            whole.over_rest(&files),
+        );
+        nothing(&format!("{name}: of another"), whole.over_others(&files));
+    }
+    misses(&whole);
+    println!("\nwithout a part; all files but {TUNED_ON}");
     println!(
-        "\nwithout a part; all files but {TUNED_ON}. \"Right: nothing\": of the requests that no function given answers"
+        "                          first  among five   no hit where: given  unanswered  of another"
     );
-    println!(
-        "{:<22} {:>7} {:>10} {:>14} {:>15}",
-        "", "first", "among five", "given: no hit", "right: nothing"
-    );
-    let whole = summary(&dataset, &catalog, None);
     summary_row("all parts", &whole);
     for (part, name) in PARTS {
-        let without = catalog.without_search_part(part);
-        summary_row(name, &summary(&dataset, &without, Some(part)));
+        summary_row(name, &Searches::new(&dataset, Some(part)));
     }
     time(&dataset);
     Ok(())
 }
 
+/// The files with answers, and all but the one that was tuned on.
+fn answered() -> impl Iterator<Item = (String, Vec<&'static str>)> {
+    let tuned = (format!("{TUNED_ON} (tuned)"), vec![TUNED_ON]);
+    let others = OTHERS.iter().map(|file| ((*file).to_owned(), vec![*file]));
+    let all = ("all but the tuned".to_owned(), OTHERS.to_vec());
+    [tuned].into_iter().chain(others).chain([all])
+}
+
+/// Prints why functions are not among five.
+fn misses(whole: &Searches<'_>) {
+    let unruled = Searches::new(whole.dataset, Some(SearchPart::Rule));
+    println!("\nnot among five           number  no word  left out  outranked");
+    for (name, files) in answered() {
+        let (mut all, mut wordless, mut left_out, mut outranked) = (0, 0, 0, 0);
+        for case in whole.cases(&files) {
+            all += 1;
+            let mut right = case.given.iter().filter(|item| case.is_right(item));
+            if whole.all(case).rank.is_some() {
+                continue;
+            }
+            if unruled.few(case, right.next()).is_nothing {
+                wordless += 1;
+            } else if unruled.all(case).rank.is_some() {
+                left_out += 1;
+            } else {
+                outranked += 1;
+            }
+        }
+        let percent = |count: usize| 100.0 * count as f64 / f64::from(all);
+        println!(
+            "{name:<24} {:>6} {:>7.1}% {:>8.1}% {:>9.1}%",
+            wordless + left_out + outranked,
+            percent(wordless),
+            percent(left_out),
+            percent(outranked)
+        );
+    }
+}
+
 fn row(name: &str, recall: Recall) {
     println!(
-        "{name:<22} {:>7} {:>6.1}% {:>9.1}% {:>8.1}%",
+        "{name:<24} {:>6} {:>6.1}% {:>10.1}% {:>8.1}%",
         recall.queries,
         recall.percent(recall.first),
         recall.percent(recall.among_five),
@@ -181,18 +274,20 @@ fn row(name: &str, recall: Recall) {
     );
 }
 
-fn summary_row(name: &str, summary: &Summary) {
-    let Summary {
-        whole,
-        given,
-        unanswered,
-    } = summary;
+fn summary_row(name: &str, searches: &Searches<'_>) {
+    let all = searches.over_all(&OTHERS);
+    let given = searches.over_given(&OTHERS);
+    let (unanswered, others) = (
+        searches.over_given(&UNANSWERED),
+        searches.over_others(&OTHERS),
+    );
     println!(
-        "{name:<22} {:>6.1}% {:>9.1}% {:>13.1}% {:>14.1}%",
-        whole.percent(whole.first),
-        whole.percent(whole.among_five),
+        "{name:<24} {:>6.1}% {:>10.1}% {:>19.1}% {:>10.1}% {:>10.1}%",
+        all.percent(all.first),
+        all.percent(all.among_five),
         given.percent(given.nothing),
         unanswered.percent(unanswered.nothing),
+        others.percent(others.nothing),
     );
 }
 

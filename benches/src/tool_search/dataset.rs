@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use toolhost::ToolCatalogItem;
+use toolhost::{ToolCatalogItem, ToolName};
 
 /// The variable with the folder of the files.
 const FOLDER: &str = "TOOLHOST_BFCL";
@@ -45,14 +45,26 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn is_right(&self, item: &ToolCatalogItem) -> bool {
-        // The source has the name that the file has.
-        let source = item.source.as_ref();
-        source.is_some_and(|source| self.right.contains(&source.name))
+        self.right.iter().any(|name| name == function(item))
+    }
+
+    /// Whether one of the functions given with it is given with another request too.
+    pub(crate) fn shares_functions(&self, other: &Self) -> bool {
+        let mut given = self.given.iter();
+        given.any(|one| other.given.iter().any(|it| function(it) == function(one)))
     }
 }
 
+/// Returns the name of a function as the files have it.
+fn function(item: &ToolCatalogItem) -> &str {
+    item.source.as_ref().map_or("", |source| &source.name)
+}
+
 pub(crate) struct Dataset {
-    tools: Vec<ToolCatalogItem>,
+    /// All definitions: the files have many functions several times, in other words.
+    definitions: Vec<ToolCatalogItem>,
+    /// Names of the tools that are the first definition of a function.
+    firsts: HashSet<ToolName>,
     cases: HashMap<&'static str, Vec<Case>>,
 }
 
@@ -65,24 +77,29 @@ impl Dataset {
         let folder = std::env::var_os(FOLDER).map(PathBuf::from);
         let folder =
             folder.ok_or_else(|| format!("{FOLDER} is not set: run `cargo xtask bench search`"))?;
-        let mut names = HashMap::new();
-        let (mut tools, mut cases) = (Vec::new(), HashMap::new());
-        let mut taken = HashSet::new();
+        let mut tools: HashMap<String, ToolCatalogItem> = HashMap::new();
+        let (mut definitions, mut cases) = (Vec::new(), HashMap::new());
+        let (mut taken, mut functions) = (HashSet::new(), HashSet::new());
+        let mut firsts = HashSet::new();
         for file in FILES {
             let answers = answers(&folder, file)?;
             let mut of_file = Vec::new();
             for line in lines(&folder.join(format!("BFCL_v4_{file}.json")))? {
-                let functions = line["function"].as_array().cloned().unwrap_or_default();
                 let mut given = Vec::new();
-                for function in &functions {
-                    let name = function["name"].as_str().unwrap_or_default().to_owned();
-                    let known = names.get(&name).cloned();
-                    let tool = known.unwrap_or_else(|| tool_name(&name, &mut taken));
-                    let item = item(&tool, &name, function)?;
-                    if names.insert(name, tool).is_none() {
-                        tools.push(item.clone());
+                for definition in line["function"].as_array().into_iter().flatten() {
+                    let text = definition.to_string();
+                    if let Some(tool) = tools.get(&text) {
+                        given.push(tool.clone());
+                        continue;
                     }
-                    given.push(item);
+                    let name = definition["name"].as_str().unwrap_or_default();
+                    let tool = item(&tool_name(name, &mut taken), name, definition)?;
+                    if functions.insert(name.to_owned()) {
+                        firsts.insert(tool.name.clone());
+                    }
+                    definitions.push(tool.clone());
+                    given.push(tool.clone());
+                    tools.insert(text, tool);
                 }
                 let id = line["id"].as_str().unwrap_or_default();
                 let right = answers.get(id).cloned().unwrap_or_default();
@@ -98,12 +115,31 @@ impl Dataset {
             }
             cases.insert(file, of_file);
         }
-        Ok(Self { tools, cases })
+        Ok(Self {
+            definitions,
+            firsts,
+            cases,
+        })
     }
 
-    /// The functions, distinct by name.
-    pub(crate) fn tools(&self) -> &[ToolCatalogItem] {
-        &self.tools
+    /// All definitions of functions.
+    pub(crate) fn definitions(&self) -> &[ToolCatalogItem] {
+        &self.definitions
+    }
+
+    /// Number of functions, distinct by name.
+    pub(crate) fn functions(&self) -> usize {
+        self.firsts.len()
+    }
+
+    /// Whether a definition is one of those that a request is searched among: one of each function. It is the one given
+    /// with the request, if there is one, and otherwise the first of the files.
+    pub(crate) fn is_among(&self, case: &Case, item: &ToolCatalogItem) -> bool {
+        let mut given = case.given.iter();
+        match given.find(|given| function(given) == function(item)) {
+            Some(given) => given.name == item.name,
+            None => self.firsts.contains(&item.name),
+        }
     }
 
     pub(crate) fn cases(&self, file: &str) -> &[Case] {
@@ -112,9 +148,9 @@ impl Dataset {
 
     /// The functions as often as it takes for so many tools, under other names.
     pub(crate) fn repeated(&self, count: usize) -> Vec<ToolCatalogItem> {
-        let tools = self.tools.iter().cycle().take(count).enumerate();
+        let tools = self.definitions.iter().cycle().take(count).enumerate();
         let renamed = tools.map(|(number, item)| {
-            let round = number / self.tools.len();
+            let round = number / self.definitions.len();
             let name = format!("r{round}{}", item.name).parse();
             let mut item = item.clone();
             item.name = name.unwrap_or(item.name);

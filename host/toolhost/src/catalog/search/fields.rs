@@ -13,41 +13,49 @@ pub(super) enum Field {
     Description,
     /// Names of parameters.
     Parameters,
-    /// Descriptions and values of parameters.
+    /// Descriptions of parameters.
     ParameterTexts,
+    /// The values that a parameter takes, if they are listed.
+    ParameterValues,
 }
 
 impl Field {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Name,
         Self::Tool,
         Self::Description,
         Self::Parameters,
         Self::ParameterTexts,
+        Self::ParameterValues,
     ];
 
     /// How much a word in this field counts for the order.
     pub(super) fn weight(self) -> f32 {
         match self {
             Self::Name => 6.0,
+            Self::ParameterValues => 2.0,
             Self::Description => 1.5,
             Self::Tool | Self::Parameters => 1.0,
-            Self::ParameterTexts => 0.5,
+            Self::ParameterTexts => 0.3,
         }
     }
 
     /// How much a word in this field counts for whether the tool fits.
     pub(super) fn credit(self) -> f32 {
         match self {
-            Self::Name | Self::Tool => 1.0,
-            Self::Description => 0.8,
+            Self::Name => 1.0,
+            Self::ParameterValues => 0.9,
+            Self::Tool | Self::Description => 0.8,
             Self::Parameters => 0.7,
             Self::ParameterTexts => 0.5,
         }
     }
 
     pub(super) fn is_of_parameters(self) -> bool {
-        matches!(self, Self::Parameters | Self::ParameterTexts)
+        matches!(
+            self,
+            Self::Parameters | Self::ParameterTexts | Self::ParameterValues
+        )
     }
 }
 
@@ -131,7 +139,7 @@ impl SchemaReader<'_> {
                 }
                 ("enum", Value::Array(values)) => {
                     for text in values.iter().take(self.values).filter_map(Value::as_str) {
-                        self.text(Field::ParameterTexts, text);
+                        self.text(Field::ParameterValues, text);
                     }
                 }
                 (keyword, _) if SKIPPED_KEYWORDS.contains(&keyword) => {}

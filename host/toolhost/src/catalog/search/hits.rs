@@ -52,7 +52,9 @@ impl ToolCatalog {
     }
 
     /// Searches the tools that are admitted, as [`Self::search`] does all.
-    pub(crate) fn search_among(
+    #[doc(hidden)]
+    #[must_use]
+    pub fn search_among(
         &self,
         query: &str,
         limit: usize,

@@ -116,6 +116,12 @@ impl Builder {
             if field.is_of_parameters() && !self.parts.has(SearchPart::Parameters) {
                 return;
             }
+            let field = match field {
+                Field::ParameterValues if !self.parts.has(SearchPart::Values) => {
+                    Field::ParameterTexts
+                }
+                field => field,
+            };
             each_word(text, |word| {
                 // A whole identifier and a word may be spelt the same, and have other terms.
                 let index = self.words.get(word.text).copied();

@@ -2,7 +2,7 @@
 
 use super::index::SearchIndex;
 use super::parts::SearchPart;
-use super::vocabulary::{SYNONYM, is_weak, synonyms, term};
+use super::vocabulary::{SYNONYM, synonyms, term, weight};
 use super::words::{Word, WordKind, each_word, folded};
 
 /// Different words read of a query.
@@ -10,11 +10,8 @@ const QUERY_WORDS: usize = 64;
 
 /// How much a word counts for whether a tool fits that no tool has. A name of a person or a place, and a pair of a
 /// script whose words change at their ends, say less.
-const UNKNOWN: f32 = 0.7;
+const UNKNOWN: f32 = 0.8;
 const UNKNOWN_NAME: f32 = 0.2;
-
-/// How much a weak word counts for whether a tool fits.
-const WEAK: f32 = 0.4;
 
 /// How much a name of a person or a place counts for whether a tool fits.
 const NAME: f32 = 0.7;
@@ -63,8 +60,10 @@ impl Query {
             WordKind::Whole => (0.0, 0.0),
             WordKind::Pair => (NAME, UNKNOWN_NAME),
             WordKind::Plain if word.is_capital => (NAME, UNKNOWN_NAME),
-            WordKind::Plain if is_weak(&term) => (WEAK, WEAK * UNKNOWN),
-            WordKind::Plain => (1.0, UNKNOWN),
+            WordKind::Plain => {
+                let weight = weight(&term, index.parts);
+                (weight, weight * UNKNOWN)
+            }
         };
         let mut terms = vec![(term.into_owned(), 1.0)];
         if word.kind == WordKind::Plain {

@@ -1,7 +1,7 @@
 //! Turns words into the terms that are compared: stems without stop words, and their synonyms.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
@@ -15,20 +15,26 @@ const STOP_WORDS: &[&str] = &[
     "again",
     "all",
     "also",
+    "although",
     "am",
+    "among",
     "an",
     "and",
     "any",
+    "anyone",
+    "anything",
     "are",
     "as",
     "at",
     "be",
+    "because",
     "been",
     "being",
     "both",
     "but",
     "by",
     "can",
+    "cannot",
     "could",
     "did",
     "do",
@@ -40,7 +46,12 @@ const STOP_WORDS: &[&str] = &[
     "down",
     "each",
     "else",
+    "even",
     "ever",
+    "every",
+    "everyone",
+    "everything",
+    "except",
     "few",
     "for",
     "from",
@@ -60,6 +71,7 @@ const STOP_WORDS: &[&str] = &[
     "he",
     "hello",
     "help",
+    "hence",
     "her",
     "here",
     "hers",
@@ -68,9 +80,11 @@ const STOP_WORDS: &[&str] = &[
     "him",
     "his",
     "how",
+    "however",
     "if",
     "im",
     "in",
+    "instead",
     "into",
     "is",
     "isn",
@@ -86,40 +100,60 @@ const STOP_WORDS: &[&str] = &[
     "make",
     "makes",
     "making",
+    "many",
     "may",
+    "maybe",
     "me",
     "might",
     "mine",
     "more",
     "most",
+    "much",
     "must",
     "my",
+    "myself",
     "need",
     "needed",
     "needs",
     "no",
     "nor",
     "not",
+    "nothing",
     "now",
     "of",
     "off",
+    "ok",
+    "okay",
     "on",
+    "one",
+    "only",
     "or",
     "other",
     "our",
     "ours",
     "out",
     "over",
+    "perhaps",
     "please",
     "provided",
+    "quite",
+    "rather",
     "re",
+    "really",
     "same",
+    "several",
     "shall",
     "she",
     "should",
+    "since",
     "so",
     "some",
+    "somebody",
+    "somehow",
+    "someone",
     "something",
+    "somewhere",
+    "still",
     "such",
     "sure",
     "tell",
@@ -136,10 +170,18 @@ const STOP_WORDS: &[&str] = &[
     "they",
     "this",
     "those",
+    "though",
+    "thus",
     "to",
+    "together",
     "too",
+    "toward",
+    "towards",
     "under",
+    "unless",
+    "until",
     "up",
+    "upon",
     "us",
     "use",
     "used",
@@ -155,11 +197,13 @@ const STOP_WORDS: &[&str] = &[
     "we",
     "were",
     "what",
+    "whatever",
     "whats",
     "when",
     "where",
     "whether",
     "which",
+    "whichever",
     "while",
     "who",
     "whom",
@@ -168,33 +212,23 @@ const STOP_WORDS: &[&str] = &[
     "will",
     "with",
     "within",
+    "without",
     "won",
     "would",
     "yes",
+    "yet",
     "you",
     "your",
     "yours",
+    "yourself",
 ];
 
 /// Words that many tools and many requests have: they count less for whether a tool fits.
-const WEAK_WORDS: &[&str] = &[
-    "available",
-    "check",
-    "create",
-    "detail",
-    "find",
-    "info",
-    "information",
-    "list",
-    "look",
-    "looking",
-    "provide",
-    "retrieve",
-    "search",
-    "see",
-    "set",
-    "show",
-];
+const WEAK_WORDS: &str =
+    "available check create detail find info information list look looking provide retrieve search see set show";
+
+/// How much a weak word counts for whether a tool fits.
+const WEAK: f32 = 0.4;
 
 /// Words that mean the same to a person who looks for a tool. They also find the tools of each other.
 const SYNONYMS: &[&str] = &[
@@ -214,7 +248,7 @@ const SYNONYMS: &[&str] = &[
     "buy purchase order",
     "book reserve reservation booking schedule",
     "movie film",
-    "song music track",
+    "song music track tune",
     "watch see",
     "play listen",
     "image picture photo",
@@ -227,8 +261,8 @@ const SYNONYMS: &[&str] = &[
     "directory folder",
     "file document",
     "doctor physician",
-    "weather forecast temperature",
-    "hotel accommodation lodging",
+    "weather forecast temperature rain snow",
+    "hotel accommodation lodging stay",
     "restaurant dining cuisine food eat",
     "nearby near close nearest closest",
     "job employment",
@@ -241,6 +275,27 @@ const SYNONYMS: &[&str] = &[
     "merge combine join concatenate",
     "shell command terminal bash",
     "message text chat",
+    "flight fly plane airline",
+    "trip travel journey itinerary",
+    "recipe cook bake",
+    "reminder remind alarm alert notify notification",
+    "event concert festival show",
+    "rent rental lease hire",
+    "therapist psychologist counselor",
+    "parcel package shipment delivery",
+    "news article headline",
+    "funny comedy",
+    "rotate turn",
+    "volume loud sound audio",
+    "largest maximum highest biggest",
+    "smallest minimum lowest",
+    "increase raise",
+    "decrease reduce",
+    "copy duplicate clone",
+    "compare difference",
+    "validate verify",
+    "lawyer attorney",
+    "drug medicine medication",
 ];
 
 /// Words of dates and times: tools say `date` and `time`.
@@ -277,9 +332,9 @@ static SYNONYMS_BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(
     by_stem
 });
 
-static WEAK_STEMS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let stems = WEAK_WORDS.iter().map(|word| stem(word).into_owned());
-    stems.collect()
+static WEAK_STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let words = WEAK_WORDS.split(' ');
+    words.map(|word| stem(word).into_owned()).collect()
 });
 
 /// Returns the term of a word; none for a stop word.
@@ -298,9 +353,10 @@ pub(super) fn synonyms(term: &str) -> &'static [String] {
     SYNONYMS_BY_STEM.get(term).map_or(&[], Vec::as_slice)
 }
 
-/// Whether a term counts less for whether a tool fits.
-pub(super) fn is_weak(term: &str) -> bool {
-    WEAK_STEMS.iter().any(|weak| weak == term)
+/// Returns how much a term counts for whether a tool fits.
+pub(super) fn weight(term: &str, parts: SearchParts) -> f32 {
+    let is_weak = parts.has(SearchPart::WeakWords) && WEAK_STEMS.contains(term);
+    if is_weak { WEAK } else { 1.0 }
 }
 
 fn stem(word: &str) -> Cow<'_, str> {
