@@ -18,6 +18,9 @@ const SHARE_OF_LONG: f32 = 0.2;
 const SHORT: f32 = 2.0;
 const LONG: f32 = 6.0;
 
+/// The part of that share that other tools must have, where one tool has all of it.
+const LESS: f32 = 0.6;
+
 impl SearchIndex {
     /// Returns at most `limit` items that fit a query, of those whose indexes are admitted: the best first, each with
     /// its index in the catalog and its score. Items with the same score are in the order of the catalog.
@@ -35,8 +38,7 @@ impl SearchIndex {
         }
         let named = query.names.iter().flat_map(|name| self.named(name));
         named.for_each(|item| matches.name(*item));
-        let mut fitting = matches.fitting(total, &query, self);
-        fitting.retain(|(at, _)| admits(*at));
+        let fitting = matches.fitting(total, &query, self, admits);
         best(fitting, limit)
     }
 }
@@ -106,17 +108,27 @@ impl Matches {
         }
     }
 
-    /// Returns the items that have enough of the query, and those that it names.
-    fn fitting(&self, total: f32, query: &Query, index: &SearchIndex) -> Vec<(usize, f32)> {
-        let least = if index.parts.has(SearchPart::Rule) {
-            total * share(query)
-        } else {
-            0.0
-        };
+    /// Returns the admitted items that fit, and those that the query names. None fits where none has enough of the query;
+    /// where one has, so do others that have less.
+    fn fitting(
+        &self,
+        total: f32,
+        query: &Query,
+        index: &SearchIndex,
+        admits: impl Fn(usize) -> bool,
+    ) -> Vec<(usize, f32)> {
         let items = self.items.iter().enumerate();
-        let fits = |item: &Match| item.is_named || item.score > 0.0 && item.credit >= least;
-        let items = items.filter(|(_, item)| fits(item));
-        let with_score = items.map(|(at, item)| {
+        let has_any = |item: &Match| item.is_named || item.score > 0.0;
+        let mut items: Vec<_> = items
+            .filter(|(at, item)| has_any(item) && admits(*at))
+            .collect();
+        if index.parts.has(SearchPart::Rule) {
+            let enough = total * share(query);
+            let is_answered = items.iter().any(|(_, item)| item.credit >= enough);
+            let least = if is_answered { enough * LESS } else { enough };
+            items.retain(|(_, item)| item.is_named || item.credit >= least);
+        }
+        let with_score = items.into_iter().map(|(at, item)| {
             let share = (item.credit / total).min(1.0);
             let factor = if index.parts.has(SearchPart::Coverage) {
                 share.sqrt()

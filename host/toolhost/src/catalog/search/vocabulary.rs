@@ -224,8 +224,7 @@ const STOP_WORDS: &[&str] = &[
 ];
 
 /// Words that many tools and many requests have: they count less for whether a tool fits.
-const WEAK_WORDS: &str =
-    "available check create detail find info information list look looking provide retrieve search see set show";
+const WEAK_WORDS: &str = "available check create detail find info information list look looking provide retrieve search see set show";
 
 /// How much a weak word counts for whether a tool fits.
 const WEAK: f32 = 0.4;
