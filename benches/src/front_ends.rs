@@ -18,10 +18,10 @@ use tokio::runtime::Runtime;
 use http::{HttpCalls, Protocol};
 use library::LibraryCalls;
 use samples::{Samples, Summary};
-use servers::{Child, Servers};
-use stream::StreamCalls;
+use servers::Servers;
 
-pub(crate) use servers::{serve_mcp, serve_rpc};
+pub(crate) use servers::{Child, serve_mcp, serve_rpc};
+pub(crate) use stream::StreamCalls;
 
 /// Arguments of this program that make it a server on standard input and output.
 pub(crate) const SERVE_MCP: &str = "serve-mcp";

@@ -375,8 +375,7 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         return Ok(());
     }
     if has(TOKENS) {
-        tokens::print(&runtime());
-        return Ok(());
+        return tokens::print(&runtime());
     }
     if has(TIERS) {
         let work = tempfile::tempdir().unwrap();

@@ -16,6 +16,7 @@ mod ratios;
 mod rounds;
 mod rows;
 mod scale;
+mod scripts;
 mod spawned;
 mod spread;
 mod tables;

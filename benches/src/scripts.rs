@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use toolhost::{Host, Policy, Step, ToolStatus};
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
@@ -132,8 +132,8 @@ fn write_bundle(folder: &Path) {
     std::fs::write(folder.join("goondan.yaml"), documents.join("\n---\n")).unwrap();
 }
 
-/// Prints a row for each program, or for those with this word.
-pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>) {
+/// Opens a step with the components that are built.
+pub(crate) fn step(runtime: &Handle, work: &Path) -> Arc<Step> {
     let bundle = tempfile::tempdir().unwrap();
     write_bundle(bundle.path());
     let host = Host::builder()
@@ -144,7 +144,12 @@ pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>) {
     let workdir = host.workdir(work).unwrap();
     let loaded = runtime.block_on(host.load(bundle.path())).unwrap();
     let agent = loaded.only_agent().unwrap();
-    let step = Arc::new(runtime.block_on(open_step(&agent, "bench", &workdir)));
+    Arc::new(runtime.block_on(open_step(&agent, "bench", &workdir)))
+}
+
+/// Prints a row for each program, or for those with this word.
+pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>) {
+    let step = step(runtime.handle(), work);
     let wanted = |program: &Program| only.is_none_or(|word| program.what.contains(word.as_str()));
     let programs: Vec<Program> = programs().into_iter().filter(wanted).collect();
     let mut of_runtime = Vec::new();

@@ -147,19 +147,30 @@ impl Tools<'_> {
     /// Does something in a workdir with the files of the tasks. Returns what it used, and the files that are there then.
     fn in_workdir(
         &self,
-        work: impl FnOnce(&Step) -> Tokens,
-    ) -> (Tokens, BTreeMap<String, Vec<u8>>) {
+        work: impl FnOnce(&Step) -> Result<Tokens, String>,
+    ) -> Result<(Tokens, BTreeMap<String, Vec<u8>>), String> {
         let dir = tempfile::tempdir().unwrap();
         write_files(dir.path());
         let loaded = self.runtime.block_on(self.host.load(self.bundle.path()));
         let agent = loaded.unwrap().only_agent().unwrap();
         let workdir = self.host.workdir(dir.path()).unwrap();
         let step = self.runtime.block_on(open_step(&agent, "bench", &workdir));
-        let used = work(&step);
-        (used, files(dir.path()))
+        let used = work(&step)?;
+        Ok((used, files(dir.path())))
     }
 
-    fn one_call_a_turn(&self, step: &Step, task: &Task) -> Tokens {
+    /// Does a task with one call in each turn, and with one program.
+    fn both_ways(&self, task: &Task) -> Result<[Tokens; 2], String> {
+        let (direct, left) = self.in_workdir(|step| self.one_call_a_turn(step, task))?;
+        let (program, same) = self.in_workdir(|step| self.one_program(step, task))?;
+        let mut paths = left.keys().chain(same.keys());
+        match paths.find(|path| left.get(*path) != same.get(*path)) {
+            Some(path) => Err(format!("the program leaves another {path}")),
+            None => Ok([direct, program]),
+        }
+    }
+
+    fn one_call_a_turn(&self, step: &Step, task: &Task) -> Result<Tokens, String> {
         let direct = step.catalog().items().iter();
         let direct: ToolCatalog = direct
             .filter(|item| item.name.resource().as_str() != "javascript")
@@ -169,13 +180,16 @@ impl Tools<'_> {
         let mut conversation = Conversation::new(&self.tokenizer, &tools, task.asked);
         for (tool, args) in &task.calls {
             let (call, result) = execute(self.runtime, step, tool, args);
+            if let Some(error) = result.tool_error() {
+                return Err(format!("{tool} {args}: {}", error.message));
+            }
             conversation.call(&call, &result);
         }
         conversation.turn(&task.answer.to_string());
-        conversation.used
+        Ok(conversation.used)
     }
 
-    fn one_program(&self, step: &Step, task: &Task) -> Tokens {
+    fn one_program(&self, step: &Step, task: &Task) -> Result<Tokens, String> {
         let items = step.catalog().items().iter();
         let (script, others): (Vec<_>, Vec<_>) = items
             .cloned()
@@ -193,23 +207,22 @@ impl Tools<'_> {
         if answer != Some(&task.answer) {
             let error = result.tool_error().map(|error| &error.message);
             let expected = &task.answer;
-            println!(
-                "  {}: {answer:?} in place of {expected}; {error:?}",
-                task.asked
-            );
+            return Err(format!("{answer:?} in place of {expected}; {error:?}"));
         }
         conversation.call(&call, &result);
         conversation.turn(&task.answer.to_string());
-        conversation.used
+        Ok(conversation.used)
     }
 }
 
 /// Prints the tokens of each task.
-pub(crate) fn print(runtime: &Runtime) {
+///
+/// # Errors
+/// A task is not done: a call fails, the program returns another answer, or both ways leave other files.
+pub(crate) fn print(runtime: &Runtime) -> Result<(), String> {
     let bundle = tempfile::tempdir().unwrap();
     if !write_bundle(bundle.path()) {
-        println!("tokens: not counted, as the tool javascript is not built");
-        return;
+        return Err("the tool javascript is not built: run `cargo xtask guests`".to_owned());
     }
     let host = Host::builder()
         .sandbox(own_sandbox(|_| ()))
@@ -223,22 +236,27 @@ pub(crate) fn print(runtime: &Runtime) {
     };
     println!("tokens that a model reads and writes: one call in each turn, one program; less by");
     let mut sums = [Tokens::default(); 2];
+    let mut undone = Vec::new();
     for task in tasks() {
-        let (direct, left) = tools.in_workdir(|step| tools.one_call_a_turn(step, &task));
-        let (program, same) = tools.in_workdir(|step| tools.one_program(step, &task));
-        if left != same {
-            let mut paths = left.keys().chain(same.keys());
-            let other = paths.find(|path| left.get(*path) != same.get(*path));
-            println!("  {}: other files: {other:?}", task.asked);
-        }
-        row(task.asked, direct, program);
-        for (sum, used) in sums.iter_mut().zip([direct, program]) {
-            sum.in_all += used.in_all;
-            sum.once += used.once;
-            sum.turns += used.turns;
+        match tools.both_ways(&task) {
+            Ok(used) => {
+                let [direct, program] = used;
+                row(task.asked, direct, program);
+                for (sum, used) in sums.iter_mut().zip(used) {
+                    sum.in_all += used.in_all;
+                    sum.once += used.once;
+                    sum.turns += used.turns;
+                }
+            }
+            Err(why) => undone.push(format!("not done: {}: {why}", task.asked)),
         }
     }
     row("all", sums[0], sums[1]);
+    if undone.is_empty() {
+        Ok(())
+    } else {
+        Err(undone.join("\n"))
+    }
 }
 
 fn row(what: &str, direct: Tokens, program: Tokens) {

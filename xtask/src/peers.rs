@@ -1,4 +1,5 @@
-//! Installs what `cargo xtask bench peers` measures beside toolhost: Bun, Node, CPython, Extism and jaq.
+//! Installs what `cargo xtask bench peers` measures beside toolhost: Bun, Node, CPython, Extism, jaq, and
+//! code modes of npm and PyPI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,14 @@ const MISSING: &str = "missing.txt";
 type Step = (&'static [&'static str], fn(&Folders) -> Result<()>);
 
 const STEPS: [Step; 4] = [
-    (&["bun"], install_bun),
+    (
+        &[
+            "bun",
+            "node_modules/@ai-sdk/code-mode",
+            "node_modules/@utcp/code-mode",
+        ],
+        install_npm,
+    ),
     (&["text-transform.mjs"], bundle_typescript),
     (
         &["python/bin/python", "node", "libextism.so"],
@@ -66,7 +74,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-fn install_bun(folders: &Folders) -> Result<()> {
+fn install_npm(folders: &Folders) -> Result<()> {
     if let Some(missing) = packages::missing_npm() {
         bail!("install {missing}");
     }

@@ -17,7 +17,7 @@ use crate::measure::host;
 const PIPE_BYTES: usize = 64 << 10;
 
 /// A client's side of a connection.
-pub(super) struct Streams {
+pub(crate) struct Streams {
     pub(super) read: Box<dyn AsyncRead + Send + Unpin>,
     pub(super) write: Box<dyn AsyncWrite + Send + Unpin>,
 }
@@ -137,17 +137,17 @@ impl Servers {
 }
 
 /// A server on standard input and output.
-pub(super) struct Child(tokio::process::Child);
+pub(crate) struct Child(tokio::process::Child);
 
 impl Child {
     /// Starts this program as a server. It ends with its standard input.
-    pub(super) fn start(serve: &str) -> Self {
+    pub(crate) fn start(serve: &str) -> Self {
         let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
         let command = command.arg(serve).stdin(Stdio::piped());
         Self(command.stdout(Stdio::piped()).spawn().unwrap())
     }
 
-    pub(super) fn streams(&mut self) -> Streams {
+    pub(crate) fn streams(&mut self) -> Streams {
         Streams::new(self.0.stdout.take().unwrap(), self.0.stdin.take().unwrap())
     }
 }

@@ -11,7 +11,7 @@ use super::echo::{TOOL, arguments};
 use super::samples::Samples;
 use super::servers::Streams;
 
-pub(super) struct StreamCalls {
+pub(crate) struct StreamCalls {
     read: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     write: Box<dyn AsyncWrite + Send + Unpin>,
     method: &'static str,
@@ -33,7 +33,7 @@ impl StreamCalls {
         Self::new(streams, "call/execute", params, r#""status":"ok""#)
     }
 
-    pub(super) async fn mcp(streams: Streams) -> Self {
+    pub(crate) async fn mcp(streams: Streams) -> Self {
         let params = json!({"name": TOOL, "arguments": arguments()});
         let mut calls = Self::new(streams, "tools/call", params, r#""isError":false"#);
         let params = json!({
@@ -92,6 +92,16 @@ impl StreamCalls {
         let begin = Instant::now();
         let params = self.params.clone();
         (self.send(self.method, &params).await, begin)
+    }
+
+    /// Makes calls one after the other, and returns the answer to the last.
+    pub(crate) async fn in_turn(&mut self, calls: u32) -> &str {
+        for _ in 0..calls {
+            let (id, _) = self.call().await;
+            assert_eq!(self.answer().await, id);
+            assert!(self.line.contains(self.success), "{}", self.line);
+        }
+        &self.line
     }
 
     pub(super) async fn run(&mut self, in_flight: usize, time: Duration) -> Samples {

@@ -37,22 +37,35 @@ impl Ours {
         let workdir = self.host.workdir(workdir).unwrap();
         let step = self.runtime.block_on(open_step(&agent, "bench", &workdir));
         let call = call(work.tool, work.input.clone());
-        Ok(Box::new(ToolCalls {
-            runtime: self.runtime.clone(),
-            step: Arc::new(step),
-            message: Arc::new(AssistantMessage::for_call(&call)),
-            call,
-            most_in_flight: work.most_in_flight,
-        }))
+        let most = work.most_in_flight;
+        let calls = ToolCalls::new(&self.runtime, Arc::new(step), call, most);
+        Ok(Box::new(calls))
     }
 }
 
-struct ToolCalls {
+pub(super) struct ToolCalls {
     runtime: Handle,
     step: Arc<Step>,
     call: ToolCall,
     message: Arc<AssistantMessage>,
     most_in_flight: usize,
+}
+
+impl ToolCalls {
+    pub(super) fn new(
+        runtime: &Handle,
+        step: Arc<Step>,
+        call: ToolCall,
+        most_in_flight: usize,
+    ) -> Self {
+        Self {
+            runtime: runtime.clone(),
+            step,
+            message: Arc::new(AssistantMessage::for_call(&call)),
+            call,
+            most_in_flight,
+        }
+    }
 }
 
 impl Caller for ToolCalls {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use toolhost_tests::root;
 
-use super::works::{Work, python_path};
+use super::works::{PROGRAM, Work, python_path};
 
 /// Where xtask installs them.
 const INSTALLED: &str = "target/peers";
@@ -20,6 +20,11 @@ pub(super) enum Program {
     Jaq,
     /// jaq, which compiles a query once.
     JaqKept,
+    /// The code mode of Vercel's AI SDK.
+    AiSdk,
+    /// The code mode of UTCP.
+    Utcp,
+    Monty,
 }
 
 impl Program {
@@ -27,8 +32,8 @@ impl Program {
     fn installed(self) -> Result<PathBuf, String> {
         let path = match self {
             Self::Bun => "bun",
-            Self::Node => "node",
-            Self::Python => "python/bin/python",
+            Self::Node | Self::AiSdk | Self::Utcp => "node",
+            Self::Python | Self::Monty => "python/bin/python",
             Self::Jaq | Self::JaqKept => "jaq-build/release/native-jaq",
         };
         installed(path)
@@ -41,6 +46,7 @@ impl Program {
             }
             Self::Python => ["echo", "count"].contains(&work.in_scripts),
             Self::Jaq | Self::JaqKept => work.in_scripts == "query",
+            Self::AiSdk | Self::Utcp | Self::Monty => work.in_scripts == PROGRAM,
         }
     }
 
@@ -63,6 +69,18 @@ impl Program {
                 command.arg("kept");
             }
             Self::Jaq => {}
+            Self::AiSdk | Self::Utcp => {
+                let name = if self == Self::Utcp { "utcp" } else { "ai-sdk" };
+                installed(&format!("node_modules/@{name}/code-mode"))?;
+                // Packages that run code in an isolate of V8 do not start without it.
+                command.arg("--no-node-snapshot");
+                command.arg(scripts.join("code_mode.mjs")).arg(name);
+                command.env("PEERS", root(INSTALLED));
+                command.env("NODE_NO_WARNINGS", "1");
+            }
+            Self::Monty => {
+                command.arg(scripts.join("code_mode.py"));
+            }
         }
         if requests == Requests::One {
             command.arg("once");

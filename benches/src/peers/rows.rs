@@ -10,8 +10,9 @@ use super::extism::{Extism, Instances};
 use super::ours::Ours;
 use super::pipe::PipeCalls;
 use super::programs::Program;
+use super::scripts;
 use super::spawned::SpawnedCalls;
-use super::works::Work;
+use super::works::{PROGRAM, Work};
 use crate::raw::Pool;
 
 /// The row that the others are compared with.
@@ -29,12 +30,15 @@ pub(super) const JAQ: &str = "jaq, one process";
 pub(super) const JAQ_KEPT: &str = "jaq, one process, query kept";
 
 /// Processes that live from call to call.
-const PIPES: [(&str, Program); 5] = [
+const PIPES: [(&str, Program); 8] = [
     (BUN, Program::Bun),
     (NODE, Program::Node),
     ("CPython, one process", Program::Python),
     (JAQ, Program::Jaq),
     (JAQ_KEPT, Program::JaqKept),
+    ("@ai-sdk/code-mode", Program::AiSdk),
+    ("@utcp/code-mode", Program::Utcp),
+    ("pydantic-monty", Program::Monty),
 ];
 
 /// A process for each call.
@@ -53,6 +57,7 @@ pub(super) struct Row {
 
 /// What can do works.
 pub(super) struct Peers {
+    runtime: Handle,
     ours: Ours,
     engines: [(&'static str, Result<EngineAlone, String>); 2],
     extism: Result<Extism, String>,
@@ -62,6 +67,7 @@ impl Peers {
     pub(super) fn new(runtime: &Handle, workdir: &Path) -> Self {
         let engine = |pool| EngineAlone::new(runtime, pool);
         Self {
+            runtime: runtime.clone(),
             ours: Ours::new(runtime),
             engines: [
                 (ENGINE, engine(Pool::small())),
@@ -73,20 +79,11 @@ impl Peers {
 
     /// Prepares a work in all that can do it, and checks one output of each.
     pub(super) fn rows(&self, work: &Work, workdir: &Path) -> Vec<Row> {
-        let mut rows = Vec::new();
+        let mut rows = match work.key {
+            PROGRAM => scripts::rows(&self.runtime, work, workdir),
+            _ => self.tool_rows(work, workdir),
+        };
         let mut add = |name, caller| rows.push(Row { name, caller });
-        add(OURS, self.ours.prepare(work, workdir));
-        for (name, engine) in &self.engines {
-            let prepared = engine.as_ref().map_err(Clone::clone);
-            add(name, prepared.map(|engine| engine.prepare(work, workdir)));
-        }
-        if Extism::does(work) {
-            let instances = [(EXTISM, Instances::Fresh), (EXTISM_KEPT, Instances::Kept)];
-            for (name, instances) in instances {
-                let prepared = self.extism.as_ref().map_err(Clone::clone);
-                add(name, prepared.map(|extism| extism.prepare(work, instances)));
-            }
-        }
         for (name, program) in PIPES.iter().filter(|(_, program)| program.does(work)) {
             let started = PipeCalls::start(*program, work, workdir);
             add(
@@ -108,6 +105,24 @@ impl Peers {
                     output.contains(&work.expects),
                     "{name}, {title}: {output:.200}"
                 );
+            }
+        }
+        rows
+    }
+    /// Prepares a work in one tool of toolhost, and in what runs its component, or another one.
+    fn tool_rows(&self, work: &Work, workdir: &Path) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut add = |name, caller| rows.push(Row { name, caller });
+        add(OURS, self.ours.prepare(work, workdir));
+        for (name, engine) in &self.engines {
+            let prepared = engine.as_ref().map_err(Clone::clone);
+            add(name, prepared.map(|engine| engine.prepare(work, workdir)));
+        }
+        if Extism::does(work) {
+            let instances = [(EXTISM, Instances::Fresh), (EXTISM_KEPT, Instances::Kept)];
+            for (name, instances) in instances {
+                let prepared = self.extism.as_ref().map_err(Clone::clone);
+                add(name, prepared.map(|extism| extism.prepare(work, instances)));
             }
         }
         rows

@@ -15,6 +15,12 @@ const ORDERS: usize = 625;
 /// Rows of the CSV file.
 const ROWS: usize = 500;
 
+/// Calls of the program.
+pub(super) const CALLS: u32 = 1_000;
+
+/// The name of the work that is a program, which calls a tool.
+pub(super) const PROGRAM: &str = "program";
+
 const QUERY: &str = "map(select(.paid)) | group_by(.city) \
     | map({city: .[0].city, total: (map(.price * .count) | add)})";
 
@@ -77,7 +83,7 @@ pub(super) fn all(workdir: &Path) -> Vec<Work> {
             &text.len().to_string(),
         ),
     ]);
-    works.extend([query(&document), replace(), count()]);
+    works.extend([query(&document), replace(), count(), program()]);
     works
 }
 
@@ -168,6 +174,22 @@ fn count() -> Work {
         input: json!({"path": "rows.csv", "by": "kind"}),
         expects: format!(r#"{{"value":"kind-0","count":{first}}}"#),
         most_in_flight: 16,
+    }
+}
+
+/// A program that calls a tool.
+fn program() -> Work {
+    let input = json!({"calls": CALLS, "text": "hello"});
+    Work {
+        key: PROGRAM,
+        title: format!("program that makes {CALLS} calls of an echo"),
+        in_scripts: PROGRAM,
+        bundle: "typescript/javascript",
+        component: "javascript.wasm",
+        tool: "javascript__script",
+        expects: "hello".to_owned(),
+        input,
+        most_in_flight: 1,
     }
 }
 
