@@ -161,7 +161,7 @@ impl Tools<'_> {
 
     /// Does a task with one call in each turn, and with one program.
     fn both_ways(&self, task: &Task) -> Result<[Tokens; 2], String> {
-        let (direct, left) = self.in_workdir(|step| self.one_call_a_turn(step, task))?;
+        let (direct, left) = self.in_workdir(|step| Ok(self.one_call_a_turn(step, task)))?;
         let (program, same) = self.in_workdir(|step| self.one_program(step, task))?;
         let mut paths = left.keys().chain(same.keys());
         match paths.find(|path| left.get(*path) != same.get(*path)) {
@@ -170,7 +170,7 @@ impl Tools<'_> {
         }
     }
 
-    fn one_call_a_turn(&self, step: &Step, task: &Task) -> Result<Tokens, String> {
+    fn one_call_a_turn(&self, step: &Step, task: &Task) -> Tokens {
         let direct = step.catalog().items().iter();
         let direct: ToolCatalog = direct
             .filter(|item| item.name.resource().as_str() != "javascript")
@@ -180,13 +180,10 @@ impl Tools<'_> {
         let mut conversation = Conversation::new(&self.tokenizer, &tools, task.asked);
         for (tool, args) in &task.calls {
             let (call, result) = execute(self.runtime, step, tool, args);
-            if let Some(error) = result.tool_error() {
-                return Err(format!("{tool} {args}: {}", error.message));
-            }
             conversation.call(&call, &result);
         }
         conversation.turn(&task.answer.to_string());
-        Ok(conversation.used)
+        conversation.used
     }
 
     fn one_program(&self, step: &Step, task: &Task) -> Result<Tokens, String> {
@@ -218,7 +215,7 @@ impl Tools<'_> {
 /// Prints the tokens of each task.
 ///
 /// # Errors
-/// A task is not done: a call fails, the program returns another answer, or both ways leave other files.
+/// A task is not done: the program returns another answer, or both ways leave other files.
 pub(crate) fn print(runtime: &Runtime) -> Result<(), String> {
     let bundle = tempfile::tempdir().unwrap();
     if !write_bundle(bundle.path()) {

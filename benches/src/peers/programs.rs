@@ -102,7 +102,7 @@ pub(super) fn installed(name: &str) -> Result<PathBuf, String> {
     let folder = root(INSTALLED);
     let path = folder.join(name);
     if path.exists() {
-        return path.canonicalize().map_err(|error| error.to_string());
+        return std::path::absolute(path).map_err(|error| error.to_string());
     }
     let reason = std::fs::read_to_string(folder.join("missing.txt")).unwrap_or_default();
     match reason.lines().find(|line| line.starts_with(name)) {

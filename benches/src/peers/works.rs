@@ -182,7 +182,7 @@ fn program() -> Work {
     let input = json!({"calls": CALLS, "text": "hello"});
     Work {
         key: PROGRAM,
-        title: format!("program that makes {CALLS} calls of an echo"),
+        title: "program that makes 1,000 calls of an echo".to_owned(),
         in_scripts: PROGRAM,
         bundle: "typescript/javascript",
         component: "javascript.wasm",

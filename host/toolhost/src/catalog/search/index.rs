@@ -116,11 +116,11 @@ impl Builder {
             if field.is_of_parameters() && !self.parts.has(SearchPart::Parameters) {
                 return;
             }
-            let field = match field {
-                Field::ParameterValues if !self.parts.has(SearchPart::Values) => {
-                    Field::ParameterTexts
-                }
-                field => field,
+            let is_text = field == Field::ParameterValues && !self.parts.has(SearchPart::Values);
+            let field = if is_text {
+                Field::ParameterTexts
+            } else {
+                field
             };
             each_word(text, |word| {
                 // A whole identifier and a word may be spelt the same, and have other terms.
