@@ -89,8 +89,7 @@ impl tools::Host for ToolsView<'_> {
     fn search(&mut self, query: String, limit: u32) -> GuestResult<Vec<Tool>, ToolError> {
         let entries = self.port(|| Denial::ToolsList).and_then(|port| {
             within("query", &query)?;
-            let limit = limit.min(SEARCH_MAX) as usize;
-            port.search(&query, limit).map_err(to_wit)
+            Ok(port.search(&query, limit.min(SEARCH_MAX) as usize))
         });
         Ok(entries.map(|entries| entries.into_iter().map(tool_of).collect()))
     }

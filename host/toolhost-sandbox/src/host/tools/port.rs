@@ -25,10 +25,7 @@ pub trait ToolsPort: Send + Sync + fmt::Debug {
     fn describe(&self, name: &str) -> Result<ToolEntry, CallFailure>;
 
     /// Returns the tools that fit a query, the best first.
-    ///
-    /// # Errors
-    /// Why there is no answer.
-    fn search(&self, query: &str, limit: usize) -> Result<Vec<ToolEntry>, HandlerError>;
+    fn search(&self, query: &str, limit: usize) -> Vec<ToolEntry>;
 
     /// Starts a call of a tool. `arguments` is what the guest wrote; it has at most the bytes of an input. What the call
     /// uses counts for `outer`, too.

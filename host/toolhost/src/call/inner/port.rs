@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
-use toolhost_contract::{
-    HandlerError, JsonLimits, JsonSchemaObject, ToolCall, ToolCatalogItem, ToolErrorCode,
-};
+use toolhost_contract::{JsonLimits, JsonSchemaObject, ToolCall, ToolCatalogItem, ToolErrorCode};
 use toolhost_runtime::lock;
 use toolhost_sandbox::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
 
@@ -39,7 +37,7 @@ impl ToolsPort for InnerCallsPort {
         item.map(entry_of).map_err(|error| failure_of(error, None))
     }
 
-    fn search(&self, query: &str, limit: usize) -> Result<Vec<ToolEntry>, HandlerError> {
+    fn search(&self, query: &str, limit: usize) -> Vec<ToolEntry> {
         let calls = &self.0;
         let query = bounded_query(query);
         let (scope, host) = (&calls.scope, &calls.scope.turn.agent().host);
@@ -58,7 +56,7 @@ impl ToolsPort for InnerCallsPort {
                 (host.redactor.text(query).into_owned(), names.collect())
             },
         );
-        Ok(hits.into_iter().map(entry_of).collect())
+        hits.into_iter().map(entry_of).collect()
     }
 
     fn start(
