@@ -252,6 +252,18 @@ impl Workdir {
         })
     }
 
+    /// Returns a handle of the same transaction whose own changes [can be told apart](Self::has_staged). They are
+    /// changes of this handle, too.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        let tree = match &self.tree {
+            Tree::Direct => Tree::Direct,
+            Tree::Transaction(overlay) => Tree::Transaction(Arc::new(overlay.part())),
+        };
+        let handle = self.handle.clone();
+        Self { handle, tree }
+    }
+
     /// The files of the workdir for a call with this deadline. What a transaction holds from now on counts as
     /// memory of the call.
     pub(crate) fn tree(&self, ends: Option<Instant>, memory: &Arc<CallMemory>) -> Tree {

@@ -81,6 +81,13 @@ async fn changes_of_a_failed_transactional_call_that_cannot_be_undone_alone_are_
     assert_eq!(code(&result), "E_TOOL_CALL_NOT_UNDONE", "{result:?}");
     assert!(result.tool_error().unwrap().message.contains("call-1/2"));
     assert_eq!(fs::read_dir(host.work.dir.path()).unwrap().count(), 0);
+    // What it changed of a file that another call made, and what its own calls changed, cannot be undone either.
+    for changes in [own("a"), write("b")] {
+        let steps = json!([own("a"), fails(json!([changes, {"do": "fail"}]))]);
+        let result = run(&host, steps).await;
+        assert_eq!(code(&result), "E_TOOL_CALL_NOT_UNDONE", "{result:?}");
+        assert_eq!(fs::read_dir(host.work.dir.path()).unwrap().count(), 0);
+    }
     // One that failed before it changed anything is an error like any other.
     let result = run(&host, json!([write("a"), fails(json!([{"do": "fail"}]))])).await;
     assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
@@ -114,4 +121,17 @@ async fn a_transactional_call_that_is_stopped_after_a_change_keeps_the_whole_fro
     assert_eq!(code(&result), "E_TOOL_CALL_NOT_UNDONE", "{result:?}");
     assert!(result.tool_error().unwrap().message.contains("call-1/1"));
     assert_eq!(fs::read_dir(host.work.dir.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn what_other_calls_changed_meanwhile_is_not_laid_on_a_transactional_call_that_is_stopped() {
+    let state = tempfile::tempdir().unwrap();
+    let policy = "tools: {caller: {tools: ['*'], workdir: transactional}, other: {tools: ['*'], workdir: transactional}}";
+    let host = host(state.path(), policy).await;
+    // It changes nothing, and runs while the others do.
+    let left = json!({"do": "leave", "tool": "other__run", "args": {"steps": [{"do": "spin"}]}});
+    let result = run(&host, json!([left, write("a"), own("own")])).await;
+    assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+    assert!(host.work.path("a").exists() && host.work.path("own").exists());
+    assert_eq!(result.usage().changes.counts().created, 2);
 }

@@ -61,16 +61,10 @@ impl Workdir {
         self.overlay()?.commit_turn().await
     }
 
-    /// Returns whether a [transaction](Self::transactional) has staged anything, which a commit makes or drops.
-    /// Costs nothing.
+    /// Returns whether a [transaction](Self::transactional) has staged anything, which a commit makes or drops; of a
+    /// [part](Self::part), whether its calls have begun to change anything. Costs nothing.
     pub fn has_staged(&self) -> bool {
-        self.overlay().is_some_and(|overlay| overlay.is_active())
-    }
-
-    /// Returns how many changes a [transaction](Self::transactional) has begun; 0 without one. Between two equal
-    /// numbers, nothing was changed.
-    pub fn staged_changes(&self) -> u64 {
-        self.overlay().map_or(0, |overlay| overlay.changes_begun())
+        self.overlay().is_some_and(|overlay| overlay.has_changed())
     }
 
     /// Drops the changes of a [transaction](Self::transactional) now, and not with its last handle. Blocks for

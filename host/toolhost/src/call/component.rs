@@ -27,6 +27,8 @@ use crate::workdir_provider::{CallWorkdir, WorkdirTransaction, end_call};
 struct Prepared<'a> {
     directory: CallWorkdir,
     own: Option<CallTransaction<'a>>,
+    /// Dropped with the run, too: a call that is stopped keeps nothing.
+    part: Option<TransactionPart>,
     /// The OAuth tokens in its grants.
     tokens: Vec<SentToken>,
     /// The secrets of its credential provider.
@@ -74,13 +76,10 @@ impl<'a> ComponentRun<'a> {
         let Prepared {
             directory,
             own,
+            part,
             tokens,
             redacted: _redacted,
         } = prepared.map_err(RunEnd::refused)?;
-        // Dropped with this future, too: a call that is stopped keeps nothing.
-        let is_transactional = self.permit.changes != WorkdirChanges::Direct;
-        let joined = self.joined().filter(|_| is_transactional);
-        let part = joined.map(|joined| TransactionPart::begin(joined, self.call));
         let redactor = &turn.agent().host.redactor;
         let operation = Arc::new(operation);
         let (permit, recorder) = (&self.permit, turn.recorder());
@@ -131,6 +130,13 @@ impl<'a> ComponentRun<'a> {
         self.outer.as_ref()?.transaction.as_ref()
     }
 
+    /// Makes the changes of its inner calls a part of a transaction.
+    fn join_inner(&self, transaction: &Arc<JoinedTransaction>) {
+        if let Some(inner) = &self.inner {
+            inner.join(transaction);
+        }
+    }
+
     /// Adds the credentials of the call to its grants, opens its directory, and begins its transaction.
     async fn prepare(&mut self) -> Result<Prepared<'a>, ToolError> {
         let (turn, tool) = (self.turn, self.tool);
@@ -146,6 +152,10 @@ impl<'a> ComponentRun<'a> {
             tokens = Box::pin(access_tokens::add_to(grants, &uses, name, turn)).await?;
         }
         if let Some(joined) = self.joined() {
+            let is_transactional = self.permit.changes != WorkdirChanges::Direct;
+            let part = is_transactional.then(|| TransactionPart::begin(joined, self.call));
+            let joined = part.as_ref().map_or(joined, TransactionPart::joined);
+            self.join_inner(joined);
             let directory = CallWorkdir {
                 workdir: joined.workdir.clone(),
                 transaction: None,
@@ -153,6 +163,7 @@ impl<'a> ComponentRun<'a> {
             return Ok(Prepared {
                 directory,
                 own: None,
+                part,
                 tokens,
                 redacted,
             });
@@ -178,12 +189,13 @@ impl<'a> ComponentRun<'a> {
             &self.protected,
             call,
         )?;
-        if let (Some(inner), Some(own)) = (&self.inner, &own) {
-            inner.join(own.joined());
+        if let Some(own) = &own {
+            self.join_inner(own.joined());
         }
         Ok(Prepared {
             directory,
             own,
+            part: None,
             tokens,
             redacted,
         })

@@ -58,9 +58,7 @@ impl InnerCalls {
             grant,
             execute,
             caller: caller.clone(),
-            transaction: outer
-                .and_then(|outer| outer.transaction.clone())
-                .map_or_else(OnceLock::new, OnceLock::from),
+            transaction: OnceLock::new(),
             started: Mutex::default(),
             waker: AtomicWaker::new(),
             running: AtomicUsize::new(0),

@@ -24,16 +24,17 @@ pub(crate) struct OuterCalls {
 
 /// The transaction of a call that inner calls are a part of.
 pub(super) struct JoinedTransaction {
+    /// What the calls have as their workdir.
     pub(super) workdir: Workdir,
     /// The inner call whose changes would have to be undone, and cannot be without the others.
-    not_undone: OnceLock<String>,
+    not_undone: Arc<OnceLock<String>>,
 }
 
 impl JoinedTransaction {
     pub(super) fn new(workdir: Workdir) -> Arc<Self> {
         Arc::new(Self {
             workdir,
-            not_undone: OnceLock::new(),
+            not_undone: Arc::default(),
         })
     }
 
@@ -55,23 +56,30 @@ impl JoinedTransaction {
     }
 }
 
-/// What an inner call changes of a transaction. If it is dropped before it is kept, its changes would have to be undone.
+/// What an inner call and its own calls change of a transaction. If it is dropped before it is kept, its changes would
+/// have to be undone.
 pub(super) struct TransactionPart {
-    transaction: Arc<JoinedTransaction>,
-    /// How many changes the transaction had before.
-    changes_before: u64,
+    joined: Arc<JoinedTransaction>,
     call: CallIdentity,
     is_kept: bool,
 }
 
 impl TransactionPart {
-    pub(super) fn begin(transaction: &Arc<JoinedTransaction>, call: &CallIdentity) -> Self {
+    pub(super) fn begin(transaction: &JoinedTransaction, call: &CallIdentity) -> Self {
+        let joined = JoinedTransaction {
+            workdir: transaction.workdir.part(),
+            not_undone: Arc::clone(&transaction.not_undone),
+        };
         Self {
-            changes_before: transaction.workdir.staged_changes(),
-            transaction: Arc::clone(transaction),
+            joined: Arc::new(joined),
             call: call.clone(),
             is_kept: false,
         }
+    }
+
+    /// The transaction, for the call and those within it.
+    pub(super) fn joined(&self) -> &Arc<JoinedTransaction> {
+        &self.joined
     }
 
     /// Leaves the changes to the outer call.
@@ -82,14 +90,13 @@ impl TransactionPart {
 
 impl Drop for TransactionPart {
     fn drop(&mut self) {
-        let changes = self.transaction.workdir.staged_changes();
-        if self.is_kept || changes == self.changes_before {
+        if self.is_kept || !self.joined.workdir.has_staged() {
             return;
         }
         let CallIdentity {
             call_id, tool_name, ..
         } = &self.call;
         // The first one is named.
-        let _ = (self.transaction.not_undone).set(format!("'{call_id}' of tool '{tool_name}'"));
+        let _ = (self.joined.not_undone).set(format!("'{call_id}' of tool '{tool_name}'"));
     }
 }

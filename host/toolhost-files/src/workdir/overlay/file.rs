@@ -53,7 +53,10 @@ impl WorkdirFile {
     pub(crate) fn copy_up(&self, keep: u64, charge: Charge<'_>) -> Result<(), Errno> {
         match self {
             Self::Own(_) => Ok(()),
-            Self::Merged(_, file) if file.is_staged() => Ok(()),
+            Self::Merged(overlay, file) if file.is_staged() => {
+                overlay.note_change();
+                Ok(())
+            }
             Self::Merged(overlay, file) => overlay.copy_open(file, keep, charge),
         }
     }
@@ -79,6 +82,10 @@ impl Overlay {
         given: Option<&str>,
     ) -> Result<WorkdirFile, Errno> {
         if entry.is_staged() {
+            if writes {
+                // What is written to it later is not seen here.
+                self.note_change();
+            }
             return Ok(WorkdirFile::Own(file));
         }
         let id = entry.file_id();

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -23,6 +23,16 @@ pub(crate) struct Overlay {
     shared: Arc<Shared>,
     /// When whoever has it stops to wait for another call. None for the host.
     ends: Option<Instant>,
+    /// The part of the transaction that it changes. None for the whole.
+    part: Option<Arc<Part>>,
+}
+
+/// A part of a transaction.
+struct Part {
+    /// Whether a change of it was begun.
+    has_changed: AtomicBool,
+    /// The part that it is a part of.
+    of: Option<Arc<Part>>,
 }
 
 /// What the calls of a transaction share.
@@ -36,8 +46,6 @@ pub(crate) struct Shared {
     usage: WorkdirUsage,
     /// Whether anything was changed.
     is_active: AtomicBool,
-    /// How many changes were begun.
-    changes_begun: AtomicU64,
     /// Held while paths are walked and files are copied, which may hang.
     state: DeadlineMutex<State>,
     failure: Mutex<Option<StagingError>>,
@@ -70,13 +78,13 @@ impl Overlay {
             workdir: workdir.clone(),
             staging: staging.clone(),
             is_active: AtomicBool::new(false),
-            changes_begun: AtomicU64::new(0),
             state: DeadlineMutex::default(),
             failure: Mutex::default(),
         };
         Ok(Self {
             shared: Arc::new(shared),
             ends: None,
+            part: None,
         })
     }
 
@@ -85,6 +93,20 @@ impl Overlay {
         Self {
             shared: Arc::clone(&self.shared),
             ends,
+            part: self.part.clone(),
+        }
+    }
+
+    /// The same view, whose changes are a part of this one's.
+    pub(crate) fn part(&self) -> Self {
+        let part = Part {
+            has_changed: AtomicBool::new(false),
+            of: self.part.clone(),
+        };
+        Self {
+            shared: Arc::clone(&self.shared),
+            ends: self.ends,
+            part: Some(Arc::new(part)),
         }
     }
 
@@ -111,9 +133,10 @@ impl Overlay {
         self.is_active.load(Relaxed)
     }
 
-    /// How many changes were begun: of two equal numbers, nothing was changed between.
-    pub(crate) fn changes_begun(&self) -> u64 {
-        self.changes_begun.load(Relaxed)
+    /// Whether a change of its part was begun, or of a part of that; of the whole, whether anything was changed.
+    pub(crate) fn has_changed(&self) -> bool {
+        let part = self.part.as_ref();
+        part.map_or_else(|| self.is_active(), |part| part.has_changed.load(Relaxed))
     }
 
     /// Waits until no other commit of this process to the workdir runs.
@@ -146,6 +169,12 @@ impl Overlay {
         self.state.lock(self.ends).ok_or(Errno::BUSY)
     }
 
+    /// Notes a change of its part.
+    pub(super) fn note_change(&self) {
+        let parts = std::iter::successors(self.part.as_ref(), |part| part.of.as_ref());
+        parts.for_each(|part| part.has_changed.store(true, Relaxed));
+    }
+
     /// Locks the state for a change, with a staging directory.
     ///
     /// # Errors
@@ -156,7 +185,7 @@ impl Overlay {
             return Err(Errno::ROFS);
         }
         state.take_memory()?;
-        self.changes_begun.fetch_add(1, Relaxed);
+        self.note_change();
         if state.staging.is_none() {
             match Staging::create(&self.staging, &self.workdir) {
                 Ok(staging) => state.staging = Some(staging),
