@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::catalog::search::hits::HITS_MAX;
 use crate::catalog::tool_names::SEARCH;
+use crate::extension::extend::extend;
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::loaded_bundle::LoadedBundle;
 use crate::registry::CatalogTool;
@@ -64,13 +65,18 @@ pub fn catalog_tools(api: &ExtensionApi) -> Result<(), ExtensionError> {
 }
 
 impl LoadedBundle {
-    /// Adds [`catalog_tools`] to each agent of the bundle that does not have them, as the extension `tools`.
+    /// Adds [`catalog_tools`] to each agent of the bundle that does not have them, as the extension `tools`, and to
+    /// each agent that appears when the bundle is loaded again.
     ///
     /// # Errors
     /// [`ExtensionError`] if the bundle has a tool of the same name.
     pub fn add_catalog_tools(&self) -> Result<(), ExtensionError> {
-        let agents = self.agents().iter();
-        let mut without = agents.filter(|agent| agent.catalog().get(SEARCH).is_none());
-        without.try_for_each(|agent| agent.extend("tools", catalog_tools))
+        let agents = self
+            .agents()
+            .iter()
+            .map(|agent| (&agent.0.overlay, agent.name()));
+        let all = agents.chain([(&self.0.overlays.initial, "")]);
+        let mut without = all.filter(|(overlay, _)| overlay.snapshot().get(SEARCH).is_none());
+        without.try_for_each(|(overlay, agent)| extend(overlay, agent, "tools", catalog_tools))
     }
 }

@@ -1,6 +1,6 @@
 //! Extensions: tools and middleware that a runtime adds to an agent.
 
-mod extend;
+pub(crate) mod extend;
 mod typed;
 
 use std::borrow::Cow;
@@ -10,7 +10,6 @@ use toolhost_contract::{
     ErrorMessageLimit, JsonSchemaObject, NameError, SourceType, ToolCatalogItem, ToolSource,
 };
 
-use crate::agent::Agent;
 use crate::catalog::descriptions;
 pub use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::Middleware;
@@ -132,10 +131,10 @@ impl std::fmt::Debug for ExtensionApi {
 }
 
 impl ExtensionApi {
-    fn new(name: Arc<str>, agent: &Agent) -> Self {
+    fn new(name: Arc<str>, overlay: &Arc<CurrentOverlay>) -> Self {
         Self {
             name,
-            overlay: Arc::downgrade(&agent.0.overlay),
+            overlay: Arc::downgrade(overlay),
         }
     }
 

@@ -9,7 +9,7 @@ use toolhost::{
     extension::{ExtensionApi, ExtensionError},
     middleware::{Next, ToolCallContext},
 };
-use toolhost_tests::test_host::code;
+use toolhost_tests::test_host::{code, open_step, tool_call};
 
 use super::{Fixture, agent, documents, errors, tool};
 use crate::extensions::{echo, item};
@@ -201,4 +201,28 @@ async fn a_listener_hears_of_reloads_and_of_tools_that_an_extension_registers() 
             .await
             .is_err()
     );
+}
+
+#[tokio::test]
+async fn an_agent_that_first_appears_in_a_reload_has_the_tools_that_search_the_others() {
+    let with = |agents: &[&str]| {
+        let agents = agents.iter().map(|name| agent(name, &["text"]));
+        documents(&[vec![text("x")], agents.collect()].concat())
+    };
+    let fixture = Fixture::load(&with(&["a"]), &["text"]).await;
+    fixture.live.current().add_catalog_tools().unwrap();
+    fixture.write_manifest(&with(&["a", "b"]));
+    let loaded = fixture.live.reload().await.unwrap();
+    for name in ["a", "b"] {
+        let agent = loaded.agent(name).unwrap();
+        assert_eq!(agent.extensions(), ["tools"], "{name}");
+        let step = open_step(&agent, "instance", &fixture.work.workdir).await;
+        let search = tool_call("tools__search", json!({"query": "upper"}));
+        let found = step.execute_without_message(search).await;
+        assert_eq!(found.output().unwrap()["tools"][0]["name"], "text__upper");
+    }
+    // From one that an embedder took them from, they stay away.
+    assert!(loaded.agent("b").unwrap().remove_extension("tools"));
+    let loaded = fixture.live.reload().await.unwrap();
+    assert!(loaded.agent("b").unwrap().extensions().is_empty());
 }

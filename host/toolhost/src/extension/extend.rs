@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{ExtensionApi, ExtensionError};
 use crate::agent::Agent;
+use crate::registry::overlay::CurrentOverlay;
 
 impl Agent {
     /// Adds an extension, which registers tools and middleware. They take effect together when `register`
@@ -27,9 +28,7 @@ impl Agent {
         name: &str,
         register: impl FnOnce(&ExtensionApi) -> Result<T, ExtensionError>,
     ) -> Result<T, ExtensionError> {
-        let unfinished = Unfinished::begin(self, name)?;
-        let registered = register(&unfinished.api())?;
-        unfinished.finish(registered)
+        extend(&self.0.overlay, self.name(), name, register)
     }
 
     /// Adds an extension as [`Agent::extend`] does, with a `register` that may await, for example to list
@@ -71,41 +70,57 @@ impl Agent {
     where
         F: Future<Output = Result<T, ExtensionError>>,
     {
-        let unfinished = Unfinished::begin(self, name)?;
+        let unfinished = Unfinished::begin(&self.0.overlay, self.name(), name)?;
         let registered = register(unfinished.api()).await?;
         unfinished.finish(registered)
     }
 }
 
+/// Adds an extension to the overlay of an agent.
+pub(crate) fn extend<T>(
+    overlay: &Arc<CurrentOverlay>,
+    agent: &str,
+    name: &str,
+    register: impl FnOnce(&ExtensionApi) -> Result<T, ExtensionError>,
+) -> Result<T, ExtensionError> {
+    let unfinished = Unfinished::begin(overlay, agent, name)?;
+    let registered = register(&unfinished.api())?;
+    unfinished.finish(registered)
+}
+
 /// An extension that is being added. If it is dropped before it is finished, nothing of it stays.
 struct Unfinished<'a> {
-    agent: &'a Agent,
+    overlay: &'a Arc<CurrentOverlay>,
     extension: Arc<str>,
     is_finished: bool,
 }
 
 impl<'a> Unfinished<'a> {
-    fn begin(agent: &'a Agent, name: &str) -> Result<Self, ExtensionError> {
+    fn begin(
+        overlay: &'a Arc<CurrentOverlay>,
+        agent: &str,
+        name: &str,
+    ) -> Result<Self, ExtensionError> {
         let extension: Arc<str> = name.into();
-        if agent.0.overlay.begin(&extension) {
+        if overlay.begin(&extension) {
             return Ok(Self {
-                agent,
+                overlay,
                 extension,
                 is_finished: false,
             });
         }
         Err(ExtensionError::Registered {
-            agent: agent.name().to_owned(),
+            agent: agent.to_owned(),
             extension: name.to_owned(),
         })
     }
 
     fn api(&self) -> ExtensionApi {
-        ExtensionApi::new(Arc::clone(&self.extension), self.agent)
+        ExtensionApi::new(Arc::clone(&self.extension), self.overlay)
     }
 
     fn finish<T>(mut self, registered: T) -> Result<T, ExtensionError> {
-        self.is_finished = self.agent.0.overlay.finish(&self.extension);
+        self.is_finished = self.overlay.finish(&self.extension);
         if self.is_finished {
             return Ok(registered);
         }
@@ -118,7 +133,7 @@ impl<'a> Unfinished<'a> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if !self.is_finished {
-            self.agent.0.overlay.remove_own(&self.extension);
+            self.overlay.remove_own(&self.extension);
         }
     }
 }

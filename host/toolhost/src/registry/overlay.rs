@@ -108,16 +108,17 @@ pub(crate) struct TakenName {
 }
 
 /// The current overlay of an agent. Every change replaces it, so that no snapshot sees half a change.
+#[derive(Default)]
 pub(crate) struct CurrentOverlay {
     current: RwLock<Arc<Overlay>>,
     changes: watch::Sender<u64>,
 }
 
 impl CurrentOverlay {
-    /// Creates an empty overlay. Each change adds one to `changes`.
-    pub(crate) fn new(changes: watch::Sender<u64>) -> Self {
+    /// Creates an overlay that begins as `initial`. Each change adds one to `changes`.
+    pub(crate) fn new(initial: Arc<Overlay>, changes: watch::Sender<u64>) -> Self {
         Self {
-            current: RwLock::default(),
+            current: RwLock::new(initial),
             changes,
         }
     }
