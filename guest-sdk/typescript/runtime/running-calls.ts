@@ -33,14 +33,16 @@ export function placeOfCall(called: unknown): string {
     known = undefined;
     return stack;
   }
+  const stack = framesAbove(called, FRAMES);
+  return stack.endsWith('native)\n') ? framesAbove(called, FRAMES_OF_NATIVE) : stack;
+}
+
+function framesAbove(called: unknown, count: number): string {
   const { stackTraceLimit } = errors;
-  const place = {} as { stack: string };
-  errors.stackTraceLimit = FRAMES;
+  const place: { stack: unknown } = { stack: '' };
+  errors.stackTraceLimit = count;
   captureStackTrace(place, called);
-  if (place.stack.endsWith('native)\n')) {
-    errors.stackTraceLimit = FRAMES_OF_NATIVE;
-    captureStackTrace(place, called);
-  }
   errors.stackTraceLimit = stackTraceLimit;
-  return place.stack;
+  // A program may have replaced what makes a text of it.
+  return typeof place.stack === 'string' ? place.stack : '';
 }
