@@ -3,6 +3,7 @@
 //! `cargo xtask bench peers` installs the others and runs this. docs/performance.md explains the rows.
 
 mod caller;
+mod code_modes;
 mod document;
 mod engine;
 mod exchange;
@@ -16,7 +17,7 @@ mod ratios;
 mod rounds;
 mod rows;
 mod scale;
-mod scripts;
+
 mod spawned;
 mod spread;
 mod tables;

@@ -5,12 +5,12 @@ use std::path::Path;
 use tokio::runtime::Handle;
 
 use super::caller::Caller;
+use super::code_modes;
 use super::engine::EngineAlone;
 use super::extism::{Extism, Instances};
 use super::ours::Ours;
 use super::pipe::PipeCalls;
 use super::programs::Program;
-use super::scripts;
 use super::spawned::SpawnedCalls;
 use super::works::{PROGRAM, Work};
 use crate::raw::Pool;
@@ -80,7 +80,11 @@ impl Peers {
     /// Prepares a work in all that can do it, and checks one output of each.
     pub(super) fn rows(&self, work: &Work, workdir: &Path) -> Vec<Row> {
         let mut rows = match work.key {
-            PROGRAM => scripts::rows(&self.runtime, work, workdir),
+            PROGRAM => {
+                let callers = code_modes::callers(OURS, &self.runtime, work, workdir);
+                let row = |(name, caller)| Row { name, caller };
+                callers.map(row).into()
+            }
             _ => self.tool_rows(work, workdir),
         };
         let mut add = |name, caller| rows.push(Row { name, caller });

@@ -8,14 +8,21 @@ use tokio::runtime::Handle;
 
 use super::caller::{Caller, Calls, from_threads};
 use super::ours::ToolCalls;
-use super::rows::{OURS, Row};
 use super::works::{CALLS, Work};
 use crate::front_ends::{Child, SERVE_MCP, StreamCalls};
 use crate::measure::call;
 use crate::scripts;
 
-/// Returns the rows of toolhost.
-pub(super) fn rows(runtime: &Handle, work: &Work, workdir: &Path) -> Vec<Row> {
+/// A name, and what it names, or why that cannot be called.
+type Named = (&'static str, Result<Box<dyn Caller>, String>);
+
+/// Returns the ways of toolhost to do a work; the first is named `ours`.
+pub(super) fn callers(
+    ours: &'static str,
+    runtime: &Handle,
+    work: &Work,
+    workdir: &Path,
+) -> [Named; 3] {
     let step = scripts::step(runtime, workdir);
     let program = |name, tool: &str, code: String| {
         let caller = match step.catalog().get(tool) {
@@ -26,19 +33,17 @@ pub(super) fn rows(runtime: &Handle, work: &Work, workdir: &Path) -> Vec<Row> {
             }
             None => Err(format!("{tool} is not built")),
         };
-        Row { name, caller }
+        (name, caller)
     };
     let javascript = "let last; for (let i = 0; i < args.calls; i++) \
         last = await tools['echo__say']({text: args.text}); return {calls: args.calls, last}";
     let python = "for i in range(args['calls']):\n    last = await tools['echo__say'](text=args['text'])\n\
         return {'calls': args['calls'], 'last': last}";
-    vec![
-        program(OURS, "javascript__script", javascript.to_owned()),
+    let mcp: Box<dyn Caller> = Box::new(McpCalls::start(runtime));
+    [
+        program(ours, "javascript__script", javascript.to_owned()),
         program("toolhost, Python", "python__script", python.to_owned()),
-        Row {
-            name: "toolhost, no program: MCP over stdio",
-            caller: Ok(Box::new(McpCalls::start(runtime))),
-        },
+        ("toolhost, no program: MCP over stdio", Ok(mcp)),
     ]
 }
 
