@@ -43,8 +43,9 @@ Set-up and build commands that need only cargo.
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile
   cargo xtask bench peers [--write]
-                                measures the same work in Bun, Node, CPython, Extism, jaq and the engine
-                                alone, installed in target/; writes docs/performance.md and its plots
+                                measures the same work in Bun, Node, CPython, Extism, jaq, the engine alone,
+                                and a program over tools in code modes of npm and PyPI, installed in
+                                target/; writes docs/performance.md and its plots
   cargo xtask bench search      measures the search of tools on the functions and requests of BFCL, which it
                                 fetches from PyPI into target/
   cargo xtask instructions [--write]
@@ -182,7 +183,10 @@ impl Task {
                 if args.first().is_some_and(|word| word == "peers") {
                     peers::install(workspace)?;
                 }
-                guests::build(workspace)?;
+                // The search of tools calls none.
+                if args.first().is_none_or(|word| word != "search") {
+                    guests::build(workspace)?;
+                }
                 checks::bench(workspace, args)
             }
             Self::Instructions(args) => instructions::run(workspace, args),
