@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use toolhost_tests::eventually;
-use toolhost_tests::test_host::{write_bundle, yaml};
+use toolhost_tests::test_host::{copy_program_tool, write_bundle, yaml};
 
 use crate::http::server::Server;
 
@@ -47,8 +47,13 @@ fn messages(server: &Server) -> Vec<Vec<Value>> {
 }
 
 fn start(bundle: &Path, workdir: &Path, server: &Server) -> Child {
+    start_with(&[], bundle, workdir, server)
+}
+
+fn start_with(options: &[&str], bundle: &Path, workdir: &Path, server: &Server) -> Child {
     let url = format!("{}/v1", server.origin());
     Command::new(env!("CARGO_BIN_EXE_agent"))
+        .args(options)
         .arg(bundle)
         .args([&url, "scripted", "do it"])
         .env("OPENAI_API_KEY", "sk-of-the-test")
@@ -179,4 +184,38 @@ fn a_server_that_fails_ends_the_agent_with_its_status() {
     let (_, stderr) = printed(&output);
     assert!(!output.status.success());
     assert!(stderr.contains("429"), "{stderr}");
+}
+
+#[test]
+fn in_code_mode_the_model_sees_search_and_programs_alone_and_programs_call_the_others() {
+    let (bundle, workdir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tools = [
+        ("text", "text", &["upper"][..]),
+        ("javascript", "javascript", &["run", "script"]),
+    ];
+    write_bundle(bundle.path(), &yaml(&tools), &["text"]);
+    if !copy_program_tool("javascript", bundle.path()) {
+        return;
+    }
+    let requests = AtomicUsize::new(0);
+    let program = json!({"code": "return (await Promise.all(['a', 'b'].map((text) => tools.text.upper({ text })))).map(({ text }) => text)"});
+    let program = program.to_string();
+    let server = Server::does(move |_, client| match requests.fetch_add(1, SeqCst) {
+        0 => stream(client, "", &[("call_a", "javascript__script", &program)]),
+        _ => stream(client, "Done.", &[]),
+    });
+    let child = start_with(&["--code-mode"], bundle.path(), workdir.path(), &server);
+    let output = child.wait_with_output().unwrap();
+    let (_, stderr) = printed(&output);
+    assert!(output.status.success(), "{stderr}");
+    let request = &server.requests()[0];
+    let (_, body) = request.split_once("\r\n\r\n").unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    let seen = body["tools"].as_array().unwrap().iter();
+    let seen: Vec<_> = seen
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(seen, ["javascript__script", "tools__search"]);
+    let answer = &messages(&server)[1][2];
+    assert_eq!(answer["content"], r#"{"result":["A","B"]}"#);
 }

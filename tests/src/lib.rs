@@ -62,6 +62,16 @@ pub fn own_sandbox(change: impl FnOnce(&mut SandboxConfig)) -> Sandbox {
     Sandbox::new(config).expect("a sandbox starts")
 }
 
+/// Returns the cache in which the examples in TypeScript and Python were compiled when they were built.
+#[must_use]
+pub fn cache_of_builds() -> CacheConfig {
+    let built = root("target/guests-build");
+    CacheConfig::new(
+        built.join("cache/toolhost"),
+        built.join("state/toolhost/cache.key"),
+    )
+}
+
 /// Returns a guest prepared in the shared sandbox; each guest is prepared once.
 pub async fn prepared(name: &str) -> PreparedTool {
     type Known = Mutex<std::collections::HashMap<String, Arc<tokio::sync::OnceCell<PreparedTool>>>>;

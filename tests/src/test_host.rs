@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use toolhost::{Agent, Host, LoadedBundle, Policy, Step, ToolCall, ToolResult, Workdir};
 
-use crate::{Work, guest, sandbox};
+use crate::{Work, guest, root, sandbox};
 
 /// A Tool of a test bundle: its name, its guest and its exports.
 pub type TestTool<'a> = (&'a str, &'a str, &'a [&'a str]);
@@ -51,6 +51,29 @@ pub fn write_bundle(dir: &Path, manifest: &str, guests: &[&str]) {
         let path = dir.join(format!("{name}.wasm"));
         std::fs::write(path, guest(name)).expect("the component is written");
     }
+}
+
+/// Copies the component of the tool that runs programs in a language, `javascript` or `python`, into a bundle. Returns
+/// false, and says so, if it is not built.
+#[must_use]
+pub fn copy_program_tool(language: &str, bundle: &Path) -> bool {
+    let folder = match language {
+        "javascript" => "typescript/javascript",
+        _ => "python/python",
+    };
+    let component = root("guest-examples").join(folder);
+    let component = component.join(format!(".toolhost/{language}.wasm"));
+    let copied = std::fs::copy(&component, bundle.join(format!("{language}.wasm")));
+    if copied.is_err() {
+        #[expect(
+            clippy::print_stderr,
+            reason = "who runs the tests reads what was not tested"
+        )]
+        {
+            eprintln!("NOT TESTED: {} is not built", component.display());
+        }
+    }
+    copied.is_ok()
 }
 
 impl TestHost {

@@ -10,6 +10,9 @@
 //! It prints the answer while the model writes it, and runs the calls of a message at the same time. Calls of
 //! [`BACKGROUND`] tools run in the background: the model gets a handle at once, and the result when it is
 //! there. Ctrl-C cancels the turn, and so does the end of its budget. The workdir is the current directory.
+//!
+//! With `--code-mode` first, the model sees the tools that run programs and `tools__search`, and its programs may call all
+//! other tools. The bundle needs the Tool of `guest-examples/typescript/javascript` or `guest-examples/python/python`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -27,8 +30,8 @@ use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
 use toolhost::{
-    AssistantMessage, CancellationToken, Host, Instance, Step, ToolCall, ToolResult, ToolStatus,
-    TurnStart,
+    AssistantMessage, CancellationToken, Host, Instance, Policy, ResourceName, ScriptLanguage,
+    Step, ToolCall, ToolResult, ToolStatus, TurnStart, search::ToolExposure, tool::ToolPattern,
 };
 
 use model::Model;
@@ -64,14 +67,42 @@ async fn ended(instance: &Instance, handle: String) -> ToolResult {
     }
 }
 
+/// Returns a policy by which programs may call all tools.
+fn programs_call_tools() -> Result<Policy> {
+    let mut policy = Policy::default();
+    for language in [ScriptLanguage::JavaScript, ScriptLanguage::Python] {
+        let tool = ResourceName::parse(language.tool())?;
+        policy = policy.allow_tools(tool, vec![ToolPattern::any()]);
+    }
+    Ok(policy)
+}
+
 #[tokio::main]
 async fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut exposure = ToolExposure::Direct;
+    if arguments
+        .first()
+        .is_some_and(|first| first == "--code-mode")
+    {
+        arguments.remove(0);
+        exposure = ToolExposure::Script;
+    }
     let Ok([bundle, url, model, prompt]) = <[String; 4]>::try_from(arguments) else {
-        return Err("usage: agent BUNDLE URL MODEL PROMPT".into());
+        return Err("usage: agent [--code-mode] BUNDLE URL MODEL PROMPT".into());
     };
-    let host = Host::builder().build()?;
+    let mut builder = Host::builder();
+    if exposure == ToolExposure::Script {
+        builder = builder.policy(programs_call_tools()?);
+    }
+    let host = builder.build()?;
     let agent = host.load(&bundle).await?.only_agent()?;
+    if exposure == ToolExposure::Script {
+        if !agent.catalog().runs_programs() {
+            return Err("the agent has no tool that runs programs".into());
+        }
+        agent.extend("tools", toolhost::catalog_tools)?;
+    }
     let key = std::env::var("OPENAI_API_KEY").ok();
     let model = Model::new(&host, &url, model, key)?;
     let instance = agent.instance("user-1", host.workdir(".")?);
@@ -88,8 +119,9 @@ async fn main() -> Result<()> {
     let (mut tokens, mut pending) = (0, FuturesUnordered::new());
     for _ in 0..STEPS {
         let step = turn.open_step().await?;
+        let tools = step.catalog().exposed(exposure).to_openai();
         let (message, used) = tokio::select! {
-            answered = model.complete(&messages, step.catalog().to_openai()) => answered?,
+            answered = model.complete(&messages, tools) => answered?,
             () = stopped.cancelled() => break,
         };
         let calls = message.tool_calls();
