@@ -1,5 +1,7 @@
 //! A tool calls other tools: `goondan:tool/tools`.
 
+mod hostile;
+mod stopped;
 mod transactions;
 
 use std::fs;

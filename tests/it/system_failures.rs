@@ -6,3 +6,4 @@ mod descriptors;
 mod disk;
 mod host_process;
 mod killed;
+mod killed_calls;

@@ -1,9 +1,12 @@
 //! The native `agents` tool, as a model uses it.
 
-use serde_json::json;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
 use toolhost::agents::{OrchestratorConfig, Reach};
 use toolhost::agents_tool;
-use toolhost_tests::test_host::TestHost;
+use toolhost::middleware::{Next, ToolCallContext};
+use toolhost_tests::test_host::{TestHost, TestTool};
 
 use super::{ask, call, callers, callers_of, client};
 
@@ -253,4 +256,51 @@ async fn an_agent_reaches_any_conversation_if_the_orchestrator_allows_it() {
             .any(|one| one["instanceKey"] == "somebody-else"),
         "{listed}"
     );
+}
+
+#[tokio::test]
+async fn a_tool_cannot_call_itself_through_another_agent_without_end() {
+    let tools: [TestTool<'_>; 2] = [
+        ("caller", "call_tools", &["run"]),
+        ("files", "file-system", &["write"]),
+    ];
+    let host = TestHost::with_tools(&tools, "tools: {caller: {tools: ['*']}}").await;
+    host.agent.extend("agents", agents_tool).unwrap();
+    let called = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&called);
+    let layer = move |call: ToolCallContext, next: Next<ToolCallContext>| {
+        seen.lock().unwrap().push(call.tool_name().to_owned());
+        async move { next.run(call).await }
+    };
+    let extended = host
+        .agent
+        .extend("watch", |api| api.pipeline().tool_call(0, layer));
+    extended.unwrap();
+    let mut config = OrchestratorConfig::default();
+    config.chain_depth_max = 3;
+    let orchestrator = callers_of(config, &host.agent, &["a", "b"]).await;
+    let run = |tool: &str, args: Value| {
+        let step = json!({"do": "call", "tool": tool, "args": args});
+        call("caller__run", json!({"steps": [step]}))
+    };
+    let write = run("files__write", json!({"path": "made", "content": "x"}));
+    // Back to the instance that waits; and always to a new one, with a key beneath the last.
+    let circle = ["b", "a"].map(|target| (target, "k".to_owned()));
+    let chain = ["b", "a", "b", "a", "b", "a"];
+    let chain = (1..)
+        .zip(chain)
+        .map(|(depth, target)| (target, format!("k{}", "/x".repeat(depth))));
+    for path in [circle.to_vec(), chain.collect()] {
+        let within = |inner: Value, (target, key): &(&str, String)| {
+            let request = json!({"target": target, "instanceKey": key, "input": inner});
+            run("agents__request", request)
+        };
+        let whole = path.iter().rev().fold(write.clone(), within);
+        let answer = ask(&client(&orchestrator), "a", whole).await.to_string();
+        assert!(answer.contains("CIRCULAR_CALL_DETECTED"), "{answer}");
+        let called = std::mem::take(&mut *called.lock().unwrap());
+        assert!(!called.contains(&"files__write".to_owned()), "{called:?}");
+        let runs = called.iter().filter(|tool| *tool == "caller__run").count();
+        assert!((2..=4).contains(&runs), "{called:?}");
+    }
 }
