@@ -45,6 +45,17 @@ class ClientTest(unittest.IsolatedAsyncioTestCase):
             shutil.copy(REPOSITORY / "target" / "guests" / f"{name}.wasm", self.bundle)
         (self.bundle / "goondan.yaml").write_text("\n---\n".join(documents), encoding="utf-8")
 
+    def add_programs(self) -> None:
+        """Adds the tool that runs programs in JavaScript to the bundle."""
+        folder = REPOSITORY / "guest-examples" / "typescript" / "javascript"
+        component = folder / ".toolhost" / "javascript.wasm"
+        if not component.exists():
+            self.skipTest(f"{component} is not built")
+        shutil.copy(component, self.bundle)
+        tool = (folder / "goondan.yaml").read_text(encoding="utf-8").split("\n---\n")[0]
+        with (self.bundle / "goondan.yaml").open("a", encoding="utf-8") as manifest:
+            manifest.write("\n---\n" + tool.replace("./index.ts", "./javascript.wasm"))
+
     def options(self) -> dict[str, Any]:
         return {"program": PROGRAM, "state_root": self.top / "state"}
 

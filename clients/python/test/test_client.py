@@ -187,5 +187,18 @@ class Servers(ClientTest):
                 await server.wait()
 
 
+class Programs(ClientTest):
+    async def test_a_program_calls_the_tools_that_the_model_does_not_see(self) -> None:
+        self.add_programs()
+        async with await Toolhost.spawn(self.bundle, tools="script", **self.options()) as host:
+            names = [tool["name"] for tool in await host.catalog()]
+            self.assertEqual(names, ["javascript__script", "tools__search"])
+            code = "return (await tools.text.upper({ text: args.word })).text"
+            result = await host.script("javascript", code, args={"word": "hi"})
+            self.assertEqual(result["output"], {"result": "HI"})
+            failed = await host.script("javascript", 'throw new Error("no")')
+            self.assertEqual(failed["error"]["code"], "E_SCRIPT")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ._connection import LINE_BYTES_MAX, Connection
 from ._errors import ConnectionLost
@@ -14,6 +14,7 @@ from ._turn import Turn, given
 from ._types import (
     AgentInfo,
     CatalogFormat,
+    Exposure,
     HostEvent,
     HostInfo,
     Instance,
@@ -49,11 +50,12 @@ class Toolhost:
         workdir: StrPath | None = None,
         policy: StrPath | None = None,
         state_root: StrPath | None = None,
+        tools: Exposure | None = None,
         program: StrPath = "toolhost",
         env: dict[str, str] | None = None,
     ) -> "Toolhost":
         """Starts a server with the options of `toolhost rpc`. Without a bundle, load one."""
-        named = given(agent=agent, instance=instance, workdir=workdir, policy=policy)
+        named = given(agent=agent, instance=instance, workdir=workdir, policy=policy, tools=tools)
         if state_root is not None:
             named["state-root"] = state_root
         words = [word for name, value in named.items() for word in (f"--{name}", os.fspath(value))]
@@ -134,6 +136,22 @@ class Toolhost:
         params = given(call=call, instance=_located(instance), message=message, usage=usage)
         result: ToolResult = await self.request("call/execute", params)
         return result
+
+    async def script(
+        self,
+        language: Literal["javascript", "python"],
+        code: str,
+        *,
+        args: Json = None,
+        instance: Instance | None = None,
+        usage: bool = False,
+    ) -> ToolResult:
+        """Executes a program that calls tools: a call of `javascript__script` or `python__script`.
+
+        The output's `result` is what the program returns. It finds `args` as `args`.
+        """
+        call: ToolCall = {"id": "script", "name": f"{language}__script", "args": given(code=code, args=args)}
+        return await self.execute(call, instance=instance, usage=usage)
 
     async def submit(
         self, call: ToolCall, *, instance: Instance | None = None, message: Json = None, usage: bool = False

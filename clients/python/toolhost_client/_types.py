@@ -8,6 +8,9 @@ Json = Any
 #: Format of tools: the specification's, or that of a model's provider.
 CatalogFormat = Literal["json", "openai", "anthropic", "mcp"]
 
+#: Which tools catalogs and steps have: all, or those that find and call the others, in programs or by name.
+Exposure = Literal["direct", "search", "script", "both"]
+
 #: Format of the answers to a model.
 AnswerFormat = Literal["openai", "anthropic", "ai-sdk", "mcp"]
 

@@ -1,6 +1,6 @@
 /** Runs tools in toolhost: a client of `toolhost rpc`. */
 import { type CallOptions, Turn } from './turn.js';
-import type { AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult, Undone, UndoRecord } from './types.js';
+import type { AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, Sendable, ToolCall, ToolResult, Undone, UndoRecord } from './types.js';
 export * from './errors.js';
 export * from './types.js';
 export { Step, Turn, type CallOptions, type MessageOptions } from './turn.js';
@@ -13,6 +13,8 @@ export interface SpawnOptions {
     workdir?: string;
     policy?: string;
     stateRoot?: string;
+    /** Which tools {@link Toolhost.catalog} and steps have. Default: `direct`, all. */
+    tools?: 'direct' | 'search' | 'script' | 'both';
     /** The program. Default: `toolhost` of the search path. */
     program?: string;
     env?: NodeJS.ProcessEnv;
@@ -50,6 +52,14 @@ export declare class Toolhost {
     }): Promise<Turn>;
     /** Executes one call in a turn of its own. */
     execute(call: ToolCall, options?: CallOptions & {
+        instance?: Instance;
+    }): Promise<ToolResult>;
+    /**
+     * Executes a program that calls tools, in a turn of its own: a call of `javascript__script` or `python__script`. The
+     * output's `result` is what the program returns. It finds `args` as `args`.
+     */
+    script(language: 'javascript' | 'python', code: string, { args, ...options }?: CallOptions & {
+        args?: Sendable;
         instance?: Instance;
     }): Promise<ToolResult>;
     /** Executes one call in the background: the result is `pending` with a handle. */

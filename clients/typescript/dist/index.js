@@ -80,6 +80,14 @@ export class Toolhost {
         const request = { call, ...params, instance: located(options.instance) };
         return (await this.request('call/execute', request, signal));
     }
+    /**
+     * Executes a program that calls tools, in a turn of its own: a call of `javascript__script` or `python__script`. The
+     * output's `result` is what the program returns. It finds `args` as `args`.
+     */
+    script(language, code, { args, ...options } = {}) {
+        const given = args === undefined ? { code } : { code, args };
+        return this.execute({ id: 'script', name: `${language}__script`, args: given }, options);
+    }
     /** Executes one call in the background: the result is `pending` with a handle. */
     async submit(call, options = {}) {
         const { signal, params } = split(options);

@@ -9,7 +9,7 @@ import { EventQueue } from './events.js';
 import { spawnServer } from './server.js';
 import { type CallOptions, split, Turn } from './turn.js';
 import type {
-  AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult,
+  AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, Sendable, ToolCall, ToolResult,
   Undone, UndoRecord,
 } from './types.js';
 
@@ -26,6 +26,8 @@ export interface SpawnOptions {
   workdir?: string;
   policy?: string;
   stateRoot?: string;
+  /** Which tools {@link Toolhost.catalog} and steps have. Default: `direct`, all. */
+  tools?: 'direct' | 'search' | 'script' | 'both';
   /** The program. Default: `toolhost` of the search path. */
   program?: string;
   env?: NodeJS.ProcessEnv;
@@ -114,6 +116,19 @@ export class Toolhost {
     const { signal, params } = split(options);
     const request = { call, ...params, instance: located(options.instance) };
     return (await this.request('call/execute', request, signal)) as ToolResult;
+  }
+
+  /**
+   * Executes a program that calls tools, in a turn of its own: a call of `javascript__script` or `python__script`. The
+   * output's `result` is what the program returns. It finds `args` as `args`.
+   */
+  script(
+    language: 'javascript' | 'python',
+    code: string,
+    { args, ...options }: CallOptions & { args?: Sendable; instance?: Instance } = {},
+  ): Promise<ToolResult> {
+    const given = args === undefined ? { code } : { code, args };
+    return this.execute({ id: 'script', name: `${language}__script`, args: given }, options);
   }
 
   /** Executes one call in the background: the result is `pending` with a handle. */

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ClosedWithError, ConnectionError, RpcError, Toolhost } from 'toolhost-client';
 
-import { assertStopped, bundle, directory, endless, program, untilItWrites } from './support.mjs';
+import { addPrograms, assertStopped, bundle, directory, endless, program, untilItWrites } from './support.mjs';
 
 const upper = (text, id = 'call-1') => ({ id, name: 'text__upper', args: { text } });
 const options = { program, stderr: 'ignore' };
@@ -199,6 +199,23 @@ test('calls are listed and undone', async () => {
     await host.undo(records[1].id, { key: 'other' });
     await assert.rejects(access(join(workdir, 'f')));
     await assert.rejects(host.undo(), (error) => error instanceof RpcError && error.code === 'E_RPC_NOT_FOUND');
+  } finally {
+    await host.close();
+  }
+});
+
+test('a program calls the tools that the model does not see', async (context) => {
+  const dir = await bundle();
+  if (!(await addPrograms(dir))) return context.skip('the tool that runs programs is not built');
+  const host = Toolhost.spawn({ ...options, bundle: dir, stateRoot, tools: 'script' });
+  try {
+    const seen = (await host.catalog()).map(({ name }) => name);
+    assert.deepEqual(seen, ['javascript__script', 'tools__search']);
+    const code = 'return (await tools.text.upper({ text: args.word })).text';
+    const result = await host.script('javascript', code, { args: { word: 'hi' } });
+    assert.deepEqual(result.output, { result: 'HI' });
+    const failed = await host.script('javascript', 'throw new Error("no")');
+    assert.equal(failed.error.code, 'E_SCRIPT');
   } finally {
     await host.close();
   }

@@ -1,6 +1,6 @@
 // Servers for the tests: the binary of $TOOLHOST, and the bundle and guests of this repository.
-import { rmSync } from 'node:fs';
-import { copyFile, mkdtemp, stat, writeFile } from 'node:fs/promises';
+import { existsSync, rmSync } from 'node:fs';
+import { copyFile, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,6 +32,19 @@ export async function bundle() {
     await copyFile(join(repository, 'target/guests', `${name}.wasm`), join(dir, `${name}.wasm`));
   }
   return dir;
+}
+
+/** Adds the tool that runs programs in JavaScript to a bundle. Returns whether it is built. */
+export async function addPrograms(dir) {
+  const folder = join(repository, 'guest-examples/typescript/javascript');
+  const component = join(folder, '.toolhost/javascript.wasm');
+  if (!existsSync(component)) return false;
+  await copyFile(component, join(dir, 'javascript.wasm'));
+  const [tool] = (await readFile(join(folder, 'goondan.yaml'), 'utf8')).split('\n---\n');
+  const manifest = join(dir, 'goondan.yaml');
+  const others = await readFile(manifest, 'utf8');
+  await writeFile(manifest, `${others}\n---\n${tool.replace('./index.ts', './javascript.wasm')}`);
+  return true;
 }
 
 /** A call that writes to /f until it is stopped. */
