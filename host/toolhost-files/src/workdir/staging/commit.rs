@@ -292,7 +292,7 @@ impl Commit<'_> {
         // A directory that goes nowhere else is deleted with what is in it.
         let deleted: HashSet<&str> = self.staged.iter().map(String::as_str).collect();
         for (op, rename) in self.set.ops.iter().zip(self.ops) {
-            let path = rename.path();
+            let path = &rename.path;
             let io = |error: io::Error| Broken::failed(format!("renaming `{path}`"), error);
             reach(Step::Renaming).map_err(io)?;
             if let RenameOp::Take { expected, .. } | RenameOp::Exchange { expected, .. } = op {
@@ -305,8 +305,8 @@ impl Commit<'_> {
                 }
             }
             make(&self.renames, rename).map_err(|fault| Broken::of(path, fault))?;
-            if expects_dir(op) && deleted.contains(rename.staged()) {
-                self.check_empty(rename.staged(), path)?;
+            if expects_dir(op) && deleted.contains(rename.staged.as_str()) {
+                self.check_empty(&rename.staged, path)?;
             }
             reach(Step::Renamed).map_err(io)?;
         }

@@ -17,7 +17,7 @@ use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;
 use super::contents::open_dir;
 use super::error::{CommitError, LISTED_MAX};
-use super::plan::{JournalOp, is_tree_path};
+use super::plan::{JournalOp, Way, is_tree_path};
 use super::renames::{Mounts, Place, Renames, is_gone, place};
 use super::stamp::{FileKind, Stamp};
 use super::tree::LeftStamp;
@@ -259,7 +259,7 @@ impl Namespace<'_> {
             note(&mut self.conflicts, &path);
             return Ok(None);
         };
-        match op {
+        let (way, staged, inode) = match op {
             RenameOp::Put { staged, .. } => {
                 let placed = self.unstage(staged)?;
                 self.check_name(&slot, &path, self.change(placed)?)?;
@@ -268,13 +268,7 @@ impl Namespace<'_> {
                     note(&mut self.conflicts, &path);
                     return Ok(None);
                 }
-                let inode = self.put(placed, slot)?;
-                let staged = staged.clone();
-                Ok(Some(JournalOp::Put {
-                    staged,
-                    path,
-                    inode,
-                }))
+                (Way::Put, staged, self.put(placed, slot)?)
             }
             RenameOp::Take {
                 staged, expected, ..
@@ -288,12 +282,7 @@ impl Namespace<'_> {
                 };
                 self.entries.insert((slot.dir, slot.name), None);
                 self.stage(staged, taken)?;
-                let (staged, inode) = (staged.clone(), expected.id.inode);
-                Ok(Some(JournalOp::Take {
-                    path,
-                    staged,
-                    inode,
-                }))
+                (Way::Take, staged, expected.id.inode)
             }
             RenameOp::Exchange {
                 staged, expected, ..
@@ -305,15 +294,17 @@ impl Namespace<'_> {
                 };
                 let inode = self.put(placed, slot)?;
                 self.stage(staged, replaced)?;
-                let (staged, replaced) = (staged.clone(), expected.id.inode);
-                Ok(Some(JournalOp::Exchange {
-                    staged,
-                    path,
-                    inode,
-                    replaced,
-                }))
+                let replaced = expected.id.inode;
+                (Way::Exchange { replaced }, staged, inode)
             }
-        }
+        };
+        let staged = staged.clone();
+        Ok(Some(JournalOp {
+            way,
+            staged,
+            path,
+            inode,
+        }))
     }
 
     /// Returns what is at a name, if it is as it was seen.

@@ -39,28 +39,27 @@ pub(super) struct WorkdirPlace {
     born: Option<(i64, u32)>,
 }
 
-/// A rename, with the inodes of what is renamed.
+/// A rename between the staging directory and the workdir.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum JournalOp {
+pub(super) struct JournalOp {
+    pub(super) way: Way,
+    /// The name in the staging directory.
+    pub(super) staged: String,
+    /// The path in the workdir.
+    pub(super) path: TreePath,
+    /// What is renamed.
+    pub(super) inode: u64,
+}
+
+/// Which way a rename goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
     /// From the staging directory to a free path.
-    Put {
-        staged: String,
-        path: TreePath,
-        inode: u64,
-    },
+    Put,
     /// From a path to the staging directory.
-    Take {
-        path: TreePath,
-        staged: String,
-        inode: u64,
-    },
-    /// The staged `inode` for `replaced`, which is at the path.
-    Exchange {
-        staged: String,
-        path: TreePath,
-        inode: u64,
-        replaced: u64,
-    },
+    Take,
+    /// The staged inode for `replaced`, which is at the path.
+    Exchange { replaced: u64 },
 }
 
 /// A path that may be none of UTF-8.
@@ -108,7 +107,7 @@ impl WorkdirPlace {
 impl Plan {
     /// Returns the first paths that it changes, sorted.
     pub(super) fn files(&self, most: usize) -> Vec<String> {
-        let paths: BTreeSet<_> = self.ops.iter().map(JournalOp::path).collect();
+        let paths: BTreeSet<_> = self.ops.iter().map(|op| &op.path).collect();
         let paths = paths.into_iter().take(most);
         let mut paths: Vec<_> = paths.map(TreePath::to_string).collect();
         paths.sort_unstable();
@@ -117,24 +116,8 @@ impl Plan {
 
     /// Returns how many paths it changes.
     pub(super) fn count(&self) -> usize {
-        let paths: HashSet<_> = self.ops.iter().map(JournalOp::path).collect();
+        let paths: HashSet<_> = self.ops.iter().map(|op| &op.path).collect();
         paths.len()
-    }
-}
-
-impl JournalOp {
-    pub(super) fn staged(&self) -> &str {
-        match self {
-            Self::Put { staged, .. }
-            | Self::Take { staged, .. }
-            | Self::Exchange { staged, .. } => staged,
-        }
-    }
-
-    pub(super) fn path(&self) -> &TreePath {
-        match self {
-            Self::Put { path, .. } | Self::Take { path, .. } | Self::Exchange { path, .. } => path,
-        }
     }
 }
 

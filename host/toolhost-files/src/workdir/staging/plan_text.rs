@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::plan::{JournalOp, Plan, WorkdirPlace, is_path, is_staged_name, is_tree_path};
+use super::plan::{JournalOp, Plan, Way, WorkdirPlace, is_path, is_staged_name, is_tree_path};
 use super::tree::{Left, LeftStamp, TreeEntry};
 use crate::workdir::tree_path::TreePath;
 
@@ -29,30 +29,24 @@ struct PlanText {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 enum OpText<S> {
-    Put {
-        staged: S,
-        #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-        dir: Option<usize>,
-        path: S,
-        inode: u64,
-    },
-    Take {
-        #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-        dir: Option<usize>,
-        path: S,
-        staged: S,
-        inode: u64,
-    },
-    Exchange {
-        staged: S,
-        #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-        dir: Option<usize>,
-        path: S,
-        inode: u64,
-        replaced: u64,
-    },
+    Put(RenameText<S>),
+    Take(RenameText<S>),
+    Exchange(RenameText<S>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RenameText<S> {
+    staged: S,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    dir: Option<usize>,
+    path: S,
+    inode: u64,
+    /// Of an exchange.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    replaced: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -80,7 +74,7 @@ struct Written<'a> {
 impl<'a> Written<'a> {
     fn new(plan: &'a Plan) -> Self {
         let (mut dirs, mut places) = (Vec::new(), HashMap::new());
-        let of_ops = plan.ops.iter().map(JournalOp::path);
+        let of_ops = plan.ops.iter().map(|op| &op.path);
         for path in of_ops.chain(plan.left.iter().map(|left| &left.path)) {
             let above: &str = path.above();
             if !above.is_empty() && !places.contains_key(above) {
@@ -97,30 +91,18 @@ impl<'a> Written<'a> {
     }
 
     fn op(&self, op: &'a JournalOp) -> OpText<&'a str> {
-        let (dir, path) = self.at(op.path());
-        let staged = op.staged();
-        match *op {
-            JournalOp::Put { inode, .. } => OpText::Put {
-                staged,
-                dir,
-                path,
-                inode,
-            },
-            JournalOp::Take { inode, .. } => OpText::Take {
-                dir,
-                path,
-                staged,
-                inode,
-            },
-            JournalOp::Exchange {
-                inode, replaced, ..
-            } => OpText::Exchange {
-                staged,
-                dir,
-                path,
-                inode,
-                replaced,
-            },
+        let (dir, path) = self.at(&op.path);
+        let text = |replaced| RenameText {
+            staged: op.staged.as_str(),
+            dir,
+            path,
+            inode: op.inode,
+            replaced,
+        };
+        match op.way {
+            Way::Put => OpText::Put(text(None)),
+            Way::Take => OpText::Take(text(None)),
+            Way::Exchange { replaced } => OpText::Exchange(text(Some(replaced))),
         }
     }
 
@@ -204,39 +186,19 @@ pub(super) fn read_plan(line: &[u8]) -> Result<Plan, String> {
         }
     };
     let op = |op: OpText<String>| {
-        Ok::<_, String>(match op {
-            OpText::Put {
-                staged,
-                dir,
-                path: at,
-                inode,
-            } => JournalOp::Put {
-                staged: name(staged)?,
-                path: path(dir, &at)?,
-                inode,
-            },
-            OpText::Take {
-                dir,
-                path: at,
-                staged,
-                inode,
-            } => JournalOp::Take {
-                path: path(dir, &at)?,
-                staged: name(staged)?,
-                inode,
-            },
-            OpText::Exchange {
-                staged,
-                dir,
-                path: at,
-                inode,
-                replaced,
-            } => JournalOp::Exchange {
-                staged: name(staged)?,
-                path: path(dir, &at)?,
-                inode,
-                replaced,
-            },
+        let (way, text) = match op {
+            OpText::Put(text) => (Some(Way::Put).filter(|_| text.replaced.is_none()), text),
+            OpText::Take(text) => (Some(Way::Take).filter(|_| text.replaced.is_none()), text),
+            OpText::Exchange(text) => {
+                let way = text.replaced.map(|replaced| Way::Exchange { replaced });
+                (way, text)
+            }
+        };
+        Ok::<_, String>(JournalOp {
+            way: way.ok_or("`replaced` is that of an exchange, and of no other rename")?,
+            staged: name(text.staged)?,
+            path: path(text.dir, &text.path)?,
+            inode: text.inode,
         })
     };
     let left = |left: LeftText<String, Vec<TreeEntry>>| {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::error::LISTED_MAX;
-use super::plan::{JournalOp, Plan};
+use super::plan::{JournalOp, Plan, Way};
 use super::renames::{Fault, Renames};
 use super::step::{Step, reach};
 use super::tree::changed_since;
@@ -35,30 +35,18 @@ pub(super) fn take_back(renames: &Renames<'_>, plan: &Plan) -> io::Result<Vec<St
     };
     for op in plan.ops.iter().rev() {
         reach(Step::TakingBack)?;
-        let taken = match op {
-            JournalOp::Put {
-                staged,
-                path,
-                inode,
-            } => absent_is_fine(renames.take(path, staged, *inode)),
-            JournalOp::Take {
-                path,
-                staged,
-                inode,
-            } => give_back(renames, staged, path, *inode),
-            JournalOp::Exchange {
-                staged,
-                path,
-                inode,
-                replaced,
-            } => match renames.exchange(staged, path, *replaced, *inode) {
+        let (staged, path, inode) = (&op.staged, &op.path, op.inode);
+        let taken = match op.way {
+            Way::Put => absent_is_fine(renames.take(path, staged, inode)),
+            Way::Take => give_back(renames, staged, path, inode),
+            Way::Exchange { replaced } => match renames.exchange(staged, path, replaced, inode) {
                 // The new file was removed since. So was the former one, where that is nowhere either.
-                Err(Fault::Gone) => give_back(renames, staged, path, *replaced),
+                Err(Fault::Gone) => give_back(renames, staged, path, replaced),
                 done => done,
             },
         };
         if let Err(fault) = taken {
-            add(op.path(), fault);
+            add(path, fault);
         }
     }
     reach(Step::TakenBack)?;
@@ -73,7 +61,7 @@ pub(super) fn make_again(renames: &Renames<'_>, ops: &[JournalOp]) -> io::Result
         if let Err(fault) = make(renames, op)
             && stuck.len() < LISTED_MAX
         {
-            stuck.push(Stuck::new(op.path(), fault));
+            stuck.push(Stuck::new(&op.path, fault));
         }
     }
     Ok(stuck)
@@ -81,23 +69,11 @@ pub(super) fn make_again(renames: &Renames<'_>, ops: &[JournalOp]) -> io::Result
 
 /// Makes one rename.
 pub(super) fn make(renames: &Renames<'_>, op: &JournalOp) -> Result<(), Fault> {
-    match op {
-        JournalOp::Put {
-            staged,
-            path,
-            inode,
-        } => renames.put(staged, path, *inode),
-        JournalOp::Take {
-            path,
-            staged,
-            inode,
-        } => renames.take(path, staged, *inode),
-        JournalOp::Exchange {
-            staged,
-            path,
-            inode,
-            replaced,
-        } => renames.exchange(staged, path, *inode, *replaced),
+    let (staged, path, inode) = (&op.staged, &op.path, op.inode);
+    match op.way {
+        Way::Put => renames.put(staged, path, inode),
+        Way::Take => renames.take(path, staged, inode),
+        Way::Exchange { replaced } => renames.exchange(staged, path, inode, replaced),
     }
 }
 

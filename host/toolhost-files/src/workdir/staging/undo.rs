@@ -12,7 +12,7 @@ use super::change_set::{ChangeSet, RenameOp};
 use super::error::{CommitError, LISTED_MAX, Shortage, StagingError, UndoError};
 use super::journal::{self, Committed, Journal, Mark};
 use super::namespace::check;
-use super::plan::{JournalOp, WorkdirPlace};
+use super::plan::{Way, WorkdirPlace};
 use super::records::{UndoRecord, committed, drop_oldest, progress_of, remove};
 use super::recovery::finish_dead;
 use super::renames::Renames;
@@ -255,26 +255,19 @@ fn check_left(renames: &Renames<'_>, journal: &Journal) -> Result<(), CommitErro
     let unknown = || io(io::ErrorKind::InvalidInput.into());
     let mut ops = Vec::with_capacity(journal.plan.ops.len());
     for op in journal.plan.ops.iter().rev() {
-        ops.push(match op.clone() {
-            JournalOp::Put {
-                staged,
-                path,
-                inode,
-            } => RenameOp::Take {
+        let (staged, path) = (op.staged.clone(), op.path.clone());
+        let expected = stamp(op.inode).ok_or_else(unknown);
+        ops.push(match op.way {
+            Way::Put => RenameOp::Take {
                 path,
                 staged,
-                expected: stamp(inode).ok_or_else(unknown)?,
+                expected: expected?,
             },
-            JournalOp::Take { path, staged, .. } => RenameOp::Put { staged, path },
-            JournalOp::Exchange {
+            Way::Take => RenameOp::Put { staged, path },
+            Way::Exchange { .. } => RenameOp::Exchange {
                 staged,
                 path,
-                inode,
-                ..
-            } => RenameOp::Exchange {
-                staged,
-                path,
-                expected: stamp(inode).ok_or_else(unknown)?,
+                expected: expected?,
             },
         });
     }

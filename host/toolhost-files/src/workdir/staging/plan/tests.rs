@@ -79,7 +79,12 @@ fn a_workdir_is_the_same_by_its_inode_and_its_birth_or_else_its_path() {
 
 #[test]
 fn a_plan_lists_each_path_once() {
-    let staged = || "f1".to_owned();
+    let op = |way, path: &str, inode| JournalOp {
+        way,
+        staged: "f1".to_owned(),
+        path: path.into(),
+        inode,
+    };
     let plan = Plan {
         workdir: WorkdirPlace {
             path: PathText::Text("a".to_owned()),
@@ -88,26 +93,12 @@ fn a_plan_lists_each_path_once() {
         },
         label: String::new(),
         ops: vec![
-            JournalOp::Take {
-                path: "b/c".into(),
-                staged: staged(),
-                inode: 1,
-            },
-            JournalOp::Put {
-                staged: staged(),
-                path: "b/c".into(),
-                inode: 2,
-            },
-            JournalOp::Exchange {
-                staged: staged(),
-                path: "a".into(),
-                inode: 3,
-                replaced: 4,
-            },
+            op(Way::Take, "b/c", 1),
+            op(Way::Put, "b/c", 2),
+            op(Way::Exchange { replaced: 4 }, "a", 3),
         ],
         left: vec![],
     };
-    assert!(plan.ops.iter().all(|op| op.staged() == "f1"));
     assert_eq!(plan.count(), 2);
     assert_eq!(plan.files(9), ["a", "b/c"]);
     assert_eq!(plan.files(1), ["a"]);

@@ -13,7 +13,7 @@ fn read(version: u32, dirs: &[&str], op: &Value) -> Result<String, String> {
         "left": [],
     });
     let plan = read_plan(plan.to_string().as_bytes())?;
-    Ok(plan.ops[0].path().to_string())
+    Ok(plan.ops[0].path.to_string())
 }
 
 fn put(dir: Option<usize>, path: &str) -> Value {
@@ -59,6 +59,8 @@ fn a_path_is_a_name_in_a_directory_of_the_list_or_whole_in_version_1() {
         json!({"exchange": {"staged": "x", "path": "a", "inode": 2, "replaced": 3}}),
         json!({"remove": {"path": "a"}}),
         json!({"put": {"staged": "f0", "path": "a", "inode": 2, "more": 1}}),
+        json!({"put": {"staged": "f0", "path": "a", "inode": 2, "replaced": 3}}),
+        json!({"exchange": {"staged": "f0", "path": "a", "inode": 2}}),
     ] {
         assert!(read(2, &[], &op).is_err(), "{op}");
     }
