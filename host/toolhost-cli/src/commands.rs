@@ -1,5 +1,6 @@
 //! The commands.
 
+mod agents;
 mod auth;
 mod build;
 mod cache;
@@ -35,14 +36,11 @@ mod test;
 mod undo;
 mod wit;
 
-use toolhost::{Agent, LiveBundle, LoadedBundle, manifest::Declares};
-
 use crate::args::Command;
 use crate::exit::Exit;
-use crate::failure::{Failure, Hint};
+use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
-use crate::terminal::Verbosity;
 
 /// Runs a command.
 pub(crate) async fn execute(
@@ -87,34 +85,4 @@ pub(crate) async fn execute(
         Command::Man(args) => completions::man(&args),
         Command::Resume(args) => resume::resume(&args, settings).await,
     }
-}
-
-/// Returns the agent with this name, or the only one.
-fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Result<Agent, Failure> {
-    let agent = match name {
-        Some(name) => bundle.agent(name),
-        None => bundle.only_agent(),
-    };
-    let agent = agent.hint("Pass --agent NAME.")?;
-    if bundle.declares() == Declares::OnlyTools && settings.verbosity >= Verbosity::Verbose {
-        settings.note(&format!(
-            "the bundle declares no Agent; the agent is '{}', with every tool",
-            agent.name()
-        ));
-    }
-    Ok(agent)
-}
-
-/// Returns what `look` finds in the catalogs of a bundle while they have the tools of MCP servers and of changesets.
-async fn with_all_tools<T>(
-    bundle: &LoadedBundle,
-    settings: &Settings,
-    look: impl FnOnce() -> T,
-) -> Result<T, Failure> {
-    let servers = mcp_servers::start(bundle, settings).await?;
-    let live = LiveBundle::new(bundle.clone());
-    let _changesets = changesets::start(&live, settings)?;
-    let seen = look();
-    servers.close().await;
-    Ok(seen)
 }

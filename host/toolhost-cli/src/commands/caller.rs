@@ -10,7 +10,7 @@ use toolhost::{
     Host, Instance, LoadedBundle, ResourceName, ToolResult, ToolStatus, Workdir, WorkdirError,
 };
 
-use super::agent;
+use super::agents::agent;
 use crate::args::CallerArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;

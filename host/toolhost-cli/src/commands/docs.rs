@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 
 use self::contents::Contents;
-use super::{agent, with_all_tools};
+use super::agents::{agent, with_all_tools};
 use crate::args::DocsArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;

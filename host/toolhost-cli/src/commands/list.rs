@@ -2,7 +2,7 @@
 
 use toolhost::ToolCatalogItem;
 
-use super::{agent, with_all_tools};
+use super::agents::{agent, with_all_tools};
 use crate::args::{Format, ListArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 use toolhost::LiveBundle;
 use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket};
 
-use super::{agent, caller, changesets, mcp_servers};
+use super::agents::agent;
+use super::{caller, changesets, mcp_servers};
 use crate::args::RpcArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use toolhost::{Agent, ToolCatalog, search::ToolHit};
 
+use super::agents::{agent, with_all_tools};
 use super::list::table;
-use super::{agent, with_all_tools};
 use crate::args::{HitFormat, SearchArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -13,7 +13,8 @@ use tokio::task::JoinSet;
 use toolhost::{LiveBundle, Workdir};
 use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 
-use super::{agent, caller, changesets, grant_callbacks, mcp_servers};
+use super::agents::agent;
+use super::{caller, changesets, grant_callbacks, mcp_servers};
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, Hint};

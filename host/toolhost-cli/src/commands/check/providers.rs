@@ -5,7 +5,7 @@ use toolhost::tool::{ModelProvider, ProviderFinding};
 use toolhost::{Agent, LoadedBundle, ToolErrorCode};
 
 use crate::args::Provider;
-use crate::commands::with_all_tools;
+use crate::commands::agents::with_all_tools;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
