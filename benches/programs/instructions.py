@@ -16,6 +16,10 @@ EXAMPLES = Path(__file__).parents[2] / "guest-examples"
 CALLS = 1_000
 FUEL = 10**12
 
+LINES = 20
+# A line of a program, with 70 characters.
+LINE = "const list{} = [1, 2, 3].map((each) => each * 2).filter(Boolean);     \n"
+
 # Of each language: its component, an empty program, and programs that make calls one after the other and 16 at once.
 PROGRAMS = {
     "JavaScript": (
@@ -137,6 +141,9 @@ def main() -> None:
         for kind, program in zip(("one after the other", "16 at once"), programs, strict=True):
             few, many = (count(program.format(calls=calls)) for calls in (16, CALLS))
             print(f"{language}: a call, {kind}: {(many - few) // (CALLS - 16):,}")
+        if language == "JavaScript":
+            lines = "".join(LINE.format(f"{number:02}") for number in range(LINES))
+            print(f"{language}: a line: {(count(lines + empty) - count(empty)) // LINES:,}")
 
 
 main()
