@@ -4,20 +4,26 @@ mod cargo_messages;
 mod handlers;
 mod target;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use toolhost_manifest::bundle::built::Language;
 
 use super::build_error::{BuildError, ErrorCause, Fault};
 use super::job::{BuildOptions, BuiltComponent, TargetDir};
 use super::kit::{self, Kit, sync_folder};
 use super::process::{self, ProcessOutput};
-use crate::files;
+use crate::{environment, files};
 use cargo_messages::Messages;
 pub(super) use target::{GET_RUST, TARGET, get_target};
+
+/// The extension of the file beside a component that has the path of its package's manifest.
+const OWNER: &str = "manifest";
 
 /// The folder of the SDK in a package, as its `Cargo.toml` names it.
 const SDK: &str = ".toolhost/sdk/rust";
@@ -33,6 +39,7 @@ pub(super) async fn build(
     }
     let (target_dir, lock) = target_dir(options).await?;
     let target_dir = target_dir.as_deref();
+    remove_others(target_dir, manifest)?;
     let mut cargo = target::cargo(package, manifest, target_dir);
     let started = SystemTime::now();
     let output = process::run(&mut cargo, GET_RUST).await?;
@@ -45,6 +52,7 @@ pub(super) async fn build(
         let next = "Write `crate-type = [\"cdylib\"]` under `[lib]`.";
         return Err(BuildError::source(fault.file("Cargo.toml").next(next)));
     };
+    note_owner(&component, manifest)?;
     let inputs = inputs(&component, &messages)?;
     refuse_outside_data(&inputs, &messages, options.bundle)?;
     let mut notes = messages.warnings();
@@ -84,6 +92,47 @@ async fn target_dir(
     let folder = options.kit_cache.folder("cargo")?;
     let lock = files::lock(&folder.join("lock")).await?;
     Ok((Some(folder), Some(lock)))
+}
+
+/// Removes the components of other packages from a target directory. Cargo gives those with the same name of the library
+/// the same file, and takes it for that of a package that has not changed since it was built.
+fn remove_others(target_dir: Option<&Path>, manifest: &Path) -> Result<()> {
+    let package = manifest.parent().unwrap_or(Path::new("/"));
+    let Some(target_dir) = target_dir.map(Path::to_owned).or_else(|| {
+        let variable = environment::value("CARGO_TARGET_DIR")?;
+        Some(package.join(variable))
+    }) else {
+        return Ok(());
+    };
+    let folder = target_dir.join(TARGET).join("release/deps");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            let cannot = format!("{} cannot be read", folder.display());
+            return Err(Error::new(error).context(cannot));
+        }
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let owner = fs::read(path.with_extension(OWNER));
+        let is_own = owner.is_ok_and(|owner| owner == manifest.as_os_str().as_bytes());
+        let is_component = path.extension().is_some_and(|it| it == "wasm");
+        if is_component && !is_own && path.file_stem() != Some(OsStr::new(target::PROBE)) {
+            fs::remove_file(&path)
+                .with_context(|| format!("{} cannot be removed", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes whose component this is.
+fn note_owner(component: &Path, manifest: &Path) -> Result<()> {
+    let folder = component.parent().unwrap_or(Path::new("/")).join("deps");
+    let name = component.file_name().unwrap_or_default();
+    let path = folder.join(name).with_extension(OWNER);
+    fs::write(&path, manifest.as_os_str().as_bytes())
+        .with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// Writes the SDK and the contract into a package.

@@ -31,6 +31,9 @@ crate-type = [\"cdylib\"]
 
 const SOURCE: &str = "//! An empty component.\n";
 
+/// The name of its library.
+pub(super) const PROBE: &str = "toolhost_probe";
+
 /// The linker of the target.
 const LINKER: &str = "wasm-component-ld";
 
