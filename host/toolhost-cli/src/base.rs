@@ -84,6 +84,11 @@ impl Base {
         Bundle::open_with(bundle, ChangedFiles::default(), self)
     }
 
+    /// Opens a bundle whose components are built next.
+    pub(crate) fn open_to_build(&self, bundle: &Path) -> Result<OpenBundle, LoadError> {
+        Bundle::open_to_build(bundle, self)
+    }
+
     /// Returns the folder of the unpacked bundle.
     pub(crate) fn unpacked(&self) -> Result<&Path, Failure> {
         if let Some(folder) = self.unpacked.get() {

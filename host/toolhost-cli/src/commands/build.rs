@@ -146,7 +146,7 @@ async fn build_all(
     round: Round,
 ) -> Result<Vec<BuildReport>, Failure> {
     base::refuse(&args.bundle, "build")?;
-    let open = settings.base.open(&args.bundle);
+    let open = settings.base.open_to_build(&args.bundle);
     let open = open.map_err(|error| Failure::of_bundle(error, None))?;
     let mut outcomes = Vec::new();
     for (tool, error) in entries::wrong(&open) {
@@ -162,10 +162,10 @@ async fn build_all(
         }
         outcomes.push(outcome);
     }
-    if !args.json {
-        note_warnings(&open, settings);
-    }
     if open.source_entries().next().is_none() {
+        if !args.json {
+            note_warnings(&open, settings);
+        }
         return Ok(outcomes);
     }
     let kit_cache = settings.dirs.cache.as_deref().map(KitCache::new);
@@ -200,7 +200,36 @@ async fn build_all(
         outcomes.push(outcome);
     }
     session.finish().await;
+    check_built(args, settings, &mut outcomes)?;
     Ok(outcomes)
+}
+
+/// Checks a bundle with the components that were built: what they describe, and that they have what it exports.
+fn check_built(
+    args: &BuildArgs,
+    settings: &Settings,
+    outcomes: &mut [BuildReport],
+) -> Result<(), Failure> {
+    if exit(outcomes) != Exit::Done {
+        return Ok(());
+    }
+    let open = settings.base.open(&args.bundle);
+    let open = open.map_err(|error| Failure::of_bundle(error, None))?;
+    if !args.json {
+        note_warnings(&open, settings);
+    }
+    for (source, outcome) in open.source_entries().zip(outcomes) {
+        let handlers = open.built(&source, u64::MAX).ok();
+        let handlers = handlers.and_then(|(_, stamp)| stamp.handlers);
+        let compared = handlers.map(|handlers| handlers::compare(&open, &source, &handlers));
+        if let Some(Err(error)) = compared {
+            outcome.state = BuildState::Failed(error);
+            if !args.json {
+                print(outcome, settings)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes to stderr that a manifest was written.

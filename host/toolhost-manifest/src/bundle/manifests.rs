@@ -106,12 +106,21 @@ impl ManifestError {
     }
 }
 
+/// What is done with the components that source entries have been built into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Built {
+    /// The exports that they describe are read.
+    Read,
+    Ignored,
+}
+
 /// The manifests of a bundle, as they are read.
 #[derive(Debug)]
 pub(super) struct Manifests<'d> {
     folder: &'d DirView,
     dir_path: &'d Path,
     shipped: &'d dyn ShippedBundles,
+    built: Built,
     /// The folders of shipped bundles that were included, by how the paths of their files begin.
     shipped_folders: ShippedFolders,
     read: Vec<Manifest>,
@@ -126,11 +135,13 @@ impl<'d> Manifests<'d> {
         folder: &'d DirView,
         path: &'d Path,
         shipped: &'d dyn ShippedBundles,
+        built: Built,
     ) -> Self {
         Self {
             folder,
             dir_path: path,
             shipped,
+            built,
             shipped_folders: ShippedFolders::default(),
             read: Vec::new(),
             paths: HashSet::new(),
@@ -250,6 +261,7 @@ impl NamedFiles for Manifests<'_> {
 
     fn described(&self, tool: &ResourceName, entry: &str) -> Option<YamlSource> {
         match Language::of(entry) {
+            Some(_) if self.built == Built::Ignored => None,
             Some(_) => self.described_in(&built::component_path(tool)),
             None => self.described_in(Path::new(entry)),
         }

@@ -16,7 +16,9 @@ use toolhost_files::{ChangedFiles, DirView, Links, ReadError};
 use super::Bundle;
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
 use super::guarded::{BundleFiles, WriteGuard};
-use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, ShippedFolders, shown};
+use super::manifests::{
+    Built, MANIFEST, Manifest, ManifestError, Manifests, ShippedFolders, shown,
+};
 use super::other_file::OtherFile;
 use super::package::{PackageOrigin, is_package};
 use super::shipped::{NoShippedBundles, ShippedBundles, is_shipped};
@@ -168,13 +170,34 @@ impl Bundle {
         changes: ChangedFiles,
         shipped: &dyn ShippedBundles,
     ) -> Result<OpenBundle, LoadError> {
+        Self::open_reading(path, changes, shipped, Built::Read)
+    }
+
+    /// Opens the bundle at a path as [`Self::open`] does, but as if no source entry were built: a build replaces its
+    /// component, whatever that describes.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_to_build(
+        path: &Path,
+        shipped: &dyn ShippedBundles,
+    ) -> Result<OpenBundle, LoadError> {
+        Self::open_reading(path, ChangedFiles::default(), shipped, Built::Ignored)
+    }
+
+    fn open_reading(
+        path: &Path,
+        changes: ChangedFiles,
+        shipped: &dyn ShippedBundles,
+        built: Built,
+    ) -> Result<OpenBundle, LoadError> {
         let unreadable = |source: ReadError| LoadError::Read {
             path: path.to_owned(),
             source,
         };
         let (dir, dir_path, manifest) = open_dir(path).map_err(unreadable)?;
         let folder = DirView::new(Arc::new(dir), changes);
-        let mut manifests = Manifests::new(&folder, &dir_path, shipped);
+        let mut manifests = Manifests::new(&folder, &dir_path, shipped, built);
         let first = match manifests.read(&manifest) {
             Ok(first) => first,
             Err(ManifestError::Read(ReadError::NotFound)) => {

@@ -180,6 +180,21 @@ fn write_exports(desk: &Desk, lang: &str, source: &str) {
         written.replace("Counts the lines", "Counts all lines")
     );
     desk.run(&["check", lang]).exits(0);
+    // A handler with another name takes the place of the one that is gone.
+    let code = desk.read(&format!("{lang}/{source}"));
+    desk.write(
+        &format!("{lang}/{source}"),
+        &code
+            .replace("handlers! { count }", "handlers! { tally }")
+            .replace("fn count(", "fn tally("),
+    );
+    desk.run(&["build", lang]).exits(0);
+    let renamed = desk.read(&manifest);
+    assert!(
+        renamed.contains("- name: tally\n") && !renamed.contains("- name: count\n"),
+        "{renamed}"
+    );
+    desk.write(&format!("{lang}/{source}"), &code);
     desk.edit(
         &format!("{lang}/{source}"),
         "Counts all lines",
@@ -187,6 +202,42 @@ fn write_exports(desk: &Desk, lang: &str, source: &str) {
     );
     desk.write(&manifest, &before);
     desk.run(&["build", lang]).exits(0);
+}
+
+/// Describes an argument that no schema can have. The build says so, and the next one is of the corrected source.
+fn describe_wrongly(desk: &Desk) {
+    let (good, bad) = (
+        "    path: &str,",
+        "    #[schemars(regex(pattern = \"(\"))]\n    path: &str,",
+    );
+    desk.edit("rust/src/lib.rs", good, bad);
+    for words in [&["build", "rust"][..], &["build", "rust", "--force"]] {
+        let ran = desk.run(words).exits(2);
+        assert!(
+            ran.stderr
+                .contains("'(' at parameters.properties.path.pattern"),
+            "{ran:?}"
+        );
+    }
+    desk.edit("rust/src/lib.rs", bad, good);
+    desk.run(&["build", "rust"]).exits(0);
+    desk.run(&["check", "rust"]).exits(0);
+}
+
+/// Builds another tool, whose library has the same name, in the same target directory. Each gets its own component.
+fn build_another(desk: &Desk) {
+    desk.run(&["new", "other", "--lang", "rust"]).exits(0);
+    let code = desk.read("other/src/lib.rs");
+    let code = code
+        .replace("handlers! { count }", "handlers! { tally }")
+        .replace("fn count(", "fn tally(");
+    desk.write("other/src/lib.rs", &code);
+    desk.run(&["build", "other"]).exits(0);
+    desk.run(&["build", "rust", "--force"]).exits(0);
+    for (tool, listed) in [("rust", "rust__count"), ("other", "other__tally")] {
+        let ran = desk.run(&["list", tool]).exits(0);
+        assert!(ran.stdout.contains(listed), "{ran:?}");
+    }
 }
 
 /// Adds a `requirements.txt` after the build, with a package that runs code in an encoding that pip would follow.
@@ -236,6 +287,8 @@ fn a_rust_tool_is_built_and_called() {
     new_and_call(&desk, "rust");
     misspell_export(&desk, "rust");
     write_exports(&desk, "rust", "src/lib.rs");
+    describe_wrongly(&desk);
+    build_another(&desk);
     let (good, bad) = (
         "lines: text.lines().count()",
         "lines: text.lines().count()?",
