@@ -7,6 +7,11 @@ use toolhost_guest::ToolError;
 
 use crate::failure;
 
+/// Folders at the top of machines. An absolute path with another one names a file of the workdir, as `glob` writes it.
+const ROOTS_OF_MACHINES: [&str; 11] = [
+    "Users", "Volumes", "etc", "home", "mnt", "opt", "private", "root", "tmp", "usr", "var",
+];
+
 /// A path from the workdir's root: `/a/b.txt`. Both `a/b.txt` and `/a/b.txt` name it.
 pub(crate) struct GuestPath {
     absolute: String,
@@ -39,7 +44,7 @@ impl GuestPath {
         }
     }
 
-    /// Refuses to make a new folder at the top of the workdir for an absolute path.
+    /// Refuses to make a folder such as `/home` at the top of the workdir.
     ///
     /// Models pass `/home/me/x` when they mean a file they know from elsewhere. A tree `home/me` in
     /// the workdir would be useless, so the error suggests a path. `folder` is what would
@@ -52,7 +57,7 @@ impl GuestPath {
             let found = fs::symlink_metadata(format!("/{top}"));
             found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
         };
-        if self.was_absolute && top != ".." && is_new() {
+        if self.was_absolute && ROOTS_OF_MACHINES.contains(&top) && is_new() {
             return Err(failure::stray_tree(&self.absolute, top));
         }
         Ok(())
