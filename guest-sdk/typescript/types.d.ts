@@ -47,7 +47,7 @@ declare module '@goondan/types' {
    */
   export interface Tools {
     call(name: string, args?: object, options?: { signal?: AbortSignal }): Promise<any>;
-    /** Returns the tools that fit a query, the best first; none if none fits. Default `limit`: 10. */
+    /** Returns the tools that fit a query, the best first; none if none fits. Default `limit`: 5. */
     search(text: string, limit?: number): Promise<ToolDescription[]>;
     describe(name: string): Promise<ToolDescription>;
     names(): Promise<string[]>;
@@ -164,8 +164,18 @@ declare module 'toolhost' {
 declare module 'toolhost/async' {
   /** Runs what an async function is compiled to: a generator that yields what it waits for. */
   export function runAsyncFunction(self: unknown, args: ArrayLike<any>, start: (...args: any[]) => Iterator<unknown>): Promise<any>;
-  /** Returns the calls of other tools that run, each with the stack of the call. */
-  export function runningCalls(): { readonly name: string; readonly stack: string | undefined }[];
+  /** Returns the calls of other tools that run, each with the stack of the call; not those that have lost a race. */
+  export function runningCalls(): { readonly name: string; readonly stack: string | undefined; readonly promise: unknown }[];
+  /** Says the stack of an `await` of the async function that runs. Returns `value`. */
+  export function placeAwait<T>(value: T, stack: string): T;
+  /** Returns the stacks that functions said which still wait. One that waits for another is left out. */
+  export function placesOfAwaits(): string[];
+  /** Whether nothing has waited for a promise. */
+  export function isUnawaited(promise: unknown): boolean;
+  /** Whether a promise is pending, and has not lost a race. */
+  export function isRunning(promise: unknown): boolean;
+  /** Has a function called, once, when all that runs waits for what never comes. It lets it end. */
+  export function onceStuck(act: () => void): void;
   /** Says the stack of the call of a tool that is made next, so that it need not be looked at. Returns `argument`. */
   export function placeNextCall<T>(stack: string, argument: T): T;
 }

@@ -1,14 +1,15 @@
 /** `async` and `await` as generators: the engine does not run its own promises, and the runtime's class follows generators. */
-import { placeNextCall, runAsyncFunction } from 'toolhost/async';
-import type { AnyNode, ArrowFunctionExpression, CallExpression, ForOfStatement, Function as FunctionNode, Identifier, MethodDefinition, Property } from 'acorn';
+import { placeAwait, placeNextCall, runAsyncFunction } from 'toolhost/async';
+import type { AnyNode, ArrowFunctionExpression, CallExpression, ForOfStatement, Function as FunctionNode, Identifier, MemberExpression, MethodDefinition, Property } from 'acorn';
 import type { Edits } from './edits';
+import { Misuse } from './misuse';
 import type { Parsed } from './parser';
 
 /** What stands in the changed text where no statement of the program stands. */
 export const MADE = /\$async/;
 
 /** The helpers that the changed text names. */
-export const HELPERS = { $async: runAsyncFunction, $asyncGenerator: asyncGenerator, $await: (value: unknown) => new Awaited(value), $delegate: delegate, $steps: steps, $place: placeNextCall };
+export const HELPERS = { $async: runAsyncFunction, $asyncGenerator: asyncGenerator, $await: (value: unknown) => new Awaited(value), $delegate: delegate, $steps: steps, $place: placeNextCall, $at: placeAwait, $needsAwait: needsAwait, $uncalled: uncalled };
 
 /** `hasSuper`: `$super` stands for `super`, which a generator within a method has not. */
 type Context = { kind: 'sync' | 'async' | 'generator'; hasSuper?: boolean };
@@ -61,7 +62,9 @@ function replace(node: AnyNode, context: Context, name: string | undefined, edit
       if (beginsAnew(node.expression)) edits.insert(node.start, '0,');
       return context;
     case 'AwaitExpression':
-      edits.around(node.start, node.end, awaited[0]!, awaited[1]!);
+      // The call of a tool says its place itself.
+      if (context.kind === 'generator' || callsTool(node.argument)) edits.around(node.start, node.end, awaited[0]!, awaited[1]!);
+      else edits.around(node.start, node.end, '(yield $at((', `),${JSON.stringify(placeOf(node.start))}))`);
       edits.replace(node.start, node.start + 'await'.length, '');
       return context;
     case 'YieldExpression':
@@ -78,6 +81,9 @@ function replace(node: AnyNode, context: Context, name: string | undefined, edit
       }
       return context;
     case 'MemberExpression':
+      if (callsTool(node.object) && (node.computed || !OF_PROMISES.includes((node.property as Identifier).name))) {
+        edits.around(node.object.start, node.object.end, '$needsAwait(', `,${JSON.stringify(placeOf(node.object.start))})`);
+      }
       if (context.hasSuper && node.object.type === 'Super' && !node.computed) {
         edits.replace(node.start, node.end, `$super(${JSON.stringify(edits.source.slice(node.property.start, node.property.end))})`);
       } else if (context.hasSuper && node.object.type === 'Super') {
@@ -99,12 +105,32 @@ function replace(node: AnyNode, context: Context, name: string | undefined, edit
 /** The functions of `tools` that call none. */
 const CALLS_NONE = ['search', 'describe', 'names'];
 
+const OF_PROMISES = ['then', 'catch', 'finally'];
+
+/** Whether an expression is a call of a function of `tools`. */
+function callsTool(node: AnyNode): node is CallExpression & { callee: MemberExpression } {
+  if (node.type === 'ParenthesizedExpression') return callsTool(node.expression);
+  if (node.type !== 'CallExpression' || node.callee.type !== 'MemberExpression') return false;
+  let root: AnyNode = node.callee;
+  while (root.type === 'MemberExpression') root = root.object;
+  return root.type === 'Identifier' && root.name === 'tools';
+}
+
+/** Returns what is not a promise: the value of an expression of which a property is read. */
+function needsAwait(value: unknown, place: string): unknown {
+  if (!(value instanceof Promise)) return value;
+  throw new Misuse('a property is read of what is still a promise', 'write `await` before the call, and parentheses around both: `(await tools.names()).length`', place);
+}
+
+function uncalled(call: string, place: string): never {
+  throw new Misuse(`nothing calls \`${call.slice(0, call.indexOf('('))}\``, `end with \`return await ${call}\``, place);
+}
+
 /** Has the call of a tool say its place, right before it is made: the runtime need not look for it. */
-function placeCall({ callee, arguments: args, start, end }: CallExpression, edits: Edits, placeOf: PlaceOf): void {
-  let root = callee;
-  while (root.type === 'MemberExpression' && root.object.type !== 'Super') root = root.object;
-  const isTool = root.type === 'Identifier' && root.name === 'tools' && callee.type === 'MemberExpression';
-  if (!isTool || (callee.object === root && !callee.computed && CALLS_NONE.includes((callee.property as Identifier).name))) return;
+function placeCall(node: CallExpression, edits: Edits, placeOf: PlaceOf): void {
+  if (!callsTool(node)) return;
+  const { callee, arguments: args, start, end } = node;
+  if (callee.object.type === 'Identifier' && !callee.computed && CALLS_NONE.includes((callee.property as Identifier).name)) return;
   const place = JSON.stringify(placeOf(start));
   const last = args.at(-1);
   if (!last) edits.insert(end - 1, `$place(${place})`);

@@ -1,39 +1,40 @@
 /** What a model gets where its script fails. */
 import { inspect } from 'node:util';
 import { ToolError } from 'toolhost';
-import { runningCalls } from 'toolhost/async';
-import type { Floating } from './loader';
+import { isRunning, isUnawaited, placesOfAwaits, runningCalls } from 'toolhost/async';
+import type { Loader } from './loader';
+import { Misuse } from './misuse';
 import { ParseError, type Frame, type Sources } from './sources';
 import { shown } from './trace';
+import { timersWithCalls } from './waiting';
 
 const MAX_LINE = 160;
 const MAX_SCHEMA = 600;
 const MAX_LOG = 500;
 
-/** A mistake that throws no exception. */
-class Misuse extends Error {
-  constructor(
-    message: string,
-    readonly suggestion: string,
-    stack = '',
-  ) {
-    super(message);
-    this.stack = stack;
-  }
-}
-
-/** Throws where the script has ended before what it started. */
-export function stillRunning(floating: readonly Floating[], sources: Sources): void {
+/** Returns the error of a script that has ended before what it started. */
+export function stillRunning({ floating, held }: Loader, sources: Sources): Misuse | undefined {
   const running = runningCalls();
-  if (running.length === 0 && floating.length === 0) return;
   const suggestion = 'write `await` before it, or `await Promise.all([…])` around several; a list of calls made with `forEach` is not waited for: use `for … of`, or `map` with `Promise.all`';
   const [call, ...more] = running;
   if (call) {
     const others = more.length > 0 ? `, and ${more.length} other calls` : '';
-    throw new Misuse(`the script ended while tools[${JSON.stringify(call.name)}] was running${lineIn(sources, call.stack)}${others}`, suggestion, call.stack);
+    return new Misuse(`the script ended while tools[${JSON.stringify(call.name)}] was running${lineIn(sources, call.stack)}${others}`, suggestion, call.stack);
   }
   const left = floating.find(({ outcome }) => outcome === undefined);
-  if (left) throw new Misuse(`the script ended while the promise of line ${left.line} was pending`, suggestion);
+  if (left) return new Misuse(`the script ended while the promise of line ${left.line} was pending`, suggestion);
+  const { place } = held.find(({ promise }) => isRunning(promise)) ?? { place: placesOfAwaits()[0] };
+  if (place) return new Misuse(`the script ended while a promise was left running${lineIn(sources, place)}`, suggestion, place);
+  const timer = timersWithCalls()[0];
+  if (!timer) return undefined;
+  const stack = sources.stackOf(timer);
+  return new Misuse(`the script ended before a timer that goes on with it${lineIn(sources, stack)}`, 'wait for it: `await new Promise((done) => setTimeout(done, 100));`, and then what the timer would do', stack);
+}
+
+/** Returns the error of a script that waits for what never comes. */
+export function neverSettles(): Misuse {
+  const message = 'the script waits for a promise that nothing settles any more: no call and no timer is left';
+  return new Misuse(message, 'call its `resolve` or `reject` on every path', placesOfAwaits()[0]);
 }
 
 function lineIn(sources: Sources, stack: string | undefined): string {
@@ -42,18 +43,19 @@ function lineIn(sources: Sources, stack: string | undefined): string {
 }
 
 /** Returns the error of the tool for whatever a script threw. `tools`: none if it does not name them. */
-export function scriptFailure(thrown: unknown, sources: Sources, tools: object | undefined, log: string): Error {
+export function scriptFailure(thrown: unknown, loader: Loader, tools: object | undefined, log: string): Error {
+  const { sources } = loader;
   const name = thrown instanceof Error ? String(thrown.name) : 'Error';
   const place = thrown instanceof ParseError ? thrown.place : thrown instanceof Error ? sources.frames(thrown.stack)[0] : undefined;
   const lines = [textOf(thrown), ...(place ? [placeText(place)] : [])];
   if (log) lines.push(`log: ${log.length > MAX_LOG ? '…' : ''}${log.slice(-MAX_LOG).trimEnd()}`);
-  return Object.assign(new Error(lines.join('\n')), { name, code: 'E_SCRIPT', suggestion: suggestionFor(thrown, tools) });
+  return Object.assign(new Error(lines.join('\n')), { name, code: 'E_SCRIPT', suggestion: unawaited(thrown, loader) ?? suggestionFor(thrown, tools) });
 }
 
 function textOf(thrown: unknown): string {
   if (thrown instanceof ToolError) {
-    const { tool, code, message, suggestion } = thrown;
-    return `ToolError${tool ? ` of ${tool}` : ''}${code ? `, ${code}` : ''}: ${message}${suggestion ? ` (${suggestion})` : ''}`;
+    const { tool, code, message } = thrown;
+    return `ToolError${tool ? ` of ${tool}` : ''}${code ? `, ${code}` : ''}: ${message}`;
   }
   return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `the script threw ${inspect(thrown)}`;
 }
@@ -62,6 +64,15 @@ function placeText({ file, line, column, text }: Omit<Frame, 'name'>): string {
   const start = Math.max(0, Math.min(column - MAX_LINE / 2, text.length - MAX_LINE));
   const shownLine = text.slice(start, start + MAX_LINE).trim();
   return `${file === '/[script]' ? '' : `${shown(file)}, `}line ${line}, column ${column}: ${shownLine}`;
+}
+
+/** Says which `await` is missing, if a value may be a promise for this reason. */
+function unawaited(thrown: unknown, { held, sources }: Loader): string | undefined {
+  if (!(thrown instanceof TypeError)) return undefined;
+  const places = [...runningCalls().map(({ promise, stack }) => ({ promise, place: stack })), ...held];
+  const place = places.find(({ promise }) => isUnawaited(promise))?.place;
+  const [frame] = sources.frames(place);
+  return frame && `write \`await\` in line ${frame.line}, which has a promise: ${frame.text.trim().slice(0, MAX_LINE)}`;
 }
 
 function suggestionFor(thrown: unknown, tools: object | undefined): string {
@@ -85,11 +96,7 @@ function missingName(name: string, tools: object | undefined): string {
 }
 
 function isTool(name: string, tools: object): boolean {
-  try {
-    return Reflect.get(tools, name) !== undefined;
-  } catch {
-    return false;
-  }
+  return ['call', 'search', 'describe', 'names', ...Object.keys(tools).map((each) => each.replaceAll('-', '_'))].some((each) => each === name || each.startsWith(`${name}__`));
 }
 
 /** Returns the name that is at most two edits away, and at most a third of its length. */
@@ -115,9 +122,4 @@ function edits(from: string, to: string): number {
     row = next;
   }
   return row[to.length]!;
-}
-
-/** An error of the result. */
-export function notResult(path: string, why: string, suggestion: string): Error {
-  return new Misuse(`the result is not JSON: ${path} is ${why}`, suggestion);
 }

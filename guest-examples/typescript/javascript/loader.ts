@@ -21,6 +21,10 @@ export interface Floating {
 
 export class Loader {
   readonly floating: Floating[] = [];
+  /** Promises in variables of the program, and where they were set. */
+  readonly held: { promise: unknown; place: string }[] = [];
+  /** What to tell of a program that returns nothing. */
+  note: string | undefined;
   #modules = new Map<string, Promise<Exports>>();
   #required = new Map<string, { exports: unknown }>();
 
@@ -72,11 +76,23 @@ export class Loader {
       }
       return value;
     };
+    const hold = (value: unknown, place: string) => {
+      if (value instanceof Promise) this.held.push({ promise: value, place });
+      return value;
+    };
+    const last = (value: unknown, note: string) => {
+      const set = (value: unknown) => void (value !== undefined && (this.note = note));
+      if (value instanceof Promise) value.then(set, () => {});
+      else set(value);
+      return value;
+    };
     const dirname = path.dirname(file);
     return {
       $import: importNames,
       $export: export_,
       $float: float,
+      $hold: hold,
+      $last: last,
       $meta: { url: `file://${file}`, filename: file, dirname },
       require: (name: string) => this.#require(name, file),
       module,

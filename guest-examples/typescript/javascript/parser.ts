@@ -76,7 +76,7 @@ class ProgramParser extends Parser {
   finishNode(node: AnyNode, type: AnyNode['type']): AnyNode {
     node.type = type;
     node.end = (this as unknown as Internals).lastTokEnd;
-    if (NOTED.has(type) && (node.type !== 'MemberExpression' || node.object.type === 'Super')) this.noted.push(node);
+    if (NOTED.has(type) && (node.type !== 'MemberExpression' || node.object.type === 'Super' || node.object.type === 'CallExpression')) this.noted.push(node);
     return node;
   }
 }

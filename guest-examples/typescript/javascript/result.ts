@@ -1,6 +1,6 @@
 /** The value that a script returns, as JSON. */
 import type { JsonValue } from 'toolhost';
-import { notResult } from './failure';
+import { Misuse } from './misuse';
 
 /** The host takes 64 values within each other; the result is within the output. */
 const MAX_DEPTH = 62;
@@ -48,4 +48,8 @@ function plainObject(value: object, path: string, above: readonly object[]): Jso
     if (made !== undefined) copy[key] = made;
   }
   return copy;
+}
+
+function notResult(path: string, why: string, suggestion: string): Error {
+  return new Misuse(`the result is not JSON: ${path} is ${why}`, suggestion);
 }

@@ -1,12 +1,13 @@
 /** The export `script`: a program over the other tools of the step. */
 import type { JsonObject, JsonValue, ToolContext } from 'toolhost';
 import { ProgramConsole } from './console';
-import { scriptFailure, stillRunning } from './failure';
+import { onceStuck, runningCalls } from 'toolhost/async';
+import { neverSettles, scriptFailure, stillRunning } from './failure';
 import { Loader } from './loader';
 import { Output } from './output';
 import { toResult } from './result';
 import { Sources } from './sources';
-import { guarded } from './waiting';
+import { failWith, guarded, turn } from './waiting';
 
 interface Input {
   code: string;
@@ -27,15 +28,22 @@ const loader = new Loader(sources, globals);
 export async function script(ctx: ToolContext, { code, args = null }: Input): Promise<JsonObject> {
   globals.tools = ctx.tools;
   globals.args = args;
+  onceStuck(() => failWith(neverSettles()));
   try {
     const value = await guarded(() => loader.entry(withoutFence(code), FILE, 'body'));
     const failed = loader.floating.find(({ outcome }) => outcome && 'reason' in outcome);
     if (failed?.outcome && 'reason' in failed.outcome) throw failed.outcome.reason;
-    stillRunning(loader.floating, sources);
+    if (stillRunning(loader, sources)) {
+      if (runningCalls().length === 0) await turn();
+      const left = stillRunning(loader, sources);
+      if (left) throw left;
+    }
+    const result = toResult(value);
+    if (value === undefined && loader.note) log.write(`note: ${loader.note}\n`);
     const text = log.text();
-    return { result: toResult(value), ...(text && { log: text }) };
+    return { result, ...(text && { log: text }) };
   } catch (error) {
-    throw scriptFailure(error, sources, /\btools\b/.test(code) ? globals.tools : undefined, log.text());
+    throw scriptFailure(error, loader, /\btools\b/.test(code) ? globals.tools : undefined, log.text());
   }
 }
 

@@ -1,7 +1,8 @@
 /** The sources of a program: each is changed to what the engine runs, and evaluated at lines of its own. */
-import type { AnyNode, Expression, Program } from 'acorn';
+import type { Expression, Program } from 'acorn';
 import { HELPERS, MADE, replaceAsync } from './asynchronous';
 import { Edits, type Changed, type Place } from './edits';
+import { endOf, returnOnly } from './endings';
 import { replaceModule } from './modules';
 import { parse, type Parsed } from './parser';
 
@@ -40,23 +41,35 @@ export class Sources {
     const edits = new Edits(source);
     if (source.startsWith('#!')) edits.insert(0, '//');
     const isReturned = kind === 'body' && returnOnly(program, edits);
-    if (kind !== 'script' && !isReturned) noteFloating(program, edits);
-    const head = isReturned ? '' : replaceModule(program, edits);
     const firstLine = this.#nextLine;
-    this.#nextLine += source.split('\n').length + 10;
-    replaceAsync(whole, edits, kind !== 'script', (at) => {
+    const placeOf = (at: number) => {
       const lines = source.slice(0, at).split('\n');
       return `    at <source>:${firstLine + lines.length - 1}:${lines.at(-1)!.length + 1}\n`;
-    });
+    };
+    if (kind !== 'script' && !isReturned) noteFloating(program, edits, kind === 'body' ? placeOf : undefined);
+    const tail = kind === 'body' && !isReturned ? endOf(program, edits, placeOf) : '';
+    const head = isReturned ? '' : replaceModule(program, edits);
+    this.#nextLine += source.split('\n').length + 10;
+    replaceAsync(whole, edits, kind !== 'script', placeOf);
     const all: Given = { ...given, ...HELPERS };
     const star = kind === 'script' ? '' : '*';
-    const text = edits.changed('', '').text + head;
+    const text = edits.changed('', '').text + head + tail;
     // The engine reads the name of each parameter.
     const names = Object.keys(all).filter((name) => text.includes(name));
-    const changed = edits.changed(`(function(${names.join()}){return function${star}(){${head}`, '\n}})');
+    const changed = edits.changed(`(function(${names.join()}){return function${star}(){${head}`, `\n${tail}}})`);
     this.#sources.push({ file, firstLine, changed });
     const make = evaluate('\n'.repeat(firstLine - 1) + changed.text) as (...values: unknown[]) => Body;
     return make(...names.map((name) => all[name]));
+  }
+
+  /** Returns a stack with the place of a function, from its text. */
+  stackOf(text: string): string {
+    for (const { changed, firstLine } of this.#sources) {
+      const at = changed.text.indexOf(text);
+      const lines = changed.text.slice(0, at).split('\n');
+      if (at >= 0) return `    at <input>:${firstLine + lines.length - 1}:${lines.at(-1)!.length + 1}`;
+    }
+    return '';
   }
 
   /** Returns the frames of a stack that lie in the sources. */
@@ -109,43 +122,19 @@ function parsed(source: string, file: string, kind: Kind): Parsed {
   }
 }
 
-/** Notes the promises of statements, which nothing else waits for. */
-function noteFloating(program: Program, edits: Edits): void {
+/** Notes the promises of statements, which nothing else waits for, and those that variables of a body hold. */
+function noteFloating(program: Program, edits: Edits, placeOf?: (at: number) => string): void {
+  const hold = ({ type, start, end }: Expression) => {
+    if (type === 'CallExpression' || type === 'NewExpression') edits.around(start, end, '$hold((', `),${JSON.stringify(placeOf!(start))})`);
+  };
   for (const node of program.body) {
+    if (placeOf && node.type === 'VariableDeclaration') for (const { init } of node.declarations) if (init) hold(init);
+    if (placeOf && node.type === 'ExpressionStatement' && node.expression.type === 'AssignmentExpression') {
+      hold(node.expression.right);
+      continue;
+    }
     if (node.type !== 'ExpressionStatement' || node.directive !== undefined || node.expression.type === 'AwaitExpression') continue;
     const line = edits.source.slice(0, node.start).split('\n').length;
     edits.around(node.expression.start, node.expression.end, '$float((', `),${line})`);
   }
-}
-
-/** Lets a body that is one function, or one call of a function that is written there, return what that returns. */
-function returnOnly({ body }: Program, edits: Edits): boolean {
-  const [only] = body;
-  if (!only || body.length > 1) return false;
-  const isDefault = only.type === 'ExportDefaultDeclaration';
-  const value = isDefault ? only.declaration : only.type === 'ExpressionStatement' ? only.expression : only;
-  const inner = withoutParentheses(value);
-  const isCall = inner.type === 'CallExpression' && isFunction(withoutParentheses(inner.callee));
-  if (!isCall && !isFunction(inner)) return false;
-  if (isDefault) edits.replace(only.start, value.start, '');
-  const args = isFunction(inner) ? inner.params.map(argumentFor).join() : '';
-  edits.around(value.start, value.end, 'return (', isCall ? ')' : `)(${args})`);
-  return true;
-}
-
-function withoutParentheses(node: AnyNode): AnyNode {
-  return node.type === 'ParenthesizedExpression' ? withoutParentheses(node.expression) : node;
-}
-
-type Function = Extract<AnyNode, { params: unknown }>;
-
-function isFunction(node: AnyNode | Expression): node is Function {
-  return ['ArrowFunctionExpression', 'FunctionExpression', 'FunctionDeclaration'].includes(node.type);
-}
-
-/** What a parameter of the only function gets. */
-function argumentFor(parameter: AnyNode, index: number): string {
-  if (parameter.type === 'ObjectPattern') return '{tools,args,console}';
-  if (parameter.type === 'Identifier' && ['tools', 'console'].includes(parameter.name)) return parameter.name;
-  return index === 0 || (parameter.type === 'Identifier' && parameter.name === 'args') ? 'args' : 'undefined';
 }

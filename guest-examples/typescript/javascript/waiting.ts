@@ -3,9 +3,15 @@ import type { Floating } from './loader';
 
 type Timer = (callback: (...args: unknown[]) => void, ...rest: unknown[]) => unknown;
 
-const running = new Set<unknown>();
+/** The timers, and what each calls. */
+const running = new Map<unknown, unknown>();
 
 let fail: (error: unknown) => void;
+
+/** Ends the program with an error. */
+export function failWith(error: unknown): void {
+  fail(error);
+}
 
 /** Runs a program. Rejects with the first error that nothing catches: that of a timer, or of a promise without a handler. */
 export function guarded<T>(start: () => Promise<T>): Promise<T> {
@@ -38,7 +44,7 @@ export function trackTimers(): void {
           fail(error);
         }
       }, ...rest);
-      running.add(timer);
+      running.set(timer, callback);
       return timer;
     };
     all[end] = (timer: unknown) => {
@@ -46,16 +52,29 @@ export function trackTimers(): void {
       return clear(timer);
     };
   }
-  pause = (begin => () => new Promise<void>((resolve) => void begin(() => resolve(), 1)))(setTimeout);
+  pause = (begin => (ms) => new Promise<void>((resolve) => void begin(() => resolve(), ms)))(setTimeout);
 }
 
-let pause: () => Promise<void>;
+/** Waits beside the timers of the program. */
+let pause: (ms: number) => Promise<void>;
+
+/** Lets all promises that are settled have what waits for them run. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => void immediate(() => resolve()));
+}
+
+const immediate = (globalThis as unknown as { setImmediate: Timer }).setImmediate;
+
+/** Returns what timers call that waits or calls tools. One that settles a promise is none. */
+export function timersWithCalls(): string[] {
+  return [...running.values()].map(String).filter((text) => /\$async\(|\btools\b/.test(text));
+}
 
 /** Waits for promises and timers, also for those that they start. */
 export async function settled(floating: Floating[]): Promise<void> {
   for (;;) {
     while (floating.length > 0) await floating.shift()!.promise;
     if (running.size === 0) return;
-    await pause();
+    await pause(1);
   }
 }

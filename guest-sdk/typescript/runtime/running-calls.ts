@@ -5,6 +5,7 @@ export interface RunningCall {
   readonly name: string;
   /** The engine's stack where it was called. */
   readonly stack: string | undefined;
+  readonly promise: unknown;
 }
 
 export const running = new Set<RunningCall>();

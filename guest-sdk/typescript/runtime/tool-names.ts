@@ -11,8 +11,6 @@ interface Source {
   names(): Iterable<string>;
   /** `called`: the function that the author calls. */
   call(name: string, args: unknown, options: object | undefined, called: unknown): Promise<unknown>;
-  /** Returns the host's error for a name that no tool has. */
-  refusal(name: string): unknown;
 }
 
 /** Keys that no alias has: each object has them, or an `await` looks for them. */
@@ -36,7 +34,9 @@ export class ToolNames {
   /** The names that are equal in snake case. */
   #bySnake: Map<string, string[]> | undefined;
   readonly #functions = new Map<string, ToolFunction>();
-  readonly #groups = new Map<string, object | undefined>();
+  readonly #groups = new Map<string, object>();
+  /** How an author writes a name that is not among the names. */
+  readonly #written = new Map<string, string>();
 
   constructor(source: Source) {
     this.#source = source;
@@ -48,11 +48,11 @@ export class ToolNames {
 
   /** Returns what `tools[key]` is. */
   get(key: string): unknown {
-    return this.#find(key, bracket(key)) ?? this.#group(snake(key)) ?? this.#absent(key, bracket(key), key);
+    return this.#find(key, bracket(key)) ?? this.#group(key);
   }
 
   /** Says that there is no such tool, and which there are. `refusal` is what the host says. */
-  unknown(written: string, refusal: unknown): unknown {
+  unknown(name: string, refusal: unknown): unknown {
     if (!(refusal instanceof ToolError) || refusal.code !== 'E_TOOL_NOT_IN_CATALOG') return refusal;
     const names = [...this.all];
     const listed = names.slice(0, MAX_LISTED).join(', ');
@@ -60,7 +60,7 @@ export class ToolNames {
     const exist = names.length === 0 ? 'there are no tools' : `the tools are ${listed}${more}`;
     const hint = /^Did you mean '[^']*'\?/.exec(refusal.suggestion ?? '')?.[0];
     const suggestion = hint ? `${hint} ${exist}` : exist;
-    return new ToolError({ message: `there is no tool ${written}`, code: 'E_TOOL_NOT_IN_CATALOG', suggestion }, refusal.tool);
+    return new ToolError({ message: `there is no tool ${this.#written.get(name) ?? bracket(name)}`, code: 'E_TOOL_NOT_IN_CATALOG', suggestion }, refusal.tool);
   }
 
   /** Returns the function of a tool, by its name or its name in snake case. */
@@ -100,28 +100,34 @@ export class ToolNames {
     return made;
   }
 
-  /** Returns the tools whose names begin with this part. */
-  #group(group: string): object | undefined {
-    if (this.#groups.has(group)) return this.#groups.get(group);
+  /** Returns the tools whose names begin with this part. Called itself, it is the tool of this name, which is not among them. */
+  #group(key: string): object | undefined {
+    const group = snake(key);
+    const known = this.#groups.get(group);
+    if (known) return known;
     const prefix = `${group}__`;
     const members = [...this.#aliases.keys()].filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length));
     const get = (key: string): unknown => {
       const written = `tools.${group}.${key}`;
-      return this.#alias(prefix + key, written) ?? this.#absent(key, written, prefix + key);
+      return this.#alias(prefix + key, written) ?? this.#unlisted(key, written, prefix + key);
     };
-    const made = members.length > 0 ? listing(() => members, get) : undefined;
+    const itself = members.length > 0 ? undefined : this.#unlisted(key, bracket(key), key);
+    if (members.length === 0 && !itself) return undefined;
+    const made = listing(() => members, get, itself);
     this.#groups.set(group, made);
     return made;
   }
 
-  #absent(key: string, written: string, name: string): undefined {
+  /** Returns a function for a name that is not among the names: the host says whether it is denied, or there is none. */
+  #unlisted(key: string, written: string, name: string): ToolFunction | undefined {
     if (OF_LIBRARIES.has(key)) return undefined;
-    throw this.unknown(written, this.#source.refusal(name));
+    this.#written.set(name, written);
+    return this.#functionOf(name);
   }
 }
 
-/** Returns an object without a prototype that nothing changes. `find` returns or throws what a key has, always the same. */
-function listing(keys: () => Iterable<string>, find: (key: string) => unknown): object {
+/** Returns an object without a prototype that nothing changes. `find` returns or throws what a key has, always the same. `called`: what it does as a function. */
+function listing(keys: () => Iterable<string>, find: (key: string) => unknown, called?: ToolFunction): object {
   const found = new Map<string | symbol, unknown>();
   const get = (key: string): unknown => {
     const value = find(key);
@@ -129,7 +135,10 @@ function listing(keys: () => Iterable<string>, find: (key: string) => unknown): 
     return value;
   };
   const has = (key: string | symbol): key is string => typeof key === 'string' && new Set(keys()).has(key);
-  return new Proxy(Object.create(null) as object, {
+  // What is called has the own properties of no function.
+  const target = called ? Object.setPrototypeOf((...args: Parameters<ToolFunction>) => called(...args), null) : Object.create(null);
+  for (const name of called ? Object.getOwnPropertyNames(target) : []) delete target[name];
+  return new Proxy(target as object, {
     get: (_, key) => {
       const value = found.get(key);
       if (value !== undefined) return value;

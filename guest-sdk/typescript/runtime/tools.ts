@@ -58,7 +58,7 @@ class Call implements RunningCall {
     } catch (thrown) {
       const error = toolError(thrown, this.name);
       const isLimit = error instanceof ToolError && error.code === 'E_TOOL_CALL_LIMIT';
-      if (!isLimit || running.size === 0) return this.fail(names.unknown(`tools[${JSON.stringify(this.name)}]`, error));
+      if (!isLimit || running.size === 0) return this.fail(names.unknown(this.name, error));
       // Perhaps there are too many at once. Where there are too many in all, it is refused again.
       atOnce = running.size;
       waiting.unshift([this, json]);
@@ -150,14 +150,6 @@ function toDescription({ name, description, parameters, outputSchema }: Tool): o
 const names = new ToolNames({
   names: () => ask(() => listNames()),
   call,
-  refusal: (name) => {
-    try {
-      ask(() => describe(name), name);
-    } catch (error) {
-      return error;
-    }
-    return undefined;
-  },
 });
 
 function callByName(name: string, args?: unknown, options?: Options): Promise<unknown> {
@@ -169,7 +161,7 @@ const tools = toolsObject(
     call: callByName,
     names: async (): Promise<string[]> => [...names.all],
     describe: async (name: string): Promise<object> => ask(() => toDescription(describe(String(name))), name),
-    search: async (text: string, limit = 10): Promise<object[]> => ask(() => [...search(String(text), Number(limit))].map(toDescription)),
+    search: async (text: string, limit = 5): Promise<object[]> => ask(() => [...search(String(text), Number(limit))].map(toDescription)),
   },
   names,
 );

@@ -32,6 +32,9 @@ let resolve: (promise: QueuedPromise<any>, value: any) => void;
 let settleAs: (promise: QueuedPromise<any>, state: State, value: any, start?: typeof enqueueWith) => void;
 let react: (promise: QueuedPromise<any>, reaction: Reaction) => void;
 let isOwn: (value: object) => value is QueuedPromise<any>;
+let isHandled: (promise: QueuedPromise<any>) => boolean;
+/** Undefined for a promise that is settled. */
+let reactionsTo: (promise: QueuedPromise<any>) => Reaction[] | undefined;
 
 /** Makes a reaction run with the context in which it was made. Set by what follows contexts. */
 let carried: ((reaction: Reaction) => Reaction) | undefined;
@@ -108,6 +111,8 @@ class QueuedPromise<T> {
       else promise.#value = [value, reaction];
       promise.#handled = true;
     };
+    isHandled = (promise) => promise.#handled;
+    reactionsTo = (promise) => (promise.#state === PENDING ? [promise.#value ?? []].flat() : undefined);
     isOwn = (value): value is QueuedPromise<any> => #state in value && value.constructor === QueuedPromise;
   }
 
@@ -176,6 +181,7 @@ class QueuedPromise<T> {
   static any(items: Iterable<any>): any {
     return new this((resolve, reject) => {
       const reasons: unknown[] = [];
+      const race = new Race(resolve);
       let open = 1;
       const done = () => {
         open -= 1;
@@ -185,7 +191,7 @@ class QueuedPromise<T> {
       for (const item of items) {
         const mine = slot++;
         open += 1;
-        this.resolve(item).then(resolve, (reason: unknown) => {
+        race.add(this.resolve(item), (reason: unknown) => {
           reasons[mine] = reason;
           done();
         });
@@ -196,14 +202,17 @@ class QueuedPromise<T> {
 
   static race(items: Iterable<any>): any {
     return new this((resolve, reject) => {
-      for (const item of items) this.resolve(item).then(resolve, reject);
+      const race = new Race(resolve);
+      const fail = race.ending(reject);
+      for (const item of items) race.add(this.resolve(item), fail);
     });
   }
 
   /** Resolves to an array once each item is settled. */
   static #gather(items: Iterable<any>, Item: new (slot: number, gathering: Gathering) => Reaction): any {
-    return new this((resolve, reject) => {
-      const gathering = new Gathering(resolve, reject);
+    let gathering!: Gathering;
+    const promise = new this((resolve, reject) => {
+      gathering = new Gathering(resolve, reject);
       let slot = 0;
       for (const item of items) {
         gathering.open += 1;
@@ -219,6 +228,8 @@ class QueuedPromise<T> {
       }
       gathering.done();
     });
+    gathering.promise = promise;
+    return promise;
   }
 }
 
@@ -272,6 +283,8 @@ function runWith(reaction: Reaction, state: State, value: unknown): void {
 class Gathering {
   readonly values: unknown[] = [];
   open = 1;
+  /** Theirs together. */
+  promise: unknown;
 
   constructor(
     readonly resolve: Resolve<any>,
@@ -307,6 +320,44 @@ class AllSettled extends All {
     const { state, value, gathering } = this;
     gathering.values[this.slot] = state === FULFILLED ? { status: 'fulfilled', value } : { status: 'rejected', reason: value };
     gathering.done();
+  }
+}
+
+/** Promises of which the first decides. */
+class Race {
+  isOver = false;
+  readonly #win: (value: unknown) => void;
+
+  constructor(win: (value: unknown) => void) {
+    this.#win = this.ending(win);
+  }
+
+  ending(act: (value: unknown) => void): (value: unknown) => void {
+    return (value) => {
+      this.isOver = true;
+      act(value);
+    };
+  }
+
+  add(promise: any, fail: (reason: unknown) => void): void {
+    if (isOwn(promise) && promise.then === ownThen) react(promise, new Racer(this, this.#win, fail));
+    else promise.then(this.#win, fail);
+  }
+}
+
+class Racer implements Reaction {
+  declare state: State;
+  declare value: any;
+
+  constructor(
+    readonly race: Race,
+    readonly win: (value: unknown) => void,
+    readonly fail: (reason: unknown) => void,
+  ) {}
+
+  run(): void {
+    if (this.state === FULFILLED) this.win(this.value);
+    else this.fail(this.value);
   }
 }
 
@@ -386,29 +437,88 @@ class Adoption implements Reaction {
   }
 }
 
+/** The async function that runs now. */
+let current: Coroutine | undefined;
+
+/** Those that have said where they wait, and have not ended. */
+const placed = new Set<Coroutine>();
+
 /** An async function that runs: it continues when the value is settled for which it waits. */
 class Coroutine implements Reaction {
   declare state: State;
   declare value: any;
+  /** The stack of its last `await` that says it. */
+  declare place: string | undefined;
   declare steps: Iterator<unknown>;
   declare promise: QueuedPromise<any>;
 
   constructor(steps: Iterator<unknown>, promise: QueuedPromise<any>) {
     this.state = FULFILLED;
     this.value = undefined;
+    this.place = undefined;
     this.steps = steps;
     this.promise = promise;
   }
 
   run(): void {
+    const outer = current;
+    current = this;
     try {
       const { done, value } = this.state === FULFILLED ? this.steps.next(this.value) : this.steps.throw!(this.value);
-      if (done) resolve(this.promise, value);
-      else whenSettled(value, this);
+      current = outer;
+      if (!done) return whenSettled(value, this);
+      resolve(this.promise, value);
     } catch (error) {
+      current = outer;
       settleAs(this.promise, REJECTED, error);
     }
+    if (this.place !== undefined) placed.delete(this);
   }
+}
+
+/** Says the stack of an `await` of the function that runs. Returns what it waits for. */
+export function placeAwait<T>(value: T, stack: string): T {
+  if (current) {
+    if (current.place === undefined) placed.add(current);
+    current.place = stack;
+  }
+  return value;
+}
+
+/** Where async functions wait: those that wait for another one of them are left out, and those that nothing needs any more. */
+export function placesOfAwaits(): string[] {
+  const functions = [...placed];
+  const outer = new Set(functions.flatMap(({ promise }) => functionsAfter(promise)));
+  return functions.filter((each) => !outer.has(each) && !isLeft(each.promise)).map(({ place }) => place!);
+}
+
+/** Whether nothing has waited for a promise. */
+export function isUnawaited(promise: unknown): boolean {
+  return promise instanceof QueuedPromise && !isHandled(promise);
+}
+
+/** Whether a promise is pending, and something may wait for it yet. */
+export function isRunning(promise: unknown): boolean {
+  return promise instanceof QueuedPromise && reactionsTo(promise) !== undefined && !isLeft(promise);
+}
+
+/** Whether only races wait for a promise that another one has decided. */
+function isLeft(promise: unknown): boolean {
+  const reactions = (promise instanceof QueuedPromise && reactionsTo(promise)) || [];
+  return reactions.length > 0 && reactions.every((reaction) => (reaction instanceof Racer ? reaction.race.isOver : isLeft(promiseAfter(reaction))));
+}
+
+/** Returns the functions that wait for a promise, also through other promises. */
+function functionsAfter(promise: unknown): Coroutine[] {
+  const reactions = (promise instanceof QueuedPromise && reactionsTo(promise)) || [];
+  return reactions.flatMap((reaction) => (reaction instanceof Coroutine ? [reaction] : functionsAfter(promiseAfter(reaction))));
+}
+
+/** Returns the promise that a reaction settles. */
+function promiseAfter(reaction: Reaction): unknown {
+  if (reaction instanceof Coroutine) return reaction.promise;
+  if (reaction instanceof All) return reaction.gathering.promise;
+  return reaction instanceof Handlers || reaction instanceof Adoption ? reaction.next : undefined;
 }
 
 /** Runs an async function that was compiled to a generator. The bundler puts it in place of esbuild's `__async`. */

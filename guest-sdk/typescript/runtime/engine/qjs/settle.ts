@@ -10,6 +10,13 @@ export function waitBy(other: typeof waiting): void {
   waiting = other;
 }
 
+let stuck: (() => void) | undefined;
+
+/** Has a function called, once, when what runs waits for something that never comes. It lets it end. */
+export function onceStuck(act: () => void): void {
+  stuck = act;
+}
+
 /** Returns the result of `start`, or throws its error. Work that is still pending is dropped. */
 export function settle<T>(start: () => T | PromiseLike<T>): T {
   let outcome: { value: T } | { reason: unknown } | undefined;
@@ -35,7 +42,11 @@ export function settle<T>(start: () => T | PromiseLike<T>): T {
         continue;
       }
       if (outcome) break;
-      if (!waiting.waitForNext()) throw neverSettles();
+      if (waiting.waitForNext()) continue;
+      if (!stuck) throw neverSettles();
+      const act = stuck;
+      stuck = undefined;
+      act();
     }
   } finally {
     clearQueue();
