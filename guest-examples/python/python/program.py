@@ -40,6 +40,20 @@ def script_function(source: str, names: dict[str, Any]) -> Callable[[], Any]:
     return names.pop(_NAME)
 
 
+def unreturned(source: str, names: dict[str, Any]) -> str | None:
+    """Returns what to tell of a script that has set a variable at its end, and returned nothing."""
+    body = ast.parse(without_fence(source)).body
+    match body[-1:]:
+        case [ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name))]:
+            if names.get(name) is None:
+                return None
+        case [ast.If(test=ast.Compare(left=ast.Name(id="__name__")))]:
+            name = "VALUE"
+        case _:
+            return None
+    return f"nothing is returned, so the result is null: end with `return {name}`"
+
+
 def without_fence(source: str) -> str:
     """Takes off the marks of a Markdown code block around the source, whose lines keep their numbers."""
     head, newline, rest = source.strip().partition("\n")

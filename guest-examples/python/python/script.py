@@ -16,7 +16,7 @@ from toolhost._plain import typed_text
 
 from mistakes import NoResult, NotAwaited, error_of
 from output import Output
-from program import FILE, script_function
+from program import FILE, script_function, unreturned
 
 # Bytes that are kept of the log.
 LOG = 16 << 10
@@ -43,7 +43,10 @@ def script(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
     }
     result = None
     try:
-        result = json.loads(run(source, names))
+        text, note = run(source, names)
+        result = json.loads(text)
+        if note and result is None:
+            log.write(f"note: {note}\n")
     except BaseException as error:
         # To end a program without an error is to return nothing.
         if not isinstance(error, SystemExit) or error.code not in (None, 0):
@@ -52,8 +55,8 @@ def script(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
     return {"result": result, "log": text} if text else {"result": result}
 
 
-def run(source: str, names: dict[str, Any]) -> str:
-    """Returns the value of a script as JSON. Raises NoResult, or NotAwaited where it has not waited for all it began."""
+def run(source: str, names: dict[str, Any]) -> tuple[str, str | None]:
+    """Returns the value of a script as JSON, and what to tell if it is null. Raises NoResult, or NotAwaited where it has not waited for all it began."""
     unfinished = Unfinished()
     function = script_function(source, names)
     result = unfinished.watch(function) if inspect.iscoroutinefunction(function) else function()
@@ -64,11 +67,12 @@ def run(source: str, names: dict[str, Any]) -> str:
         text = typed_text(result, "result")
     except NotJson as error:
         raise NoResult(f"the result is not JSON: {error}") from None
+    note = None if result is not None else unreturned(source, names)
     # What only a variable refers to is not awaited any more.
     del function, result
     names.clear()
     unfinished.check()
-    return text
+    return text, note
 
 
 class Unfinished:
@@ -103,7 +107,7 @@ class Unfinished:
     def add_coroutine(self, coroutine: Any) -> None:
         """Adds a coroutine that nobody awaits any more."""
         name = coroutine.__qualname__
-        what = "a call of a tool" if name == "Tools._await" else f"`{name}`"
+        what = "a call of a tool" if name in ("Tools._await", "Unlisted._await") else f"`{name}`"
         self._found.append((f"{what} is not awaited, so nothing of it was done", _origin(coroutine)))
 
     def check(self) -> None:

@@ -92,7 +92,16 @@ class Call(Handle):
 class Host:
     """Tools that are functions of the arguments. `polls` is how long each runs."""
 
-    def __init__(self, tools: dict[str, Callable[..., Any]], at_once: int = 16, in_all: int = 1000, polls: int = 1) -> None:
+    def __init__(
+        self,
+        tools: dict[str, Callable[..., Any]],
+        at_once: int = 16,
+        in_all: int = 1000,
+        polls: int = 1,
+        denied: tuple[str, ...] = (),
+    ) -> None:
+        # As the host does, by their names with `_` for `-`.
+        self.denied = [it.replace("-", "_") for it in denied]
         self.tools, self.at_once, self.in_all, self.polls = tools, at_once, in_all, polls
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.refused = self.cancelled = self.most = 0
@@ -115,6 +124,8 @@ class Host:
         if len(self.running) >= self.at_once or len(self.asked) >= self.in_all:
             self.refused += 1
             raise Err(Failure(ToolError("too many calls", "E_TOOL_CALL_LIMIT", "make fewer")))
+        if name not in self.tools and name.replace("-", "_") in self.denied:
+            raise Err(Failure(ToolError(f"denied: {name}", "E_TOOL_DENIED", "the policy line")))
         if name not in self.tools:
             raise Err(Failure(ToolError(f"no tool {name[:64]}", "E_TOOL_NOT_IN_CATALOG", "did you mean `a__b`?")))
         self.asked.append((name, json.loads(arguments)))

@@ -68,7 +68,6 @@ class Results(Script):
             ("return 1", 1),
             ("if True:\n    return 1\n2", 1),
             ("x = 2\nx + 1", 3),
-            ("x = 2", None),
             ("'text'", "text"),
             ("args['n'] + 1", 8),
             ("sorted(args)", ["n"]),
@@ -84,6 +83,22 @@ class Results(Script):
         ]:
             with self.subTest(code):
                 self.assertEqual(self.result(code, n=7), expected)
+
+    def test_that_are_set_and_not_returned_are_a_note(self) -> None:
+        note = "note: nothing is returned, so the result is null: end with `return {}`\n"
+        for code, name in [
+            ("x = 2", "x"),
+            ("async def main():\n    return 6\nresult = await main()", "result"),
+            ("n = 1\nn += 1", "n"),
+            ("n: int = 1", "n"),
+            ("def main():\n    return 1\nif __name__ == '__main__':\n    main()", "VALUE"),
+        ]:
+            with self.subTest(code):
+                self.assertEqual(self.run_script(code), {"result": None, "log": note.format(name)})
+        for code in ("x = None", "def main():\n    pass\nmain()", "for x in [1]:\n    y = x", "return"):
+            with self.subTest(code):
+                self.assertEqual(self.run_script(code), {"result": None})
+        self.assertEqual(self.run_script("print(1)\nx = 2")["log"], "1\n" + note.format("x"))
 
     def test_are_converted_as_those_of_typed_functions(self) -> None:
         code = """

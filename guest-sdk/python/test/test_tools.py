@@ -149,6 +149,12 @@ class Calls(WithLoop):
 
 
 class Names(WithLoop):
+    def awaited(self, call: Callable[[], Any]) -> Any:
+        async def main() -> Any:
+            return await call()
+
+        return asyncio.run(main())
+
     def test_have_aliases_that_are_identifiers(self) -> None:
         tools = Tools(self.host())
         self.assertEqual(tools._7z.import_(n=1), {"n": 1})
@@ -158,12 +164,29 @@ class Names(WithLoop):
     def test_that_do_not_exist_are_refused_with_the_nearest(self) -> None:
         tools = Tools(self.host())
         for get, message in [
-            (lambda: tools.a_c, "did you mean `a_b`"),
-            (lambda: tools.a_b.ecko, "did you mean `echo`"),
-            (lambda: tools.zzzzzz, "there are: a_b, c, _7z"),
+            (lambda: tools.a_c(n=1), "did you mean `a_b`"),
+            (lambda: tools.a_c.echo(n=1), "did you mean `a_b`"),
+            (lambda: tools.a_b.ecko({"n": 1}), "did you mean `echo`"),
+            (lambda: self.awaited(lambda: tools.a_b.ecko(n=1)), "did you mean `echo`"),
+            (lambda: tools.a_b(n=1), "`a_b` is no function; it has echo, fail"),
+            (lambda: tools.zzzzzz(), "there are: a_b, c, _7z"),
         ]:
             with self.assertRaisesRegex(AttributeError, message):
                 get()
+
+    def test_that_are_denied_are_told_by_the_host_through_their_alias_too(self) -> None:
+        host = Host({"file-system__glob": echo}, denied=("file-system__import", "7z-x__list"))
+        tools = Tools(host)
+        for get, name in [
+            (lambda: tools.file_system.import_(path="a"), "file_system__import"),
+            (lambda: tools._7z_x.list(), "7z_x__list"),
+            (lambda: self.awaited(lambda: tools.file_system.import_(path="a")), "file_system__import"),
+        ]:
+            with self.assertRaises(ToolCallError) as raised:
+                get()
+            error = raised.exception
+            self.assertEqual((error.code, str(error), error.suggestion), ("E_TOOL_DENIED", f"{name}: denied: {name} (E_TOOL_DENIED)", "the policy line"))
+        self.assertEqual(host.asked, [])
 
     def test_with_the_same_alias_are_refused_and_both_are_named(self) -> None:
         tools = Tools(Host({"a-b__c": echo, "a_b__c": echo}))
@@ -185,7 +208,7 @@ class Names(WithLoop):
 
     def test_of_a_mebibyte_make_a_short_error(self) -> None:
         tools = Tools(self.host())
-        for get in (lambda: tools["a" * (1 << 20)](), lambda: getattr(tools, "a" * (1 << 20))):
+        for get in (lambda: tools["a" * (1 << 20)](), lambda: getattr(tools, "a" * (1 << 20))()):
             with self.assertRaises((ToolCallError, AttributeError)) as raised:
                 get()
             self.assertLess(len(str(raised.exception)), 400)

@@ -83,7 +83,7 @@ class Tools:
         except Err as error:
             raise _error(name, error.value) from None
 
-    def search(self, text: str, limit: int = 10) -> "List":
+    def search(self, text: str, limit: int = 5) -> "List":
         """Returns the tools that fit a text, the best first; none if none fits. At most 50."""
         try:
             return List(_described(it) for it in self._host.search(text, min(max(0, limit), 50)))
@@ -229,28 +229,62 @@ class Function:
         return f"<tool {self.name}>"
 
 
+class Unlisted(Function):
+    """A name that is not among those that may be called: the host says whether it is denied, or there is none."""
+
+    __slots__ = ("_absent",)
+
+    def __init__(self, tools: Tools, name: str, absent: str) -> None:
+        super().__init__(tools, name)
+        self._absent = absent
+
+    def __call__(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
+        try:
+            made = super().__call__(arguments, **named)
+        except ToolCallError as error:
+            raise self._error(error) from None
+        return made if _get_running_loop() is None else self._await(made)
+
+    async def _await(self, made: Any) -> Any:
+        try:
+            return await made
+        except ToolCallError as error:
+            raise self._error(error) from None
+
+    def _error(self, error: ToolCallError) -> Exception:
+        return AttributeError(self._absent) if error.code == "E_TOOL_NOT_IN_CATALOG" else error
+
+
 class Group:
     """The handlers of a tool, by their aliases."""
 
-    __slots__ = ("_functions", "_alias")
+    __slots__ = ("_functions", "_alias", "_tools")
 
     def __init__(self, tools: Tools, alias: str) -> None:
-        aliases = tools._by_alias()
-        if alias not in aliases:
-            raise AttributeError(f"no tool has the alias `{_short(alias)}`{_nearest(_short(alias), aliases)}")
+        self._tools = tools
         self._alias = alias
-        self._functions = {it: [Function(tools, name) for name in names] for it, names in aliases[alias].items()}
+        handlers = tools._by_alias().get(alias, {})
+        self._functions = {it: [Function(tools, name) for name in names] for it, names in handlers.items()}
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        raise AttributeError(self._absent("") or f"`{self._alias}` is no function; it has {', '.join(self._functions)}")
 
     def __getattr__(self, name: str) -> Function:
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         functions = self._functions.get(name)
         if functions is None:
-            name = _short(name)
-            raise AttributeError(f"`{self._alias}` has no handler `{name}`{_nearest(name, self._functions)}")
+            return Unlisted(self._tools, f"{_part(self._alias)}__{_part(name)}", self._absent(name))
         if len(functions) > 1:
             raise AttributeError(f"`{self._alias}.{name}` is one of {', '.join(it.name for it in functions)}: use its name")
         return functions[0]
+
+    def _absent(self, name: str) -> str:
+        """Says that there is no such handler, or no tool at all."""
+        alias, name = _short(self._alias), _short(name)
+        if not self._functions:
+            return f"no tool has the alias `{alias}`{_nearest(alias, self._tools._by_alias())}"
+        return name and f"`{alias}` has no handler `{name}`{_nearest(name, self._functions)}"
 
     def __dir__(self) -> list[str]:
         return [*self._functions]
@@ -266,6 +300,11 @@ def _alias(part: str) -> str:
     """Returns the identifier for a part of a tool's name, whose other characters are `-`."""
     part = part.replace("-", "_")
     return f"_{part}" if part[:1].isdigit() else f"{part}_" if keyword.iskeyword(part) else part
+
+
+def _part(alias: str) -> str:
+    """Returns the part of a name in the form of an alias: with `_` for `-`."""
+    return alias[1:] if alias[:1] == "_" else alias[:-1] if alias[-1:] == "_" and keyword.iskeyword(alias[:-1]) else alias
 
 
 def _nearest(name: str, names: Mapping[str, Any]) -> str:
