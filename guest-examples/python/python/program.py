@@ -42,12 +42,11 @@ def script_function(source: str, names: dict[str, Any]) -> Callable[[], Any]:
 
 def unreturned(source: str, names: dict[str, Any]) -> str | None:
     """Returns what to tell of a script that has set a variable at its end, and returned nothing."""
-    body = ast.parse(without_fence(source)).body
-    match body[-1:]:
-        case [ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name))]:
+    match ast.parse(without_fence(source)).body[-1:]:
+        case [ast.Assign(targets=[ast.Name(name)]) | ast.AnnAssign(target=ast.Name(name)) | ast.AugAssign(target=ast.Name(name))]:
             if names.get(name) is None:
                 return None
-        case [ast.If(test=ast.Compare(left=ast.Name(id="__name__")))]:
+        case [ast.If(test=ast.Compare(left=ast.Name("__name__")))]:
             name = "VALUE"
         case _:
             return None
