@@ -52,7 +52,7 @@ export function endOf({ body }: Program, edits: Edits, placeOf: (at: number) => 
 }
 
 interface Exported {
-  /** How the program may call it. */
+  /** How the program may call it; empty for a function without a name. */
   name: string;
   value: string;
   /** The function, where it is written out. */
@@ -101,9 +101,11 @@ function definitions(body: readonly Statement[]): [string, AnyNode][] {
 
 /** Whether a statement that is no definition calls a function. */
 function isCalled(name: string, body: readonly Statement[], source: string): boolean {
+  if (!name) return false;
+  const call = new RegExp(`(?<![\\w$.])${name.replaceAll('$', '\\$')}\\s*\\(`);
   const defined = new Set(definitions(body).map(([, node]) => node));
   const isDefinition = (node: Statement) => defined.has(node) || node.type === 'ExportDefaultDeclaration' || (node.type === 'VariableDeclaration' && node.declarations.some(({ init }) => defined.has(init!)));
-  return body.some(({ start, end, ...node }, at) => !isDefinition(body[at]!) && node.type !== 'ImportDeclaration' && source.slice(start, end).includes(`${name}(`));
+  return body.some((node) => !isDefinition(node) && node.type !== 'ImportDeclaration' && call.test(source.slice(node.start, node.end)));
 }
 
 /** Returns the last function of a program that does nothing but define some. */
