@@ -31,9 +31,9 @@ export function stillRunning({ floating, held }: Loader, sources: Sources): Misu
   return new Misuse(`the script ended before a timer that goes on with it${lineIn(sources, stack)}`, 'wait for it: `await new Promise((done) => setTimeout(done, 100));`, and then what the timer would do', stack);
 }
 
-/** Returns the error of a script that waits for what never comes. */
+/** Returns the error of a program that waits for what never comes. */
 export function neverSettles(): Misuse {
-  const message = 'the script waits for a promise that nothing settles any more: no call and no timer is left';
+  const message = 'the program waits for a promise that nothing settles any more: no call and no timer is left';
   return new Misuse(message, 'call its `resolve` or `reject` on every path', placesOfAwaits()[0]);
 }
 

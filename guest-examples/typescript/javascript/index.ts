@@ -1,7 +1,9 @@
 /** The `javascript` tool: runs JavaScript on the workdir, as `node -e CODE` and `node FILE ARGS` do, or over other tools. */
 import * as fs from 'node:fs';
 import type { JsonObject, ToolContext, ToolHandler } from 'toolhost';
+import { onceStuck } from 'toolhost/async';
 import { replaceConsole } from './console';
+import { neverSettles } from './failure';
 import './globals';
 import { Loader } from './loader';
 import { Output } from './output';
@@ -9,7 +11,7 @@ import { script } from './script';
 import { Sources } from './sources';
 import { describe } from './trace';
 import { Exit, replaceProcess } from './surroundings';
-import { guarded, settled, trackTimers } from './waiting';
+import { failWith, guarded, settled, trackTimers } from './waiting';
 
 interface Input {
   code?: string;
@@ -26,6 +28,7 @@ async function run(_ctx: ToolContext, input: Input): Promise<JsonObject> {
   const sources = new Sources();
   const loader = new Loader(sources);
   let exitCode: number;
+  onceStuck(() => failWith(neverSettles()));
   try {
     await guarded(async () => {
       await loader.entry(source, file, 'module');
