@@ -168,6 +168,9 @@ impl HostContext {
             }
         };
         let (host, keeps_state) = host(builder, root, state_root)?;
+        if keeps_state {
+            settings.event_logs.add(&host);
+        }
         Ok(Self {
             host,
             keeps_state,

@@ -4,6 +4,7 @@ mod args;
 mod base;
 mod commands;
 mod environment;
+mod event_logs;
 mod exit;
 mod failure;
 mod files;

@@ -10,6 +10,7 @@ use crate::args::{self, Command};
 use crate::base::Base;
 use crate::commands;
 use crate::environment;
+use crate::event_logs::EventLogs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::policy_file;
@@ -59,6 +60,7 @@ pub(crate) fn run() -> Exit {
         ca_file: cli.global.ca_file,
         dirs,
         base: Arc::new(base),
+        event_logs: EventLogs::default(),
     });
     log::start(settings.verbosity);
     process_limits::report_missing_threads(settings.style);
@@ -94,6 +96,7 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
         Failure::from(anyhow::Error::new(error).context("the host's threads cannot be started"))
     })?;
     let settings = Arc::clone(settings);
+    let event_logs = settings.event_logs.clone();
     let done = runtime.block_on(async {
         signals::survive_file_size_limit();
         let mut signals = StopSignals::listen();
@@ -124,13 +127,15 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
             () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => Ok(exit),
         }
     });
-    // A stopped call may still remove what it staged. Other work is not waited for, such as a read from a terminal.
-    let release = if done.is_err() {
+    // A stopped call may still remove what it staged, and its end is an event. Other work is not waited for, such as a
+    // read from a terminal.
+    let release = if done.is_err() || !event_logs.is_empty() {
         RELEASE_TIMEOUT
     } else {
         Duration::ZERO
     };
     runtime.shutdown_timeout(release);
+    event_logs.write();
     done
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toolhost_manifest::bundle::MANIFEST;
 
 use crate::base::{Base, is_base};
+use crate::event_logs::EventLogs;
 use crate::failure::Failure;
 use crate::state_dirs::StateDirs;
 use crate::terminal::{Style, Verbosity, stderr, text};
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) target_dir: TargetDir,
     /// The bundle that this program ships.
     pub(crate) base: Arc<Base>,
+    /// The logs that are written before the process ends.
+    pub(crate) event_logs: EventLogs,
 }
 
 impl Settings {

@@ -4,6 +4,7 @@ use std::time::Instant;
 use toolhost::Host;
 
 use super::*;
+use crate::event_logs::EventLogs;
 use crate::state_dirs::StateDirs;
 use crate::terminal::{ColorChoice, Style, Verbosity};
 use crate::toolchains::TargetDir;
@@ -32,6 +33,7 @@ fn settings() -> Arc<Settings> {
         stdout_style: Style::of_stdout(ColorChoice::Never),
         target_dir: TargetDir::Cache,
         base: Arc::default(),
+        event_logs: EventLogs::default(),
     })
 }
 

@@ -99,6 +99,9 @@ fn exit_code(mut child: Child) -> Option<i32> {
     }
 }
 
+/// The instance of the server over stdio.
+const OVER_STDIO: &str = "rpc-over-stdio";
+
 /// Starts a server over stdio with the workdir `D`.
 fn over_stdio(
     terminal: &Terminal,
@@ -108,6 +111,7 @@ fn over_stdio(
     Client<std::process::ChildStdout, std::process::ChildStdin>,
 ) {
     let mut command = terminal.toolhost(["rpc", "--quiet", "--workdir", "../D"]);
+    command.args(["--instance", OVER_STDIO]);
     command.arg(bundle).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let (stdout, stdin) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
@@ -144,6 +148,11 @@ fn stdout_carries_only_messages_and_the_end_of_stdin_stops_what_runs() {
     client.reader.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "");
     assert_eq!(exit_code(child), Some(0));
+    // What was stopped has ended in the log, too.
+    let events = Terminal::take_events(OVER_STDIO);
+    for end in ["tool.failed", "step.failed", "turn.failed"] {
+        assert!(events.iter().any(|(kind, _)| kind == end), "{events:?}");
+    }
 
     let mut command = terminal.toolhost(["rpc", "-v", "--workdir", "../D"]);
     let context = json!({"jsonrpc": "2.0", "id": 1, "method": "host/info"});

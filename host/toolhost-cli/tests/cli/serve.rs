@@ -46,7 +46,7 @@ fn result(answers: &[Value], id: u64) -> &Value {
 #[test]
 fn a_client_on_stdin_gets_its_answers_and_the_server_ends_with_stdin() {
     let terminal = Terminal::new();
-    let mut command = terminal.toolhost(["serve"]);
+    let mut command = terminal.toolhost(["serve", "--instance", "ends-with-stdin"]);
     command
         .arg(examples())
         .arg("--workdir")
@@ -71,6 +71,11 @@ fn a_client_on_stdin_gets_its_answers_and_the_server_ends_with_stdin() {
     assert_eq!(answer(4)["isError"], true);
     let written = fs::read_to_string(terminal.path("D/a.txt")).expect("the tool wrote it");
     assert_eq!(written, "made");
+    let events = Terminal::take_events("ends-with-stdin");
+    for whole in ["turn", "step", "tool"] {
+        let is_whole = |(kind, _): &&(String, String)| kind.starts_with(whole);
+        assert_eq!(events.iter().filter(is_whole).count(), 4, "{events:?}");
+    }
 }
 
 #[test]
@@ -181,7 +186,8 @@ impl Http {
 #[test]
 fn over_http_health_metrics_and_calls_are_served_until_sigterm() {
     let terminal = Terminal::new();
-    let http = Http::start(&terminal, &["--http", "127.0.0.1:0"]);
+    let options = ["--http", "127.0.0.1:0", "--instance", "until-sigterm"];
+    let http = Http::start(&terminal, &options);
     assert!(http.get("/healthz", "").starts_with("HTTP/1.1 200"));
     let answer = http.post(&initialize(), "");
     assert!(answer.contains("mcp-session-id"), "{answer}");
@@ -195,7 +201,15 @@ fn over_http_health_metrics_and_calls_are_served_until_sigterm() {
         metrics.contains("toolhost_http_refused_total{status=\"403\"} 1"),
         "{metrics}"
     );
+    let session = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "));
+    let header = format!("mcp-session-id: {}\r\n", session.expect("a header").trim());
+    let answer = http.post(&call(2, "text__upper", &json!({"text": "a"})), &header);
+    assert!(answer.contains("\"A\""), "{answer}");
     assert_eq!(http.terminate(), Some(0));
+    let events = Terminal::take_events("until-sigterm");
+    assert_eq!(events.len(), 6, "{events:?}");
 }
 
 #[test]

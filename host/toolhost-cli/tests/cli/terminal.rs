@@ -170,6 +170,30 @@ impl Terminal {
         Ran::of(&mut self.toolhost(words))
     }
 
+    /// The log of events of an instance in the shared state, which it is removed from: each event's type and call.
+    pub(crate) fn take_events(instance: &str) -> Vec<(String, String)> {
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-state");
+        let of_instance = format!("{instance}~");
+        let mut folders = vec![root];
+        while let Some(folder) = folders.pop() {
+            let log = folder.join("events.jsonl");
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(&of_instance) && log.exists() {
+                let text = fs::read_to_string(&log).expect("it is read");
+                fs::remove_dir_all(folder).expect("it is removed");
+                let of_line = |line: &str| {
+                    let event: Value = serde_json::from_str(line).expect("a line of JSON");
+                    let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+                    (text("type"), text("toolCallId"))
+                };
+                return text.lines().map(of_line).collect();
+            }
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            folders.extend(entries.map(|e| e.path()).filter(|path| path.is_dir()));
+        }
+        Vec::new()
+    }
+
     /// Runs `toolhost call` on the examples, with the workdir `D`.
     pub(crate) fn call(&self, tool: &str, args: &str) -> Ran {
         let mut command = self.toolhost(["call"]);
