@@ -86,8 +86,22 @@ impl Lint {
     }
 
     fn check_keywords(&mut self, keywords: &Map<String, Value>, spot: &Spot) {
-        for keyword in keywords.keys() {
+        for (keyword, value) in keywords {
             if KNOWN.contains(&keyword.as_str()) || is_annotation(keyword) {
+                continue;
+            }
+            if value.is_null() {
+                let at = spot.member(keyword);
+                self.remarks.push(SchemaRemark {
+                    message: format!(
+                        "{}: an unknown keyword without a value, which models read",
+                        at.place
+                    ),
+                    pointer: at.pointer,
+                    part: SchemaPart::Keyword,
+                    help: "If it is the end of a text with a comma, write the text in quotes."
+                        .to_owned(),
+                });
                 continue;
             }
             let Some(candidate) = one_edit_away(keyword, &KNOWN) else {

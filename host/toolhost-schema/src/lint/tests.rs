@@ -48,6 +48,22 @@ fn a_misspelt_keyword_is_reported_with_the_one_that_was_meant() {
 }
 
 #[test]
+fn a_keyword_without_a_value_is_reported_as_models_read_it() {
+    // `description: Text file, instead of text` in braces is two keys of YAML.
+    let property = json!({"type": "string", "description": "Text file", "instead of text": null});
+    let found = remarks(with(property));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("instead of text") && found[0].contains("in quotes"),
+        "{found:?}"
+    );
+    check(
+        with(json!({"default": null, "const": null, "x-note": null})),
+        &[],
+    );
+}
+
+#[test]
 fn annotations_and_names_of_properties_are_not_keywords() {
     let names = json!({"requird": {}, "tpye": {}, "ref": {}});
     check(
