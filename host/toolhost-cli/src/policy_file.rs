@@ -69,7 +69,7 @@ pub(crate) struct PolicyChoice {
     pub(crate) path: Option<PathBuf>,
     /// Requests that every tool may send.
     pub(crate) allow_http: Vec<HttpRule>,
-    /// Tools whose programs may call every tool, unless the policy says which.
+    /// Tools whose programs may call every tool, unless the policy says for any tool for programs which.
     pub(crate) programs: Vec<ResourceName>,
     /// The tools that these programs may call, whatever the policy says.
     pub(crate) called: Vec<ToolPattern>,
@@ -114,11 +114,7 @@ impl PolicyChoice {
 
     /// Lets programs call every tool, unless the policy says which.
     pub(crate) fn for_programs(mut self) -> Self {
-        let tools = [ScriptLanguage::JavaScript, ScriptLanguage::Python].map(ScriptLanguage::tool);
-        self.programs = tools
-            .iter()
-            .filter_map(|tool| ResourceName::parse(tool).ok())
-            .collect();
+        self.programs = tools_for_programs().collect();
         self
     }
 
@@ -132,17 +128,26 @@ impl PolicyChoice {
             file.policy = file.policy.or_transactional();
         }
         file.policy = file.policy.allow_http(self.allow_http.iter().cloned());
+        // What the policy says of one language ends the default of all: the other would be a way around it.
+        let is_named = tools_for_programs().any(|tool| file.policy.grants_tools(&tool));
+        let called = match (&*self.called, is_named) {
+            ([], true) => return Ok(file),
+            ([], false) => vec![ToolPattern::any()],
+            (called, _) => called.to_vec(),
+        };
         for tool in &self.programs {
-            if !self.called.is_empty() {
-                file.policy = file.policy.allow_tools(tool.clone(), self.called.clone());
-            } else if !file.policy.grants_tools(tool) {
-                file.policy = file
-                    .policy
-                    .allow_tools(tool.clone(), vec![ToolPattern::any()]);
-            }
+            file.policy = file.policy.allow_tools(tool.clone(), called.clone());
         }
         Ok(file)
     }
+}
+
+/// The tools that run programs.
+fn tools_for_programs() -> impl Iterator<Item = ResourceName> {
+    let tools = [ScriptLanguage::JavaScript, ScriptLanguage::Python].map(ScriptLanguage::tool);
+    tools
+        .into_iter()
+        .filter_map(|tool| ResourceName::parse(tool).ok())
 }
 
 /// Finds out whether the changes in a workdir can be staged in the state root.

@@ -3,6 +3,10 @@
 use std::fmt;
 
 use crate::ToolName;
+use crate::suggest::closest;
+
+/// Separates the name of a resource and that of its export.
+const SEPARATOR: &str = "__";
 
 /// A tool that may be called, or all of those whose name begins in one way: `json-query__query`, `file-system__*`, `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +58,24 @@ impl ToolPattern {
         }
     }
 
+    /// Whether it can be for a tool of this resource, whatever tools that has.
+    pub fn may_match_one_of(&self, resource: &str) -> bool {
+        let start = format!("{resource}{SEPARATOR}");
+        self.text.starts_with(&start) || self.is_prefix && start.starts_with(&self.text)
+    }
+
+    /// Returns the tool that it was probably meant for, or the pattern of those of a resource.
+    pub fn closest(&self, names: &[&str]) -> Option<String> {
+        let Some((resource, "")) = self.text.split_once(SEPARATOR).filter(|_| self.is_prefix)
+        else {
+            return closest(&self.text, names).map(str::to_owned);
+        };
+        let resources = names.iter().filter_map(|name| name.split_once(SEPARATOR));
+        let resources: Vec<&str> = resources.map(|(resource, _)| resource).collect();
+        let similar = closest(resource, &resources)?;
+        Some(format!("{similar}{SEPARATOR}*"))
+    }
+
     /// Whether it is for the tool with this name.
     pub fn matches(&self, tool: &str) -> bool {
         if self.is_prefix {
@@ -103,6 +125,25 @@ mod tests {
                 Err(ToolPatternError),
                 "{wrong:?}"
             );
+        }
+        let closest = |pattern: &str| {
+            ToolPattern::parse(pattern)
+                .unwrap()
+                .closest(&["file-system__read", "text__upper"])
+        };
+        assert_eq!(closest("file-sistem__*").unwrap(), "file-system__*");
+        assert_eq!(closest("file-system__reed").unwrap(), "file-system__read");
+        assert_eq!(closest("other__*"), None);
+        for (pattern, may) in [
+            ("a__*", true),
+            ("a__b", true),
+            ("a*", true),
+            ("*", true),
+            ("ab*", false),
+            ("b__*", false),
+        ] {
+            let pattern = ToolPattern::parse(pattern).unwrap();
+            assert_eq!(pattern.may_match_one_of("a"), may, "{pattern}");
         }
         for text in ["file-system__*", "*", "a__b"] {
             assert_eq!(ToolPattern::parse(text).unwrap().to_string(), text);

@@ -42,6 +42,18 @@ pub(crate) async fn script(args: &ScriptArgs, settings: &Settings) -> Result<Exi
         let error = anyhow!("the agent has no tool {name}, which runs the program");
         return Err(Failure::from(error).hint(INCLUDE_BASE));
     }
+    let items = step.catalog().items().iter();
+    let names: Vec<&str> = items.map(|item| item.name.as_str()).collect();
+    for pattern in &args.allow_tool {
+        if !names.iter().any(|name| pattern.matches(name)) {
+            let error = anyhow!("--allow-tool {pattern}: the agent has no such tool");
+            let hint = match pattern.closest(&names) {
+                Some(similar) => format!("Did you mean '{similar}'?"),
+                None => "`toolhost list` shows the tools.".to_owned(),
+            };
+            return Err(Failure::from(error).hint(hint));
+        }
+    }
     let result = step.execute_script(CALL_ID, language, code, input).await;
     print(&result, args)?;
     step.close(()).await?;

@@ -46,7 +46,8 @@ fn write_bundle(dir: &Path) -> bool {
     fs::copy(guest("text"), dir.join("text.wasm")).unwrap();
     let text = json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": [{"name": "upper", "description": "Turns text into upper case",
-            "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}]}});
+            "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}},
+            {"name": "count", "description": "Counts words"}]}});
     fs::write(dir.join("goondan.yaml"), format!("{javascript}---\n{text}")).unwrap();
     true
 }
@@ -73,14 +74,19 @@ fn a_program_runs_over_the_tools_of_a_bundle_and_its_result_alone_is_on_stdout()
         "--args",
         args,
         "--allow-tool",
-        "text__lower",
+        "text__count",
     ];
     let ran = terminal.run(narrowed).exits(1);
     assert!(
-        ran.stdout.contains("E_SCRIPT") && ran.stdout.contains("text__upper"),
+        ran.stdout.contains("E_TOOL_DENIED") && ran.stdout.contains("text__upper"),
         "{}",
         ran.stdout
     );
+    for (wrong, meant) in [("text__uper", "text__upper"), ("txet__*", "text__*")] {
+        let misspelt = ["script", "shout.js", ".", "--allow-tool", wrong];
+        let ran = terminal.run(misspelt).fails(2, wrong);
+        assert!(ran.stderr.contains(meant), "{ran:?}");
+    }
     // So does the policy.
     fs::write(
         terminal.path("here/policy.yaml"),
@@ -98,6 +104,22 @@ fn a_program_runs_over_the_tools_of_a_bundle_and_its_result_alone_is_on_stdout()
     ];
     let ran = terminal.run(denied).exits(1);
     assert!(ran.stdout.contains("E_TOOL_DENIED"), "{}", ran.stdout);
+    // What it says of the other language ends the default of both.
+    terminal.write(
+        "here/policy.yaml",
+        "{strict: false, tools: {python: {tools: [text__uper]}}}",
+    );
+    let ran = terminal.run(denied).exits(1);
+    assert!(ran.stdout.contains("E_TOOL_DENIED"), "{}", ran.stdout);
+    let check = ["check", ".", "--policy", "policy.yaml"];
+    let ran = terminal.run(check).exits(0);
+    assert!(
+        ran.stderr.contains("Did you mean 'text__upper'?"),
+        "{ran:?}"
+    );
+    // Without a rule for either, the warning says who grants it.
+    let ran = terminal.run(["check", "."]).exits(0);
+    assert!(ran.stderr.contains("`toolhost script`"), "{ran:?}");
     let ran = terminal
         .run(["script", "-", ".", "--lang", "python"])
         .exits(2);

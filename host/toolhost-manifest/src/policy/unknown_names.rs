@@ -65,7 +65,46 @@ impl Policy {
         let unknown =
             named.filter_map(|(declared, name, place)| self.unknown(declared, name, place));
         let mut findings: Vec<Diagnostic> = unknown.collect();
+        findings.extend(self.unmatched_patterns(bundle));
         findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
+        findings
+    }
+
+    /// Returns a warning for each entry of `tools` that can be the name of no tool of the bundle.
+    fn unmatched_patterns(&self, bundle: &Bundle) -> Vec<Diagnostic> {
+        let exports = bundle.tools().iter().flat_map(|tool| {
+            let exports = tool.spec.exports.iter();
+            exports.map(|export| format!("{}__{}", tool.metadata.name, export.name))
+        });
+        let exports: Vec<String> = exports.collect();
+        let names: Vec<&str> = exports.iter().map(String::as_str).collect();
+        // Their tools are not known before they run.
+        let servers = bundle.mcp_servers().iter();
+        let servers = servers.map(|(server, _)| server.spec.prefix.as_str());
+        let open: Vec<&str> = servers.chain(NATIVE_TOOLS).collect();
+        let of_agents = self.agents.values().flat_map(|agent| &agent.tools);
+        let mut findings = Vec::new();
+        for (tool, rule) in self.tools.iter().chain(of_agents) {
+            for pattern in rule.tools.iter().flat_map(|patterns| patterns.iter()) {
+                let is_known = names.iter().any(|name| pattern.matches(name));
+                if is_known
+                    || open
+                        .iter()
+                        .any(|resource| pattern.may_match_one_of(resource))
+                {
+                    continue;
+                }
+                let message =
+                    format!("Tool/{tool} may call '{pattern}', which is no tool of the bundle");
+                let code = ToolErrorCode::ConfigRefNotFound;
+                let finding = Diagnostic::warning(code, rule.place.clone(), message);
+                let similar = pattern.closest(&names);
+                findings.push(finding.with_help(match similar {
+                    Some(similar) => format!("Did you mean '{similar}'?"),
+                    None => "Correct the name, or remove it.".to_owned(),
+                }));
+            }
+        }
         findings
     }
 

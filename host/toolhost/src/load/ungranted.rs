@@ -1,10 +1,12 @@
 //! Compares what components import with what the policy grants them.
 
-use toolhost_contract::{Denial, ToolErrorCode, ToolResource};
+use toolhost_contract::{Denial, ResourceName, ToolErrorCode, ToolResource};
 
 use toolhost_manifest::bundle::built::Language;
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle};
 use toolhost_manifest::policy::Policy;
+
+use crate::catalog::script_language::ScriptLanguage;
 
 /// The imports for creating a socket or looking up a name.
 const NETWORK: [(&str, Denial); 3] = [
@@ -12,6 +14,20 @@ const NETWORK: [(&str, Denial); 3] = [
     ("wasi:sockets/tcp-create-socket@", Denial::NetworkTcp),
     ("wasi:sockets/udp-create-socket@", Denial::NetworkUdp),
 ];
+
+/// What programs of the command line may do until the policy says it.
+const BUT_PROGRAMS: &str = ", but by programs of `toolhost script` and `--tools script`: until the policy has `tools` for \
+    javascript or python, these may call every tool";
+
+/// Whether a tool runs programs that may call every tool, as the policy says of no language which.
+fn may_call_by_default(policy: &Policy, name: &ResourceName) -> bool {
+    let tools = [ScriptLanguage::JavaScript, ScriptLanguage::Python].map(ScriptLanguage::tool);
+    let names = tools
+        .iter()
+        .filter_map(|tool| ResourceName::parse(tool).ok());
+    let names: Vec<ResourceName> = names.collect();
+    names.contains(name) && !names.iter().any(|tool| policy.grants_tools(tool))
+}
 
 /// Returns a finding for each import that the policy grants under none of the bundle's agents: a warning
 /// if a policy could grant it, a note if none can; and a warning for each grant that the component cannot use.
@@ -39,7 +55,12 @@ pub(super) fn not_granted(
         let (message, help) = match (imports_any(grant.import), is_granted, grant.needed) {
             (true, false, Some((what, line))) => (
                 format!(
-                    "tool {name}: it imports {what}, which no policy grants it here: a call that uses it is refused"
+                    "tool {name}: it imports {what}, which no policy grants it here: a call that uses it is refused{}",
+                    if grant.key == "tools" && may_call_by_default(policy, name) {
+                        BUT_PROGRAMS
+                    } else {
+                        ""
+                    }
                 ),
                 format!("Write `tools: {{{name}: {{{line}}}}}` in the policy to grant it."),
             ),
