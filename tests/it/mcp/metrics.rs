@@ -24,7 +24,16 @@ async fn served(
     change_http: impl FnOnce(&mut toolhost_mcp::HttpConfig),
 ) -> (TestHost, Served) {
     let host = toolhost::Host::builder().sandbox(own_sandbox(|_| ()));
-    let test_host = TestHost::with_tools_in(host.build().unwrap(), TOOLS).await;
+    served_by(host, TOOLS, change, change_http).await
+}
+
+async fn served_by(
+    host: toolhost::HostBuilder,
+    tools: &[(&str, &str, &[&str])],
+    change: impl FnOnce(&mut McpConfig),
+    change_http: impl FnOnce(&mut toolhost_mcp::HttpConfig),
+) -> (TestHost, Served) {
+    let test_host = TestHost::with_tools_in(host.build().unwrap(), tools).await;
     let workdir = test_host.work.workdir.clone();
     let bundle = LiveBundle::new(test_host.loaded.clone());
     let served = ServedAgent::new(bundle).only_workdir("default", workdir);
@@ -100,6 +109,32 @@ async fn calls_are_counted_by_tool_and_code_and_polls_apart() {
         !text.contains("such") && !text.contains("OWN_CODE"),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn calls_that_a_call_makes_are_counted_by_tool_and_code() {
+    let tools: &[(&str, &str, &[&str])] = &[
+        ("caller", "call_tools", &["run"]),
+        ("echo", "echo", &["say"]),
+    ];
+    let policy = "tools: {caller: {tools: [echo__say]}}";
+    let host = toolhost::Host::builder()
+        .sandbox(own_sandbox(|_| ()))
+        .policy(toolhost::Policy::parse(policy, "policy.yaml").unwrap());
+    let (_test_host, served) = served_by(host, tools, |_| (), |_| ()).await;
+    let session = served.session("/mcp", &[]).await;
+    let many =
+        json!({"do": "many", "tool": "echo__say", "args": {"n": 1}, "times": 103, "atOnce": 1});
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    let steps = json!({"steps": [many]});
+    served.post(&call("caller__run", steps), &headers).await;
+    for (metric, expected) in [
+        (r#"calls_total{tool="caller__run",code="ok"}"#, 1.0),
+        (r#"inner_calls_total{tool="echo__say",code="ok"}"#, 100.0),
+        (r#"inner_calls_total{tool="",code="ok"}"#, 3.0),
+    ] {
+        eventually(&served, &format!("toolhost_{metric}"), expected).await;
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use toolhost::{ErrorCode, ToolResult};
+use toolhost::tool::ToolCallsUsage;
+use toolhost::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
 /// Upper bounds of the durations that are counted, in seconds.
 const DURATIONS: [f64; 9] = [0.000_1, 0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0];
@@ -38,12 +39,14 @@ struct ToolLabels {
 pub(super) struct CallMetrics {
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabels, Histogram, fn() -> Histogram>,
+    inner: Family<CallLabels, Counter>,
 }
 
 impl Default for CallMetrics {
     fn default() -> Self {
         Self {
             calls: Family::default(),
+            inner: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATIONS)),
         }
     }
@@ -54,6 +57,39 @@ impl CallMetrics {
         registry.register("calls", "Calls by tool and code", self.calls.clone());
         let help = "Time of calls by tool, in seconds";
         registry.register("call_duration_seconds", help, self.durations.clone());
+        let help = "Calls that calls made of other tools, by tool and code";
+        registry.register("inner_calls", help, self.inner.clone());
+    }
+
+    /// Counts the calls that a call made. Those that its receipt does not list have no tool.
+    fn count_inner(&self, calls: &ToolCallsUsage) {
+        let count = |tool: &str, code, times| {
+            let tool = tool.to_owned();
+            let labels = CallLabels { tool, code };
+            self.inner.get_or_create(&labels).inc_by(times);
+        };
+        let ok = ToolStatus::Ok.as_str();
+        for call in &calls.calls {
+            let host = |code: &String| ToolErrorCode::from_code(code).map(ToolErrorCode::as_str);
+            let code = call.code.as_ref();
+            let code = code.map_or(ok, |code| host(code).unwrap_or(OWN_CODE));
+            count(&call.tool, code, 1);
+        }
+        let listed_failed = calls
+            .calls
+            .iter()
+            .filter(|call| call.code.is_some())
+            .count() as u64;
+        let failed = calls.failed.saturating_sub(listed_failed);
+        let unlisted = calls.count.saturating_sub(calls.calls.len() as u64);
+        for (code, times) in [
+            (ok, unlisted.saturating_sub(failed)),
+            (ToolStatus::Error.as_str(), failed),
+        ] {
+            if times > 0 {
+                count("", code, times);
+            }
+        }
     }
 
     /// Begins a call. `tool` is empty if the tool is not in the catalog: names that clients choose are no
@@ -79,6 +115,11 @@ pub(crate) struct CountedCall<'a> {
 impl CountedCall<'_> {
     /// Counts the call by its result, or as refused.
     pub(crate) fn end<E>(mut self, result: Result<&ToolResult, E>) {
+        if let Ok(result) = &result
+            && let Some(calls) = &result.usage().tool_calls
+        {
+            self.metrics.count_inner(calls);
+        }
         self.code = result.map_or(REFUSED, code_of);
     }
 }
