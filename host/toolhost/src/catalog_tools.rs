@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::catalog::search::hits::HITS_MAX;
-use crate::catalog::tool_names::SEARCH;
+use crate::catalog::tool_names::{SEARCH, search_description};
 use crate::extension::extend::extend;
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::loaded_bundle::LoadedBundle;
@@ -27,7 +27,7 @@ use crate::registry::CatalogTool;
 /// # Errors
 /// [`ExtensionError`] if a tool of the same name is registered, or the bundle has one.
 pub fn catalog_tools(api: &ExtensionApi) -> Result<(), ExtensionError> {
-    let register = |tool: CatalogTool, description, properties: Value, required| {
+    let register = |tool: CatalogTool, description: &str, properties: Value, required| {
         let parameters = json!({
             "type": "object", "properties": properties, "required": [required],
             "additionalProperties": false,
@@ -39,8 +39,7 @@ pub fn catalog_tools(api: &ExtensionApi) -> Result<(), ExtensionError> {
     };
     register(
         CatalogTool::Search,
-        "Finds tools by what they do. Returns those that fit, the best first, with their parameters; call one with \
-         tools__call. Returns none if no tool fits.",
+        &search_description(true),
         json!({
             "query": {
                 "type": "string", "minLength": 1, "maxLength": 1024,

@@ -4,7 +4,7 @@ use toolhost_contract::ToolCatalogItem;
 
 use super::ToolCatalog;
 use super::script_language::ScriptLanguage;
-use super::tool_names::{CALL, SEARCH, is_catalog_tool};
+use super::tool_names::{CALL, SEARCH, is_catalog_tool, search_description};
 
 /// What a model sees of a catalog. It may call all of it in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,7 +58,13 @@ impl ToolCatalog {
             .items()
             .iter()
             .filter_map(|item| match item.name.as_str() {
-                SEARCH => searches.then(|| item.clone()),
+                SEARCH => searches.then(|| {
+                    let mut item = item.clone();
+                    if !calls {
+                        item.description = Some(search_description(false));
+                    }
+                    item
+                }),
                 CALL => calls.then(|| item.clone()),
                 name if runs_programs => {
                     let mut languages = PROGRAMS.iter().filter(|(tool, _)| *tool == name);
@@ -90,16 +96,13 @@ impl ToolCatalog {
         let others = self.items().iter();
         let others = others.filter(|other| !is_catalog_tool(other) && !is_program(other));
         let others: Self = others.cloned().collect();
-        let count = others.items().len();
-        let declared = (count <= DECLARED_TOOLS).then(|| match language {
+        let declared = (others.items().len() <= DECLARED_TOOLS).then(|| match language {
             ScriptLanguage::JavaScript => others.to_typescript(),
             ScriptLanguage::Python => others.to_python(),
         });
         let declared = declared.filter(|text| text.len() <= DECLARATIONS_BYTES);
         let tools = declared.unwrap_or_else(|| {
-            format!(
-                "{count} tools can be called: find them with {SEARCH}, or `tools.search` in a program."
-            )
+            format!("Find the tools with {SEARCH}, or `tools.search` in a program.")
         });
         let description = item.description.clone().unwrap_or_default();
         ToolCatalogItem {
@@ -166,6 +169,6 @@ mod tests {
         let json = both.to_openai().to_string();
         // Some four bytes are a token.
         assert!(json.len() / 4 < 2_000, "{json}");
-        assert!(json.contains("10000 tools"), "{json}");
+        assert!(json.contains("tools.search"), "{json}");
     }
 }
