@@ -89,6 +89,11 @@ async fn a_tool_without_a_grant_calls_no_tool() {
         .collect();
     assert_eq!(denials, ["tools: call files__write", "tools: list"]);
     assert_eq!(result.usage().tool_calls, None);
+    // A failure names the key that grants it.
+    let result = run(&host, json!([{"do": "names"}, {"do": "fail"}])).await;
+    let suggestion = result.tool_error().unwrap().suggestion.clone().unwrap();
+    let line = "tools: {caller: {tools: [\"file-system__read\"]}}";
+    assert!(suggestion.contains(line), "{suggestion}");
 }
 
 #[tokio::test]
@@ -115,7 +120,9 @@ async fn only_granted_tools_of_the_step_are_called() {
         assert_eq!(answer["error"]["code"], "E_TOOL_NOT_IN_CATALOG", "{answer}");
     }
     let suggestion = answers[2]["error"]["suggestion"].as_str().unwrap();
-    assert!(suggestion.contains("files__read"), "{suggestion}");
+    let advice =
+        "Did you mean 'files__read'? Use a name that tools.names() or tools.search(…) returns.";
+    assert_eq!(suggestion, advice);
     assert_eq!(answers[4]["error"]["code"], "E_TOOL_INVALID_ARGS");
     let denials: Vec<_> = result
         .usage()
@@ -124,6 +131,42 @@ async fn only_granted_tools_of_the_step_are_called() {
         .map(ToString::to_string)
         .collect();
     assert_eq!(denials, ["tools: call files__write"]);
+}
+
+#[tokio::test]
+async fn a_denied_tool_is_denied_by_each_of_its_aliases_and_never_suggested() {
+    let host = host("tools: {caller: {tools: [files__read]}}").await;
+    let call =
+        |tool: &str| json!({"do": "call", "tool": tool, "args": {"path": "a", "content": "x"}});
+    let denied = ["files.write", "files_write", "Files-Write", "files__wrte"];
+    let mut steps = denied.map(call).to_vec();
+    steps.push(call("files.read"));
+    let result = run(&host, json!(steps)).await;
+    let answers = answers(&result);
+    for answer in &answers[..3] {
+        let error = &answer["error"];
+        assert_eq!(error["code"], "E_TOOL_DENIED", "{error}");
+        assert!(error.to_string().contains("files__write"), "{error}");
+    }
+    assert_eq!(answers[3]["error"]["code"], "E_TOOL_NOT_IN_CATALOG");
+    assert!(
+        !answers[3].to_string().contains("files__write"),
+        "{}",
+        answers[3]
+    );
+    // An alias of one that is granted is a wrong name, and the right one is suggested.
+    assert_eq!(answers[4]["error"]["code"], "E_TOOL_NOT_IN_CATALOG");
+    assert!(
+        answers[4].to_string().contains("'files__read'"),
+        "{}",
+        answers[4]
+    );
+    let denials = &result.usage().denials;
+    assert_eq!(
+        denials.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["tools: call files__write"]
+    );
+    assert!(!host.work.path("a").exists());
 }
 
 #[tokio::test]
@@ -154,7 +197,10 @@ async fn no_tool_is_called_twice_within_itself_and_calls_end_at_a_depth_of_three
     let nested =
         |tool: &str, steps: Value| json!([{"do": "call", "tool": tool, "args": {"steps": steps}}]);
     let result = run(&host, nested("caller__run", json!([]))).await;
-    assert_eq!(answers(&result)[0]["error"]["code"], "E_TOOL_CALL_LIMIT");
+    let error = &answers(&result)[0]["error"];
+    assert_eq!(error["code"], "E_TOOL_CALL_LIMIT");
+    let suggestion = error["suggestion"].as_str().unwrap();
+    assert!(suggestion.contains("in the calling one"), "{suggestion}");
     let back = nested("other__run", nested("caller__run", json!([])));
     let result = run(&host, back).await;
     let inner = &answers(&result)[0]["ok"][0];
@@ -167,6 +213,8 @@ async fn no_tool_is_called_twice_within_itself_and_calls_end_at_a_depth_of_three
         innermost["error"]["code"], "E_TOOL_CALL_LIMIT",
         "{innermost}"
     );
+    let suggestion = innermost["error"]["suggestion"].as_str().unwrap();
+    assert!(suggestion.contains("no policy allows more"), "{suggestion}");
     assert!(!host.work.path("deep").exists());
     assert_eq!(result.usage().tool_calls.as_ref().unwrap().count, 1);
 }
@@ -187,6 +235,14 @@ async fn all_calls_within_a_call_share_its_budget() {
     );
     let succeeded = |index: usize| ended[index]["ok"]["succeeded"].as_u64().unwrap();
     assert_eq!(succeeded(0) + succeeded(1), 5, "{ended:?}");
+    // Each limit has its own advice.
+    let one_more = json!([many(5, 1), write("b")]);
+    let result = run(&host, one_more).await;
+    let suggestion = answers(&result)[1]["error"]["suggestion"].as_str().unwrap();
+    assert!(
+        suggestion.contains("in another call") && suggestion.contains("raise toolCalls for"),
+        "{suggestion}"
+    );
     // The disk of the outer call bounds what the inner ones write, at any depth.
     let large = json!({"do": "call", "tool": "files__write", "args": {"path": "large", "content": "x".repeat(9_000)}});
     let within = json!({"do": "call", "tool": "other__run", "args": {"steps": [large]}});
@@ -218,6 +274,14 @@ async fn calls_end_with_the_call_that_made_them() {
     let wait = json!([{"do": "call", "tool": "other__run", "args": spin}]);
     let result = run(&host, wait).await;
     assert_eq!(code(&result), "E_TOOL_TIMEOUT");
+    let message = &result.tool_error().unwrap().message;
+    assert!(
+        message.contains("its call 'call-1/1' of tool 'other__run' had run for"),
+        "{message}"
+    );
+    let stopped = &result.usage().tool_calls.as_ref().unwrap().calls[0];
+    assert_eq!(stopped.code.as_deref(), Some("E_TOOL_CANCELLED"));
+    assert!(stopped.wall.as_millis() >= 200, "{stopped:?}");
     let cancel = json!([{"do": "cancel", "tool": "other__run", "args": spin}]);
     let result = run(&host, cancel).await;
     assert_eq!(answers(&result)[0]["error"]["code"], "E_TOOL_CANCELLED");

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::text::shorten;
+
 /// A value at a place of a call's output. If the output has another one there, or none, the changes that the call
 /// made in its workdir are dropped; the output is still the result. Has no effect on calls that are no
 /// [transactions](crate::WorkdirChanges).
@@ -54,6 +56,9 @@ impl CommitCondition {
     /// Maximum bytes of the pointer, and of a text that is compared.
     pub const TEXT_MAX: usize = 1024;
 
+    /// Most characters of a value that a message has.
+    const SHOWN_MAX: usize = 100;
+
     /// Creates a condition from a JSON pointer (RFC 6901) and the value that must be there.
     ///
     /// # Errors
@@ -90,6 +95,19 @@ impl CommitCondition {
             Scalar::Text(text) => json!(text),
         };
         json!({"pointer": self.pointer, "equals": equals})
+    }
+
+    /// Says what an output for which it does not hold has in the place, such as `` `/exitCode` is 1, not 0 ``.
+    pub fn unmet(&self, output: &Value) -> String {
+        let place = self.pointer.escape_debug();
+        let wanted = self.to_json()["equals"].take();
+        match output.pointer(&self.pointer) {
+            Some(value) => {
+                let value = shorten(&value.to_string(), Self::SHOWN_MAX);
+                format!("`{place}` is {value}, not {wanted}")
+            }
+            None => format!("there is no `{place}`"),
+        }
     }
 
     /// Returns whether an output has the value at the place.
@@ -133,6 +151,16 @@ impl fmt::Display for CommitCondition {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_output_that_does_not_meet_it_is_shown_at_the_place() {
+        let condition = CommitCondition::new("/exitCode", &json!(0)).unwrap();
+        let unmet = condition.unmet(&json!({"exitCode": 1}));
+        assert_eq!(unmet, "`/exitCode` is 1, not 0");
+        let long = condition.unmet(&json!({"exitCode": "x".repeat(1_000)}));
+        assert!(long.len() < 150, "{long}");
+        assert_eq!(condition.unmet(&json!([])), "there is no `/exitCode`");
+    }
 
     #[test]
     fn a_condition_holds_for_the_value_at_its_place_alone() {

@@ -165,7 +165,7 @@ impl Denial {
                 let name = ToolName::parse(name).map_err(|_| NoLine::NotExact)?;
                 Ok(format!("tools: {{{tool}: {{tools: [\"{name}\"]}}}}"))
             }
-            Self::ToolsList => Err(NoLine::NotExact),
+            Self::ToolsList => Err(NoLine::ToolNames),
             Self::HttpNetwork { .. } => Err(NoLine::NotPublic),
             Self::WriteProtected
             | Self::OutsideWorkdir
@@ -187,6 +187,8 @@ pub enum NoLine {
     NotPublic,
     /// No rule allows this request and no other one: its path is ambiguous or too long to be quoted, or has a `*`.
     NotExact,
+    /// The key `tools` of the tool's rules grants it, with the names of the tools that it may call.
+    ToolNames,
 }
 
 /// Longest name of a tool in a denial, in bytes.
@@ -380,7 +382,7 @@ mod tests {
         assert_eq!(without("http: GET https://a.example"), NoLine::NotExact);
         assert_eq!(without("http: https://a.example/x"), NoLine::NotExact);
         assert_eq!(without("network: tcp"), NoLine::Never);
-        assert_eq!(without("tools: list"), NoLine::NotExact);
+        assert_eq!(without("tools: list"), NoLine::ToolNames);
         assert_eq!(without("tools: call a b"), NoLine::NotExact);
         assert_eq!(
             line(&Denial::tool_call("a__b")).unwrap(),

@@ -22,4 +22,5 @@ pub(crate) mod scope;
 mod telemetry;
 mod tools_call;
 mod transaction;
+mod transaction_part;
 pub(crate) mod validate;

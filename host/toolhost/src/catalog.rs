@@ -124,23 +124,24 @@ impl ToolCatalog {
     ///
     /// Spec: tool-spec-v2 §9.1, §9.2.
     pub(crate) fn admit(&self, name: &str, locale: Locale) -> Result<&ToolCatalogItem, ToolError> {
-        self.get(name).ok_or_else(|| {
-            let name = text::shorten(name, QUOTED_NAME_MAX);
-            let message = format!("Tool '{name}' is not available in the current Tool Catalog.");
-            let mut error = ToolError::host(ToolErrorCode::NotInCatalog, message, locale);
-            if let (Some(similar), Some(suggestion)) = (self.closest(&name), &mut error.suggestion)
-            {
-                suggestion.insert_str(
-                    0,
-                    &match locale {
-                        Locale::En => format!("Did you mean '{similar}'? "),
-                        Locale::Ko => format!("'{similar}'을(를) 말하는 건가요? "),
-                    },
-                );
-            }
-            error
-        })
+        self.get(name)
+            .ok_or_else(|| not_in_catalog(name, self.closest(name), locale))
     }
+}
+
+/// Returns the error of a name that is not in the catalog. `similar` is the one that was probably meant.
+pub(crate) fn not_in_catalog(name: &str, similar: Option<&str>, locale: Locale) -> ToolError {
+    let name = text::shorten(name, QUOTED_NAME_MAX);
+    let message = format!("Tool '{name}' is not available in the current Tool Catalog.");
+    let mut error = ToolError::host(ToolErrorCode::NotInCatalog, message, locale);
+    if let (Some(similar), Some(suggestion)) = (similar, &mut error.suggestion) {
+        let question = match locale {
+            Locale::En => format!("Did you mean '{similar}'? "),
+            Locale::Ko => format!("'{similar}'을(를) 말하는 건가요? "),
+        };
+        suggestion.insert_str(0, &question);
+    }
+    error
 }
 
 impl FromIterator<ToolCatalogItem> for ToolCatalog {

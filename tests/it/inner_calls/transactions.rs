@@ -95,6 +95,41 @@ async fn changes_of_a_failed_transactional_call_that_cannot_be_undone_alone_are_
 }
 
 #[tokio::test]
+async fn a_transactional_call_whose_output_is_no_success_fails_at_once_and_says_which_output() {
+    let state = tempfile::tempdir().unwrap();
+    let policy = "tools: {caller: {tools: ['*'], workdir: transactional}, other: {tools: ['*'], workdir: transactional, commitWhen: {pointer: /0/ok, equals: 'no'}}}";
+    let host = host(state.path(), policy).await;
+    let ends = |steps: Value| json!({"do": "call", "tool": "other__run", "args": {"steps": steps}});
+    // Without a change it is an output like any other.
+    let result = run(&host, json!([ends(json!([{"do": "names"}])), write("a")])).await;
+    assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+    assert!(answers(&result)[0]["ok"].is_array(), "{result:?}");
+    assert!(host.work.path("a").exists());
+    let result = run(
+        &host,
+        json!([ends(json!([own("b")])), write("c"), {"do": "fail"}]),
+    )
+    .await;
+    let calls = &result.usage().tool_calls.as_ref().unwrap();
+    assert_eq!((calls.count, calls.failed), (2, 1), "{calls:?}");
+    assert_eq!(
+        calls.calls[0].code.as_deref(),
+        Some("E_TOOL_CALL_NOT_UNDONE")
+    );
+    let result = run(&host, json!([ends(json!([own("b")])), write("c")])).await;
+    assert_eq!(code(&result), "E_TOOL_CALL_NOT_UNDONE", "{result:?}");
+    let message = &result.tool_error().unwrap().message;
+    for part in [
+        "'call-1/1' of tool 'other__run'",
+        "`/0/ok` is",
+        "not \"no\"",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(!host.work.path("b").exists() && !host.work.path("c").exists());
+}
+
+#[tokio::test]
 async fn a_caller_that_may_only_read_is_one_transaction_with_its_calls_too() {
     let state = tempfile::tempdir().unwrap();
     let policy = "tools: {caller: {tools: ['*'], workdir: transactional, readOnly: true}}";

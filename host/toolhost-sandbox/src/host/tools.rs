@@ -114,8 +114,8 @@ impl tools::Host for ToolsView<'_> {
                 let outer = self.caller.clone();
                 let started = port.start(&name, &arguments, outer);
                 started.map_err(|failure| {
-                    if failure.error.code.as_deref() == Some(ToolErrorCode::Denied.as_str()) {
-                        self.attempts.deny(Denial::tool_call(&name));
+                    if let Some(denial) = &failure.denied {
+                        self.attempts.deny(denial.clone());
                     }
                     failure_of(failure)
                 })

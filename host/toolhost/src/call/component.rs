@@ -2,20 +2,23 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use toolhost_contract::{
-    AssistantMessage, FileChanges, HeldSecret, Recording, ToolError, WorkdirAccess, WorkdirChanges,
+    AssistantMessage, CommitCondition, ErrorCode, FileChanges, HeldSecret, Recording, ToolError,
+    ToolErrorCode, WorkdirAccess, WorkdirChanges,
 };
 use toolhost_sandbox::{Invocation, Operation};
 
 use super::access_tokens::SentToken;
 use super::failure::end_of;
 use super::inner::InnerCalls;
-use super::outer::{JoinedTransaction, TransactionPart};
+use super::outer::JoinedTransaction;
 use super::recorded::record;
 use super::run::{Answer, ComponentRun, RunEnd};
 use super::scope::TurnScope;
 use super::transaction::{CallTransaction, TransactionCall};
+use super::transaction_part::TransactionPart;
 use super::{access_tokens, output_schema, telemetry};
 use crate::agents_port;
 use crate::middleware::CallIdentity;
@@ -97,6 +100,7 @@ impl<'a> ComponentRun<'a> {
             limits: permit.limits.clone(),
             record: recorder.map(|recorder| recorder.options(redactor)),
         };
+        let began = Instant::now();
         let mut report = {
             let running = pin!(component.call(invocation));
             match &self.inner {
@@ -111,7 +115,15 @@ impl<'a> ComponentRun<'a> {
             Box::pin(access_tokens::reject(tokens, &report.unauthorized, turn)).await;
         }
         let mut end = end_of(report, tool, redactor, turn.locale());
-        end.usage.tool_calls = self.inner.as_ref().and_then(InnerCalls::usage);
+        if let Some(inner) = &self.inner {
+            end.usage.tool_calls = inner.usage();
+            let deadline = began + permit.limits.deadline;
+            if let (Err(error), Some(call)) = (&mut end.answer, inner.running_at(deadline))
+                && error.code == ErrorCode::Host(ToolErrorCode::Timeout)
+            {
+                error.message = format!("{} When it was stopped, {call}.", error.message);
+            }
+        }
         // Before the transaction ends: an output that does not fit is a failed call.
         end.answer = output_schema::checked(turn, tool, end.answer).await;
         Ok(EndedRun {
@@ -218,11 +230,10 @@ impl EndedRun<'_> {
         let (was_ok, is_changed_in_place) = (end.answer.is_ok(), of_provider.is_none());
         let is_cancellation = matches!(*operation, Operation::Cancel { .. });
         // A cancellation has no output.
-        let is_kept = |answer: &Answer| is_cancellation || is_kept(turn, run.tool, answer);
-        if let Some(part) = part
-            && end.answer.as_ref().is_ok_and(is_kept)
-        {
-            part.keep();
+        let when = commit_when(turn, run.tool).filter(|_| !is_cancellation);
+        let is_kept = |answer: &Answer| when.is_none_or(|when| answer.meets(when));
+        if let Some(part) = part {
+            end.answer = part.end(end.answer, when);
         }
         if let Some(own) = own {
             let host = &turn.agent().host;
@@ -255,15 +266,11 @@ impl EndedRun<'_> {
     }
 }
 
-/// Whether the changes of a call that succeeded are committed. An answer that has no output yet meets no condition.
-fn is_kept(turn: &TurnScope, tool: &RegisteredTool, answer: &Answer) -> bool {
+/// Returns which outputs mean that the changes of a call are committed; none: all.
+fn commit_when<'t>(turn: &'t TurnScope, tool: &'t RegisteredTool) -> Option<&'t CommitCondition> {
     let (agent, resource) = (turn.agent(), tool.item.name.resource());
     let of_export = tool.commit_when.as_deref();
-    let when = (agent.host.policy).commit_when(&agent.name, resource, of_export);
-    when.is_none_or(|when| match answer {
-        Answer::Output(output) => when.holds(output),
-        Answer::Pending(_) => false,
-    })
+    (agent.host.policy).commit_when(&agent.name, resource, of_export)
 }
 
 /// Runs the component of a stored call again; none if the tool was removed or does not export polling.

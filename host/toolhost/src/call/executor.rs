@@ -226,7 +226,7 @@ fn on_catalog<'a>(
         let executed = execute(scope, inner.call, &inner.identity, &inner.message);
         let result = executed.instrument(activity.span().clone()).await;
         activity.end_call(&result);
-        RunEnd::of(result)
+        NamedCall::end(scope, result)
     })
 }
 

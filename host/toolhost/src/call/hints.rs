@@ -122,7 +122,19 @@ pub(crate) fn suggest_raising(mut error: ToolError, key: &str, locale: Locale) -
     error
 }
 
-fn suggest_also(error: &mut ToolError, more: &str) {
+/// Replaces what an error with this code advises who wrote the agent or the policy by advice for who made the call.
+pub(super) fn advise_caller(
+    error: &mut ToolError,
+    code: ToolErrorCode,
+    advice: &str,
+    locale: Locale,
+) {
+    if let (true, Some(suggestion)) = (error.code == ErrorCode::Host(code), &mut error.suggestion) {
+        *suggestion = suggestion.replace(code.suggestion(locale), advice);
+    }
+}
+
+pub(super) fn suggest_also(error: &mut ToolError, more: &str) {
     match &mut error.suggestion {
         Some(suggestion) => {
             if !suggestion.ends_with(['.', '!', '?', ':', ')']) {
@@ -176,7 +188,7 @@ fn describe_denials(denials: &[Denial], tool: &ResourceName, locale: Locale) -> 
                 Locale::En => format!("the policy may grant it with `{line}`"),
                 Locale::Ko => format!("정책에 `{line}`를 쓰면 허용됩니다"),
             },
-            Err(why) => without_line(why, locale).to_owned(),
+            Err(why) => without_line(why, tool, locale),
         };
         Some(format!("{} ({by})", operations.join(", ")))
     });
@@ -188,8 +200,19 @@ fn describe_denials(denials: &[Denial], tool: &ResourceName, locale: Locale) -> 
 }
 
 /// Says why no policy line is suggested.
-fn without_line(why: NoLine, locale: Locale) -> &'static str {
-    match (why, locale) {
+fn without_line(why: NoLine, tool: &ResourceName, locale: Locale) -> String {
+    let text = match (why, locale) {
+        (NoLine::ToolNames, Locale::En) => {
+            return format!(
+                "the policy grants it with the names of the tools that it may call, such as \
+                 `tools: {{{tool}: {{tools: [\"file-system__read\"]}}}}`"
+            );
+        }
+        (NoLine::ToolNames, Locale::Ko) => {
+            return format!(
+                "정책에 호출할 수 있는 도구의 이름을 쓰면 허용됩니다. 예: `tools: {{{tool}: {{tools: [\"file-system__read\"]}}}}`"
+            );
+        }
         (NoLine::NotPublic, Locale::En) => {
             "no rule is suggested for an address that is not public; an operator may write one, such as \
              `GET http://127.0.0.1:8080/*`"
@@ -201,7 +224,8 @@ fn without_line(why: NoLine, locale: Locale) -> &'static str {
         (NoLine::NotExact, Locale::Ko) => "이 요청만 허용하는 규칙은 없습니다",
         (_, Locale::En) => "no policy grants it",
         (_, Locale::Ko) => "어떤 정책으로도 허용되지 않습니다",
-    }
+    };
+    text.to_owned()
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@
 //! end when it ends, and a call of microseconds needs no other thread.
 
 pub(super) mod calls;
+mod last_stopped;
 mod port;
 mod run;
+mod started;
 
 use std::pin::pin;
 use std::sync::atomic::AtomicUsize;
@@ -63,6 +65,7 @@ impl InnerCalls {
             waker: AtomicWaker::new(),
             running: AtomicUsize::new(0),
             usage: Mutex::default(),
+            stopped: Mutex::default(),
         };
         Some(Self {
             port: Arc::new(InnerCallsPort(Arc::new(calls))),
@@ -86,8 +89,27 @@ impl InnerCalls {
         (usage.count > 0).then(|| Box::new(usage))
     }
 
+    /// Says which call ran at this time, if the calling one was stopped then.
+    pub(super) fn running_at(&self, time: Instant) -> Option<String> {
+        let stopped = lock(&self.port.0.stopped);
+        let running = stopped.as_ref().filter(|call| call.ran_at(time));
+        running.map(ToString::to_string)
+    }
+
     /// Runs the component of the calling one, and the inner calls beside it. Those that run when it ends are stopped.
     pub(super) async fn drive<T>(&self, component: impl Future<Output = T>) -> T {
+        let answer = self.drive_all(component).await;
+        self.drop_started();
+        answer
+    }
+
+    /// Stops what was started and never polled.
+    fn drop_started(&self) {
+        let started = std::mem::take(&mut *lock(&self.port.0.started));
+        drop(started);
+    }
+
+    async fn drive_all<T>(&self, component: impl Future<Output = T>) -> T {
         let calls = &self.port.0;
         let mut component = pin!(component);
         let mut running = FuturesUnordered::new();
@@ -117,5 +139,12 @@ impl InnerCalls {
             }
         })
         .await
+    }
+}
+
+impl Drop for InnerCalls {
+    fn drop(&mut self) {
+        // Each call has the calls that it is one of.
+        self.drop_started();
     }
 }

@@ -26,8 +26,8 @@ pub(crate) struct OuterCalls {
 pub(super) struct JoinedTransaction {
     /// What the calls have as their workdir.
     pub(super) workdir: Workdir,
-    /// The inner call whose changes would have to be undone, and cannot be without the others.
-    not_undone: Arc<OnceLock<String>>,
+    /// How the inner call ended whose changes would have to be undone, and cannot be without the others.
+    pub(super) not_undone: Arc<OnceLock<String>>,
 }
 
 impl JoinedTransaction {
@@ -44,7 +44,7 @@ impl JoinedTransaction {
             return Ok(());
         };
         let message = format!(
-            "Tool '{}' failed: its call {inner} failed after it had changed files, and the changes of one call cannot be undone alone.",
+            "Tool '{}' failed: its call {inner} after it had changed files, and the changes of one call cannot be undone alone.",
             call.tool_name
         );
         let locale = call.origin.locale;
@@ -53,50 +53,5 @@ impl JoinedTransaction {
             message,
             locale,
         ))
-    }
-}
-
-/// What an inner call and its own calls change of a transaction. If it is dropped before it is kept, its changes would
-/// have to be undone.
-pub(super) struct TransactionPart {
-    joined: Arc<JoinedTransaction>,
-    call: CallIdentity,
-    is_kept: bool,
-}
-
-impl TransactionPart {
-    pub(super) fn begin(transaction: &JoinedTransaction, call: &CallIdentity) -> Self {
-        let joined = JoinedTransaction {
-            workdir: transaction.workdir.part(),
-            not_undone: Arc::clone(&transaction.not_undone),
-        };
-        Self {
-            joined: Arc::new(joined),
-            call: call.clone(),
-            is_kept: false,
-        }
-    }
-
-    /// The transaction, for the call and those within it.
-    pub(super) fn joined(&self) -> &Arc<JoinedTransaction> {
-        &self.joined
-    }
-
-    /// Leaves the changes to the outer call.
-    pub(super) fn keep(mut self) {
-        self.is_kept = true;
-    }
-}
-
-impl Drop for TransactionPart {
-    fn drop(&mut self) {
-        if self.is_kept || !self.joined.workdir.has_staged() {
-            return;
-        }
-        let CallIdentity {
-            call_id, tool_name, ..
-        } = &self.call;
-        // The first one is named.
-        let _ = (self.joined.not_undone).set(format!("'{call_id}' of tool '{tool_name}'"));
     }
 }

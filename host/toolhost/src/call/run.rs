@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost_contract::{AssistantMessage, ToolError, ToolResult, Usage};
+use toolhost_contract::{AssistantMessage, CommitCondition, ToolError, ToolResult, Usage};
 use toolhost_sandbox::WriteProtected;
 
 use super::inner::InnerCalls;
@@ -38,6 +38,16 @@ pub(crate) enum Answer {
     Output(Value),
     /// The handle of a call whose result comes later.
     Pending(String),
+}
+
+impl Answer {
+    /// Whether it means success. One that has no output yet meets no condition.
+    pub(super) fn meets(&self, condition: &CommitCondition) -> bool {
+        match self {
+            Self::Output(output) => condition.holds(output),
+            Self::Pending(_) => false,
+        }
+    }
 }
 
 /// How a run of a tool ended.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
-use toolhost_contract::HandlerError;
+use toolhost_contract::{Denial, HandlerError};
 use toolhost_egress::HttpMeter;
 use toolhost_files::FileMeter;
 
@@ -63,6 +63,8 @@ pub struct CallFailure {
     pub error: Box<HandlerError>,
     /// JSON Schema of the tool's arguments, where they were the reason.
     pub parameters: Option<String>,
+    /// The operation, if the policy denies it.
+    pub denied: Option<Denial>,
 }
 
 /// The calling call, as its calls see it: what they use counts for it, too.

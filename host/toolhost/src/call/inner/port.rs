@@ -11,6 +11,7 @@ use toolhost_sandbox::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort
 
 use super::calls::{Calls, failure_of, json_of};
 use super::run::InnerCall;
+use super::started::StartedRecord;
 use crate::call::outer::OuterCalls;
 use crate::catalog::search::hits::bounded_query;
 use crate::middleware::display_name;
@@ -33,8 +34,7 @@ impl ToolsPort for InnerCallsPort {
     }
 
     fn describe(&self, name: &str) -> Result<ToolEntry, CallFailure> {
-        let item = self.0.item(name);
-        item.map(entry_of).map_err(|error| failure_of(error, None))
+        self.0.item(name).map(entry_of)
     }
 
     fn search(&self, query: &str, limit: usize) -> Vec<ToolEntry> {
@@ -66,8 +66,7 @@ impl ToolsPort for InnerCallsPort {
         caller: OuterCall,
     ) -> Result<Arc<StartedCall>, CallFailure> {
         let calls = &self.0;
-        let item = calls.item(name);
-        let item = item.map_err(|error| failure_of(error, None))?;
+        let item = calls.item(name)?;
         let limits = &calls.scope.turn.agent().permit(item.name.resource()).limits;
         let args = match JsonLimits::of_input(limits).parse(arguments) {
             Ok(Value::Object(args)) => Ok(args),
@@ -80,8 +79,8 @@ impl ToolsPort for InnerCallsPort {
             failure_of(error, Some(item))
         })?;
         let running = calls.budget.begin(arguments.len()).map_err(|limit| {
-            let message = format!("Tool '{}' was not called: {limit}.", display_name(name));
-            failure_of(calls.error(ToolErrorCode::CallLimit, message), None)
+            let what = format!("Tool '{}' was not called", display_name(name));
+            failure_of(calls.over_budget(&what, &limit), None)
         })?;
         let number = {
             let mut usage = lock(&calls.usage);
@@ -98,13 +97,11 @@ impl ToolsPort for InnerCallsPort {
             transaction: calls.transaction.get().cloned(),
         }));
         let call = InnerCall {
-            calls: Arc::clone(calls),
+            running: StartedRecord::begin(calls, &id, name, running),
             scope,
             call: ToolCall::new(id, name, args),
             started: Arc::clone(&started),
-            running,
         };
-        calls.running.fetch_add(1, Relaxed);
         lock(&calls.started).push(Box::pin(call.run()));
         calls.waker.wake();
         Ok(started)

@@ -1,20 +1,15 @@
 //! One inner call, from its start to its answer.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use toolhost_contract::{
-    AssistantMessage, ToolCall, ToolCallUsage, ToolErrorCode, ToolResult, ToolStatus,
-};
-
-use toolhost_runtime::lock;
+use toolhost_contract::{AssistantMessage, ToolCall, ToolResult, ToolStatus};
 use toolhost_sandbox::{CallFailure, StartedCall};
 use tracing::Instrument;
 
 use super::calls::{Calls, failure_of};
+use super::started::StartedRecord;
 use crate::call::cancellation::{cancelled_result, run_until, with_own_commits};
-use crate::call::outer::budget::RunningCall;
 use crate::call::scope::CallScope;
 use crate::middleware::CallIdentity;
 
@@ -26,23 +21,22 @@ const POLL_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::f
 
 /// A call that was started.
 pub(super) struct InnerCall {
-    pub(super) calls: Arc<Calls>,
     pub(super) scope: CallScope,
     pub(super) call: ToolCall,
     pub(super) started: Arc<StartedCall>,
-    pub(super) running: RunningCall,
+    pub(super) running: StartedRecord,
 }
 
 impl InnerCall {
     /// Runs the call as the model's are run. Dropping the future stops it.
     pub(super) async fn run(self) {
         let Self {
-            calls,
             scope,
             call,
             started,
             running,
         } = self;
+        let calls = Arc::clone(running.calls());
         let message = AssistantMessage::for_call(&call);
         let identity = scope.identity(&call);
         let activity = scope.inner_activity(&identity);
@@ -53,21 +47,19 @@ impl InnerCall {
         };
         let executed = Box::pin(executed.instrument(span));
         // Its commits keep it from being stopped, but not the call around it.
-        let result = with_own_commits(run_until(started.cancelled(), executed)).await;
-        let result = result.unwrap_or_else(|| cancelled_result(&identity, CANCELLED));
+        let ended = with_own_commits(run_until(started.cancelled(), executed)).await;
+        let (result, was_stopped) = match ended {
+            Some(result) => (result, false),
+            None => (cancelled_result(&identity, CANCELLED), true),
+        };
         activity.end_call(&result);
-        let code = result.tool_error().map(|error| error.code.to_string());
-        let (id, tool, wall) = (
-            result.tool_call_id(),
-            result.tool_name(),
-            result.usage().wall,
-        );
-        lock(&calls.usage).add(ToolCallUsage::new(id, tool, code, wall));
-        let answer = calls.answer(result);
         // Before the caller sees the answer, so that it can start another one.
-        drop(running);
-        calls.running.fetch_sub(1, Relaxed);
-        started.end(answer);
+        if was_stopped {
+            drop(running);
+        } else {
+            running.end(&result);
+        }
+        started.end(calls.answer(result));
     }
 }
 
@@ -84,9 +76,8 @@ impl Calls {
             Ok(()) => Ok(output),
             Err(limit) => {
                 let name = result.tool_name();
-                let message = format!("The output of tool '{name}' does not fit: {limit}.");
-                let error = self.error(ToolErrorCode::CallLimit, message);
-                Err(failure_of(error, None))
+                let what = format!("The output of tool '{name}' does not fit");
+                Err(failure_of(self.over_budget(&what, &limit), None))
             }
         }
     }
