@@ -52,6 +52,17 @@ pub enum CommitConditionError {
     Equals,
 }
 
+impl Scalar {
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => json!(value),
+            Self::Integer(value) => json!(value),
+            Self::Text(text) => json!(text),
+        }
+    }
+}
+
 impl CommitCondition {
     /// Maximum bytes of the pointer, and of a text that is compared.
     pub const TEXT_MAX: usize = 1024;
@@ -88,19 +99,13 @@ impl CommitCondition {
 
     /// Returns `{"pointer", "equals"}`, as a manifest has it.
     pub fn to_json(&self) -> Value {
-        let equals = match &self.equals {
-            Scalar::Null => Value::Null,
-            Scalar::Bool(value) => json!(value),
-            Scalar::Integer(value) => json!(value),
-            Scalar::Text(text) => json!(text),
-        };
-        json!({"pointer": self.pointer, "equals": equals})
+        json!({"pointer": self.pointer, "equals": self.equals.to_json()})
     }
 
     /// Says what an output for which it does not hold has in the place, such as `` `/exitCode` is 1, not 0 ``.
     pub fn unmet(&self, output: &Value) -> String {
         let place = self.pointer.escape_debug();
-        let wanted = self.to_json()["equals"].take();
+        let wanted = self.equals.to_json();
         match output.pointer(&self.pointer) {
             Some(value) => {
                 let value = shorten(&value.to_string(), Self::SHOWN_MAX);
