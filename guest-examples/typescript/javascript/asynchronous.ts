@@ -62,7 +62,7 @@ function replace(node: AnyNode, context: Context, name: string | undefined, edit
       if (beginsAnew(node.expression)) edits.insert(node.start, '0,');
       return context;
     case 'AwaitExpression':
-      // The call of a tool says its place itself, and a value is no wait.
+      // A call of a tool says its own place, and a literal needs no wait.
       if (context.kind === 'generator' || node.argument.type === 'Literal' || callsTool(node.argument)) edits.around(node.start, node.end, awaited[0]!, awaited[1]!);
       else edits.around(node.start, node.end, '(yield $at((', `),${JSON.stringify(placeOf(node.start))}))`);
       edits.replace(node.start, node.start + 'await'.length, '');

@@ -99,7 +99,7 @@ function definitions(body: readonly Statement[]): [string, AnyNode][] {
   });
 }
 
-/** Whether a statement that is no definition calls a function. */
+/** Whether a statement that is not a definition calls a function. */
 function isCalled(name: string, body: readonly Statement[], source: string): boolean {
   if (!name) return false;
   const call = new RegExp(`(?<![\\w$.])${name.replaceAll('$', '\\$')}\\s*\\(`);

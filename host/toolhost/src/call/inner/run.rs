@@ -47,8 +47,8 @@ impl InnerCall {
         };
         let executed = Box::pin(executed.instrument(span));
         // Its commits keep it from being stopped, but not the call around it.
-        let ended = with_own_commits(run_until(started.cancelled(), executed)).await;
-        let (result, was_stopped) = match ended {
+        let outcome = with_own_commits(run_until(started.cancelled(), executed)).await;
+        let (result, was_stopped) = match outcome {
             Some(result) => (result, false),
             None => (cancelled_result(&identity, CANCELLED), true),
         };
