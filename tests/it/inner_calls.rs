@@ -404,6 +404,25 @@ async fn a_recorded_call_is_replayed_without_the_tools_that_it_called() {
 }
 
 #[tokio::test]
+async fn a_call_whose_many_calls_fail_leaves_room_for_the_recordings_of_others() {
+    let state = tempfile::tempdir().unwrap();
+    let host = toolhost::Host::builder()
+        .sandbox(own_sandbox(|_| {}))
+        .policy(toolhost::Policy::parse(GRANT, "policy.yaml").unwrap())
+        .state_root(state.path())
+        .build()
+        .unwrap();
+    let host = TestHost::with_tools_in(host, &TOOLS).await;
+    let failing = json!({"do": "many", "tool": "files__read", "args": {"path": "none"}, "times": 30, "atOnce": 4});
+    let result = run(&host, json!([failing, {"do": "fail"}])).await;
+    assert_eq!(result.status(), ToolStatus::Error);
+    assert_eq!(result.usage().tool_calls.as_ref().unwrap().failed, 30);
+    // Three of them, and that of the whole.
+    let kept = result.recording().unwrap().parent().unwrap();
+    assert_eq!(fs::read_dir(kept).unwrap().count(), 4);
+}
+
+#[tokio::test]
 async fn a_pending_call_of_a_tool_is_polled_until_it_has_a_result() {
     let tools = [
         ("caller", "call_tools", &["run"] as &[&str]),

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolhost::{Agent, Host, LoadedBundle, Policy, Step, ToolCall, ToolResult, Workdir};
+use toolhost::search::ToolExposure;
+use toolhost::{Agent, Host, LoadedBundle, Policy, Step, ToolCall, ToolResult, TurnStart, Workdir};
 
 use crate::{Work, guest, root, sandbox};
 
@@ -130,6 +131,15 @@ impl TestHost {
     /// Opens another step of the agent, in the same workdir.
     pub async fn another_step(&self) -> Step {
         open_step(&self.agent, "instance", &self.work.workdir).await
+    }
+
+    /// Opens a step of a turn whose model sees this of the tools.
+    pub async fn step_with_exposure(&self, exposure: ToolExposure) -> Step {
+        let instance = self.agent.instance("instance", self.work.workdir.clone());
+        let start = TurnStart::new("turn-2").with_exposure(exposure);
+        let turn = instance.open_turn(start).await;
+        let step = turn.expect("the turn opens").open_step().await;
+        step.expect("the step opens")
     }
 }
 

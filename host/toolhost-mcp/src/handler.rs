@@ -118,7 +118,7 @@ impl Handler {
     }
 
     fn tools(&self, agent: &Agent) -> Vec<Tool> {
-        let catalog = agent.catalog().exposed(self.shared.config.tools);
+        let catalog = agent.exposed(self.shared.config.tools);
         let mut tools: Vec<Tool> = catalog
             .items()
             .iter()

@@ -113,13 +113,15 @@ async fn main() -> Result<()> {
         let _guard = stop.drop_guard();
         tokio::time::timeout(TIME, tokio::signal::ctrl_c()).await
     });
-    let start = TurnStart::new("turn-1").with_cancellation(stopped.clone());
+    let start = TurnStart::new("turn-1")
+        .with_cancellation(stopped.clone())
+        .with_exposure(exposure);
     let turn = instance.open_turn(start).await?;
     let mut messages = vec![json!({"role": "user", "content": prompt})];
     let (mut tokens, mut pending) = (0, FuturesUnordered::new());
     for _ in 0..STEPS {
         let step = turn.open_step().await?;
-        let tools = step.catalog().exposed(exposure).to_openai();
+        let tools = step.exposed().to_openai();
         let (message, used) = tokio::select! {
             answered = model.complete(&messages, tools) => answered?,
             () = stopped.cancelled() => break,

@@ -11,6 +11,9 @@ use toolhost_runtime::{debug_fields, lock};
 use toolhost_sandbox::{Grants, Limits};
 
 use crate::catalog::ToolCatalog;
+use crate::catalog::callable::CallableTools;
+use crate::catalog::exposure::ToolExposure;
+use crate::catalog::tool_names::SEARCH;
 use crate::host::HostInner;
 use crate::oauth::OAuthUse;
 use crate::registry::loaded_tools::LoadedTools;
@@ -116,6 +119,23 @@ impl AgentInner {
         }
     }
 
+    /// Returns which tools a tool may call; none if it may call no tool.
+    pub(crate) fn callable_by(&self, tool: &ResourceName) -> Option<CallableTools> {
+        let grant = self.permit(tool).tools.clone()?;
+        Some(CallableTools::new(grant, vec![tool.clone()]))
+    }
+
+    /// Returns what a model sees of a catalog.
+    pub(crate) fn exposed(&self, catalog: &ToolCatalog, exposure: ToolExposure) -> ToolCatalog {
+        if exposure != ToolExposure::Direct && catalog.get(SEARCH).is_none() {
+            tracing::warn!(
+                agent = self.name,
+                "the model cannot search the tools: extend the agent with `catalog_tools`"
+            );
+        }
+        catalog.exposed(exposure, |tool| self.callable_by(tool))
+    }
+
     /// Returns the tools that a step starts with: the bundle's, then those that extensions registered.
     ///
     /// Spec: tool-spec-v2 §2.1(2), §12.3.
@@ -136,6 +156,12 @@ impl Agent {
     /// The tools that the agent's next step starts with.
     pub fn catalog(&self) -> ToolCatalog {
         self.0.step_catalog(&self.0.overlay.snapshot())
+    }
+
+    /// What a model sees of the tools that the agent's next step starts with: see
+    /// [`TurnStart::with_exposure`](crate::TurnStart::with_exposure).
+    pub fn exposed(&self, exposure: ToolExposure) -> ToolCatalog {
+        self.0.exposed(&self.catalog(), exposure)
     }
 
     /// The tools of which at least one must succeed before a turn may end: `requiredTools` of the

@@ -1,5 +1,6 @@
 //! The Tool Catalog: the tools that the model may call in one step.
 
+pub(crate) mod callable;
 mod declarations;
 pub(crate) mod descriptions;
 pub(crate) mod exposure;

@@ -159,6 +159,13 @@ async fn a_call_within_a_call_is_admitted_validated_and_seen_by_middleware_under
         let refused = call(&test_host, "tools__call", args).await;
         assert_eq!(code(&refused), expected, "{name}");
         assert_eq!(refused.tool_name(), "tools__call");
+        let advice = refused.tool_error().unwrap().suggestion.clone();
+        let advises_search = advice.is_some_and(|text| text.contains("with tools__search"));
+        assert_eq!(
+            advises_search,
+            expected == "E_TOOL_NOT_IN_CATALOG",
+            "{name}"
+        );
     }
     assert_eq!(*ran.lock().unwrap(), 0);
     let seen = seen.lock().unwrap().clone();
@@ -262,7 +269,8 @@ async fn two_tools_are_all_that_a_model_sees_of_a_large_catalog() {
     });
     many.unwrap();
     let step = test_host.another_step().await;
-    let exposed = step.catalog().exposed(ToolExposure::Search);
+    let searching = test_host.step_with_exposure(ToolExposure::Search).await;
+    let exposed = searching.exposed();
     let names: Vec<&str> = exposed
         .items()
         .iter()
@@ -271,8 +279,7 @@ async fn two_tools_are_all_that_a_model_sees_of_a_large_catalog() {
     assert_eq!(names, ["tools__search", "tools__call"]);
     // Some four bytes are a token.
     assert!(exposed.to_openai().to_string().len() / 4 < 2_000);
-    let direct = step.catalog().exposed(ToolExposure::Direct);
-    assert_eq!(direct.items().len(), step.catalog().items().len());
+    assert_eq!(step.exposed().items().len(), step.catalog().items().len());
     // Steps share the catalog, and what the first search has read of it.
     let other = test_host.another_step().await;
     assert!(std::ptr::eq(
@@ -338,4 +345,79 @@ async fn an_embedder_ranks_the_tools_otherwise() {
     assert!(hits.is_empty());
     let found = call(&test_host, "tools__search", json!({"query": "x"})).await;
     assert_eq!(self::names(&found)[0], "later__run");
+}
+
+#[tokio::test]
+async fn programs_may_call_what_their_descriptions_declare_and_what_searches_find() {
+    // Two tools in the places of the base tools.
+    let tools = [
+        ("javascript", "call_tools", &["run"][..]),
+        ("text", "text", EXAMPLES),
+        ("other", "text", EXAMPLES),
+    ];
+    let script = json!({"name": "javascript__script", "description": "Runs a program."});
+    let policy = "tools: {javascript: {tools: [other__upper]}}";
+    let host = Host::builder()
+        .sandbox(sandbox())
+        .policy(Policy::parse(policy, "policy.yaml").unwrap())
+        .build();
+    let test_host = TestHost::with_tools_in(host.unwrap(), &tools).await;
+    test_host.loaded.add_catalog_tools().unwrap();
+    let script = serde_json::from_value(script).unwrap();
+    let added = test_host
+        .agent
+        .extend("script", |api| api.tools().register(script, echo));
+    added.unwrap();
+    let step = test_host.step_with_exposure(ToolExposure::Script).await;
+    let exposed = step.exposed();
+    let shown = exposed.items().iter().map(|item| item.name.as_str());
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        ["tools__search", "javascript__script"]
+    );
+    let description = exposed.items()[1].description.clone().unwrap();
+    assert!(description.contains("\"other__upper\""), "{description}");
+    assert!(!description.contains("text__upper"), "{description}");
+
+    let search = || tool_call("tools__search", json!({"query": "text upper"}));
+    let found = step.execute_without_message(search()).await;
+    assert_eq!(names(&found), ["other__upper"]);
+    assert_eq!(found.output().unwrap()["searched"], 1);
+    let hits = step.search("text upper", 5).await;
+    assert_eq!(hits.len(), 1);
+    let within = json!({"steps": [{"do": "names"}, {"do": "search", "query": "text upper"}]});
+    let within = step
+        .execute_without_message(tool_call("javascript__run", within))
+        .await;
+    let within = within.output().unwrap();
+    assert_eq!(within[0]["ok"], json!(["other__upper"]));
+    assert_eq!(within[1]["ok"].as_array().unwrap().len(), 1);
+    assert_eq!(within[1]["ok"][0]["name"], "other__upper");
+    // Where the model calls tools itself, it finds all.
+    let all = test_host.another_step().await;
+    let found = all.execute_without_message(search()).await;
+    assert!(
+        names(&found).contains(&"text__upper".to_owned()),
+        "{found:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_searches_of_programs_ask_the_ranker_of_the_embedder() {
+    let tools = [
+        ("caller", "call_tools", &["run"][..]),
+        ("text", "text", EXAMPLES),
+    ];
+    let policy = "tools: {caller: {tools: [text__upper, text__count]}}";
+    let host = Host::builder()
+        .sandbox(sandbox())
+        .tool_ranker(Backwards(ToolCatalog::default()))
+        .policy(Policy::parse(policy, "policy.yaml").unwrap())
+        .build();
+    let test_host = TestHost::with_tools_in(host.unwrap(), &tools).await;
+    let steps = json!([{"do": "search", "query": "nothing that a word fits"}]);
+    let found = call(&test_host, "caller__run", json!({ "steps": steps })).await;
+    let found = found.output().unwrap()[0]["ok"].as_array().unwrap();
+    let found: Vec<&Value> = found.iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(found, ["text__count", "text__upper"]);
 }

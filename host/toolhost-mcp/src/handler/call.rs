@@ -68,6 +68,7 @@ impl Call<'_> {
     ) -> Result<ToolResult, ErrorData> {
         let number = CALLS.fetch_add(1, Relaxed) + 1;
         let mut start = TurnStart::new(format!("mcp-{number}"));
+        start = start.with_exposure(self.shared.config.tools);
         let parent = self.context.meta.get("traceparent");
         if let Some(parent) = parent.and_then(|text| text.as_str()).filter(is_traceparent) {
             start = start.with_trace_id(parent);

@@ -69,7 +69,7 @@ pub(super) fn catalog(session: &Session, params: &CatalogParams) -> Result<Value
     let config = &session.config;
     let bundle = session.bundles.get(params.bundle.as_deref(), config)?;
     let agent = agent(&bundle, params.agent.as_deref(), config)?;
-    let tools = params.format.export(&agent.catalog().exposed(config.tools));
+    let tools = params.format.export(&agent.exposed(config.tools));
     Ok(json!({"agent": agent.name(), "tools": tools}))
 }
 
@@ -85,7 +85,7 @@ fn agents_of(bundle: &LoadedBundle, config: &RpcConfig) -> Result<Value, RpcErro
 }
 
 fn described(agent: &Agent, config: &RpcConfig) -> Value {
-    let catalog = agent.catalog().exposed(config.tools);
+    let catalog = agent.exposed(config.tools);
     let tools: Vec<&str> = catalog
         .items()
         .iter()

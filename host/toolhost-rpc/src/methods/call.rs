@@ -105,7 +105,7 @@ async fn run(session: &Session, params: CallParams, mode: Mode) -> Result<Value,
         None => {
             let instance = params.instance.unwrap_or_default();
             let instance = instance.open(&session.bundles, &session.config)?;
-            let mut start = TurnStart::new(new_turn_id()?);
+            let mut start = TurnStart::new(new_turn_id()?).with_exposure(session.config.tools);
             if let Some(subject) = params.subject {
                 start = start.with_subject(subject);
             }

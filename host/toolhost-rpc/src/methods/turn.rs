@@ -61,7 +61,9 @@ pub(super) async fn open(session: &Session, params: OpenParams) -> Result<Value,
     let (config, turns) = (&session.config, &session.turns);
     turns.check_turns(&config.limits)?;
     let instance = params.instance.open(&session.bundles, config)?;
-    let mut start = TurnStart::new(new_turn_id()?).with_input(params.input);
+    let mut start = TurnStart::new(new_turn_id()?)
+        .with_input(params.input)
+        .with_exposure(config.tools);
     if let Some(trace_id) = params.trace_id {
         start = start.with_trace_id(trace_id);
     }
@@ -115,8 +117,7 @@ pub(super) async fn open_step(
     turns.check_steps(limits)?;
     let (turn, _) = turns.turn(&params.turn)?;
     let step = turn.open_step().await?;
-    let exposed = step.catalog().exposed(session.config.tools);
-    let tools = params.format.export(&exposed);
+    let tools = params.format.export(&step.exposed());
     let id = turns.add_step(&turn, step, limits)?;
     Ok(json!({"step": id, "tools": tools}))
 }

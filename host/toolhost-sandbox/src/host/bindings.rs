@@ -25,6 +25,7 @@ pub(crate) mod since_2_0 {
         world: "toolhost:sandbox/host",
         imports: {
             "goondan:tool/agents": async | trappable,
+            "goondan:tool/tools.search": async | trappable,
             "wasi:filesystem/types.[method]descriptor.sync": async | trappable,
             "wasi:filesystem/types.[method]descriptor.sync-data": async | trappable,
             default: trappable,

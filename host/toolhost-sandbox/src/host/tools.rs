@@ -86,12 +86,17 @@ impl tools::Host for ToolsView<'_> {
         Ok(entry.map(tool_of))
     }
 
-    fn search(&mut self, query: String, limit: u32) -> GuestResult<Vec<Tool>, ToolError> {
-        let entries = self.port(|| Denial::ToolsList).and_then(|port| {
-            within("query", &query)?;
-            Ok(port.search(&query, limit.min(SEARCH_MAX) as usize))
-        });
-        Ok(entries.map(|entries| entries.into_iter().map(tool_of).collect()))
+    async fn search(&mut self, query: String, limit: u32) -> GuestResult<Vec<Tool>, ToolError> {
+        let port = self.port(|| Denial::ToolsList);
+        let port = port.and_then(|port| within("query", &query).map(|()| port));
+        let limit = limit.min(SEARCH_MAX) as usize;
+        Ok(match port {
+            Ok(port) => {
+                let entries = port.search(&query, limit).await.into_iter();
+                Ok(entries.map(tool_of).collect())
+            }
+            Err(error) => Err(error),
+        })
     }
 
     fn start(

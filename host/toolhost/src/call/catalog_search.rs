@@ -6,6 +6,8 @@ use toolhost_contract::{ToolCatalogItem, ToolError, ToolErrorCode, Usage};
 use super::run::{Answer, RunEnd};
 use super::scope::CallScope;
 use super::validate::ValidCall;
+use crate::catalog::callable::CallableTools;
+use crate::catalog::exposure::ToolExposure;
 use crate::catalog::search::hits::{HITS_MAX, ToolHit, bounded_query};
 use crate::catalog::tool_names::is_catalog_tool;
 use crate::middleware::CallIdentity;
@@ -21,21 +23,38 @@ const TOOLS_BYTES: usize = 64 << 10;
 const SMALL_CATALOG: usize = 200;
 
 impl CallScope {
-    /// Returns the tools that fit a query, the best first, and reports the search of a `call` as an event. Leaves out
-    /// the tools that search the catalog and call what they find.
+    /// Returns which tools a model finds: what its programs may call, if it calls tools in programs alone.
+    pub(crate) fn searched(&self) -> impl Fn(&ToolCatalogItem) -> bool {
+        let in_programs = self.turn.options.exposure == ToolExposure::Script;
+        let programs = in_programs.then(|| {
+            let programs = self.catalog.programs();
+            let agent = self.turn.agent();
+            let callable = programs.filter_map(|item| agent.callable_by(item.name.resource()));
+            callable.collect::<Vec<CallableTools>>()
+        });
+        move |item| match &programs {
+            Some(programs) => programs.iter().any(|callable| callable.admits(item)),
+            None => !is_catalog_tool(item),
+        }
+    }
+
+    /// Returns the tools that fit a query, the best first, of those that are admitted, and reports the search of a
+    /// `call` as an event.
     pub(crate) async fn search(
         &self,
         query: &str,
         limit: usize,
         call: Option<&CallIdentity>,
+        admits: impl Fn(&ToolCatalogItem) -> bool,
     ) -> Vec<ToolHit<'_>> {
         let (catalog, host) = (&self.catalog, &self.turn.agent().host);
         let query = bounded_query(query);
         let limit = limit.min(HITS_MAX);
         let ranked = match &host.ranker {
             Some(ranker) => {
-                // Its hits may include the two tools, which are left out below.
-                let all = limit.saturating_add(2);
+                // Its hits may include those that are left out below.
+                let refused = catalog.items().iter().filter(|item| !admits(item));
+                let all = limit.saturating_add(refused.count());
                 let ranked = async { ranker.rank(catalog, query, all).await };
                 let ranked = catch_unwind(ranked).await;
                 ranked
@@ -57,13 +76,13 @@ impl CallScope {
                         tracing::warn!(%error, "a catalog is read on the thread of its caller");
                     }
                 }
-                catalog.search_among(query, limit, |item| !is_catalog_tool(item))
+                catalog.search_among(query, limit, &admits)
             }
         };
         // A ranker may return items of another catalog.
         let in_catalog = |hit: ToolHit<'_>| {
             let item = catalog.get(hit.item.name.as_str())?;
-            (!is_catalog_tool(item)).then_some(ToolHit { item, ..hit })
+            admits(item).then_some(ToolHit { item, ..hit })
         };
         let hits = hits.into_iter().filter_map(in_catalog).take(limit);
         let hits: Vec<ToolHit<'_>> = hits.collect();
@@ -87,10 +106,12 @@ pub(super) async fn run(
     let query = valid.args.get("query").and_then(Value::as_str);
     let limit = valid.args.get("limit").and_then(Value::as_u64);
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+    let admits = scope.searched();
     let search = scope.search(
         query.unwrap_or_default(),
         limit.unwrap_or(HITS),
         Some(identity),
+        &admits,
     );
     let deadline = valid.permit.limits.deadline;
     let threads = scope.turn.agent().host.sandbox.threads();
@@ -100,7 +121,7 @@ pub(super) async fn run(
         return RunEnd::refused(error);
     };
     let items = scope.catalog.items().iter();
-    let searched = items.filter(|item| !is_catalog_tool(item)).count();
+    let searched = items.filter(|item| admits(item)).count();
     RunEnd {
         answer: Ok(Answer::Output(output(&hits, searched))),
         usage: Usage::default(),

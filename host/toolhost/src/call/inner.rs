@@ -29,6 +29,7 @@ use super::outer::JoinedTransaction;
 use super::outer::budget::Budget;
 use super::scope::CallScope;
 use crate::agent::ToolPermit;
+use crate::catalog::callable::CallableTools;
 use crate::middleware::CallIdentity;
 
 /// How long calls may follow each other before the thread gets to other tasks.
@@ -55,9 +56,8 @@ impl InnerCalls {
         let budget = outer.map(|outer| Arc::clone(&outer.budget));
         let calls = Calls {
             scope: scope.clone(),
-            chain,
+            callable: CallableTools::new(grant, chain),
             budget: budget.unwrap_or_else(|| Budget::of(&permit.limits)),
-            grant,
             execute,
             caller: caller.clone(),
             transaction: OnceLock::new(),

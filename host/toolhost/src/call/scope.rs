@@ -22,6 +22,7 @@ use super::live_log::LogListener;
 use super::outer::OuterCalls;
 use crate::agent::{Agent, AgentInner, ToolPermit};
 use crate::catalog::ToolCatalog;
+use crate::catalog::exposure::ToolExposure;
 use crate::events::{Activity, Emitter, TraceContext};
 use crate::live_bundle::LiveBundle;
 use crate::loaded_bundle::LoadedBundle;
@@ -98,6 +99,8 @@ pub(crate) struct TurnOptions {
     pub(crate) bundle: Option<LiveBundle>,
     /// Receives the recordings of the calls.
     pub(crate) recorder: Option<CallRecorder>,
+    /// What a model sees of the tools.
+    pub(crate) exposure: ToolExposure,
 }
 
 /// What calls need of their turn. Its steps and calls share it.

@@ -1,12 +1,13 @@
 //! What a model sees of a catalog.
 
-use toolhost_contract::ToolCatalogItem;
+use toolhost_contract::{ResourceName, ToolCatalogItem};
 
 use super::ToolCatalog;
+use super::callable::CallableTools;
 use super::script_language::ScriptLanguage;
-use super::tool_names::{CALL, SEARCH, is_catalog_tool, search_description};
+use super::tool_names::{CALL, SEARCH, search_description};
 
-/// What a model sees of a catalog. It may call all of it in any case.
+/// What a model sees of the tools of a step. It may call all of them in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolExposure {
@@ -15,7 +16,7 @@ pub enum ToolExposure {
     Direct,
     /// The tools that search the catalog and call what they find: see [`catalog_tools`](crate::catalog_tools).
     Search,
-    /// The tools that run programs, which call the others, and the one that searches the catalog.
+    /// The tools that run programs, which call the others, and the one that searches what programs may call.
     Script,
     /// Those of [`Search`](Self::Search) and of [`Script`](Self::Script).
     Both,
@@ -34,20 +35,12 @@ const DECLARED_TOOLS: usize = 60;
 const DECLARATIONS_BYTES: usize = 4 << 10;
 
 impl ToolCatalog {
-    /// Returns the tools of the catalog that a model sees.
-    ///
-    /// ```no_run
-    /// # fn example(agent: &toolhost::Agent, step: &toolhost::Step) -> Result<(), Box<dyn std::error::Error>> {
-    /// use toolhost::search::ToolExposure;
-    ///
-    /// agent.extend("tools", toolhost::catalog_tools)?; // once
-    /// let tools = step.catalog().exposed(ToolExposure::Search).to_openai();
-    /// # drop(tools);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn exposed(&self, exposure: ToolExposure) -> Self {
+    /// Returns the tools that a model sees. `callable` returns what a tool may call; none if it may call no tool.
+    pub(crate) fn exposed(
+        &self,
+        exposure: ToolExposure,
+        callable: impl Fn(&ResourceName) -> Option<CallableTools>,
+    ) -> Self {
         let (searches, calls, runs_programs) = match exposure {
             ToolExposure::Direct => return self.clone(),
             ToolExposure::Search => (true, true, false),
@@ -67,10 +60,9 @@ impl ToolCatalog {
                 }),
                 CALL => calls.then(|| item.clone()),
                 name if runs_programs => {
-                    let mut languages = PROGRAMS.iter().filter(|(tool, _)| *tool == name);
-                    languages
-                        .next()
-                        .map(|(_, language)| self.with_declarations(item, *language))
+                    let language = language_of(name)?;
+                    let callable = callable(item.name.resource());
+                    Some(self.with_declarations(item, language, callable.as_ref()))
                 }
                 _ => None,
             });
@@ -80,30 +72,36 @@ impl ToolCatalog {
     /// Whether it has a tool that runs programs.
     #[must_use]
     pub fn runs_programs(&self) -> bool {
-        PROGRAMS.iter().any(|(tool, _)| self.get(tool).is_some())
+        self.programs().next().is_some()
     }
 
-    /// Returns a tool for programs, whose description declares the tools that programs may call, if they are few.
+    /// The tools that run programs.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &ToolCatalogItem> {
+        PROGRAMS.iter().filter_map(|(name, _)| self.get(name))
+    }
+
+    /// Returns a tool for programs, whose description declares the tools that its programs may call, if they are few.
     fn with_declarations(
         &self,
         item: &ToolCatalogItem,
         language: ScriptLanguage,
+        callable: Option<&CallableTools>,
     ) -> ToolCatalogItem {
-        let is_program = |other: &ToolCatalogItem| {
-            let tools = PROGRAMS.map(|(_, language)| language.tool());
-            tools.contains(&other.name.resource().as_str())
+        let callable = callable.into_iter().flat_map(|tools| tools.of(self));
+        let few: Self = callable.take(DECLARED_TOOLS + 1).cloned().collect();
+        let tools = match few.items().len() {
+            0 => "Its programs may call no tool.".to_owned(),
+            count => {
+                let declared = (count <= DECLARED_TOOLS).then(|| match language {
+                    ScriptLanguage::JavaScript => few.to_typescript(),
+                    ScriptLanguage::Python => few.to_python(),
+                });
+                let declared = declared.filter(|text| text.len() <= DECLARATIONS_BYTES);
+                declared.unwrap_or_else(|| {
+                    format!("Find the tools with {SEARCH}, or `tools.search` in a program.")
+                })
+            }
         };
-        let others = self.items().iter();
-        let others = others.filter(|other| !is_catalog_tool(other) && !is_program(other));
-        let others: Self = others.cloned().collect();
-        let declared = (others.items().len() <= DECLARED_TOOLS).then(|| match language {
-            ScriptLanguage::JavaScript => others.to_typescript(),
-            ScriptLanguage::Python => others.to_python(),
-        });
-        let declared = declared.filter(|text| text.len() <= DECLARATIONS_BYTES);
-        let tools = declared.unwrap_or_else(|| {
-            format!("Find the tools with {SEARCH}, or `tools.search` in a program.")
-        });
         let description = item.description.clone().unwrap_or_default();
         ToolCatalogItem {
             description: Some(format!("{description}\n\n{tools}")),
@@ -112,9 +110,16 @@ impl ToolCatalog {
     }
 }
 
+fn language_of(name: &str) -> Option<ScriptLanguage> {
+    let mut programs = PROGRAMS.iter();
+    let (_, language) = programs.find(|(tool, _)| *tool == name)?;
+    Some(*language)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use toolhost_contract::ToolPattern;
 
     use super::*;
 
@@ -124,6 +129,17 @@ mod tests {
             serde_json::from_value::<ToolCatalogItem>(item).unwrap()
         };
         names.iter().map(item).collect()
+    }
+
+    /// What programs may call by a grant of these tools.
+    fn granted(tools: &[&str]) -> impl Fn(&ResourceName) -> Option<CallableTools> {
+        let patterns = tools.iter().map(|tool| ToolPattern::parse(tool).unwrap());
+        let grant: std::sync::Arc<[_]> = patterns.collect();
+        move |tool| Some(CallableTools::new(grant.clone(), vec![tool.clone()]))
+    }
+
+    fn exposed(full: &ToolCatalog, exposure: ToolExposure, tools: &[&str]) -> ToolCatalog {
+        full.exposed(exposure, granted(tools))
     }
 
     fn names(catalog: &ToolCatalog) -> Vec<&str> {
@@ -142,19 +158,33 @@ mod tests {
             CALL,
         ];
         let full = catalog(&all);
-        assert_eq!(names(&full.exposed(ToolExposure::Direct)), all);
-        assert_eq!(names(&full.exposed(ToolExposure::Search)), [SEARCH, CALL]);
-        let script = full.exposed(ToolExposure::Script);
+        assert_eq!(names(&exposed(&full, ToolExposure::Direct, &["*"])), all);
+        assert_eq!(
+            names(&exposed(&full, ToolExposure::Search, &["*"])),
+            [SEARCH, CALL]
+        );
+        let script = exposed(&full, ToolExposure::Script, &["text__*"]);
         assert_eq!(
             names(&script),
             ["javascript__script", "python__script", SEARCH]
         );
-        assert_eq!(full.exposed(ToolExposure::Both).items().len(), 4);
+        assert_eq!(exposed(&full, ToolExposure::Both, &["*"]).items().len(), 4);
         for item in &script.items()[..2] {
             let description = item.description.as_deref().unwrap();
             assert!(description.contains("Does text__upper."), "{description}");
             assert!(!description.contains("javascript__run"), "{description}");
         }
+        let ungranted = full.exposed(ToolExposure::Script, |_| None);
+        let description = ungranted.items()[0].description.as_deref().unwrap();
+        assert!(description.ends_with("may call no tool."), "{description}");
+        // Another language's programs are tools like any other.
+        let all = exposed(&full, ToolExposure::Script, &["*"]);
+        let description = all.items()[0].description.as_deref().unwrap();
+        assert!(
+            description.contains("Does python__script."),
+            "{description}"
+        );
+        assert!(!description.contains("Does javascript__"), "{description}");
         assert!(full.runs_programs() && !catalog(&["text__upper"]).runs_programs());
     }
 
@@ -165,7 +195,7 @@ mod tests {
             .collect();
         let mut all: Vec<&str> = tools.iter().map(String::as_str).collect();
         all.extend(["javascript__script", "python__script", SEARCH, CALL]);
-        let both = catalog(&all).exposed(ToolExposure::Both);
+        let both = exposed(&catalog(&all), ToolExposure::Both, &["*"]);
         let json = both.to_openai().to_string();
         // Some four bytes are a token.
         assert!(json.len() / 4 < 2_000, "{json}");

@@ -1,7 +1,7 @@
 //! Programs that call the tools of a step.
 
 use serde_json::Value;
-use toolhost_contract::{JsonObject, ToolCall, ToolResult};
+use toolhost_contract::ToolResult;
 
 use super::step::Step;
 use crate::catalog::script_language::ScriptLanguage;
@@ -15,10 +15,10 @@ impl Step {
     ///
     /// ```
     /// # async fn example(step: &toolhost::Step) -> toolhost::ToolResult {
-    /// use toolhost::{JsonObject, ScriptLanguage};
+    /// use toolhost::ScriptLanguage;
     ///
-    /// let code = r#"return (await tools["file-system__read"]({path: "a.txt"})).content.length"#;
-    /// step.execute_script("call_1", ScriptLanguage::JavaScript, code, JsonObject::new()).await
+    /// let code = r#"return (await tools["file-system__read"]({path: args})).content.length"#;
+    /// step.execute_script("call_1", ScriptLanguage::JavaScript, code, "a.txt").await
     /// # }
     /// ```
     pub async fn execute_script(
@@ -26,12 +26,9 @@ impl Step {
         call_id: &str,
         language: ScriptLanguage,
         code: impl Into<String>,
-        args: JsonObject,
+        args: impl Into<Value>,
     ) -> ToolResult {
-        let mut arguments = JsonObject::new();
-        arguments.insert("code".to_owned(), Value::String(code.into()));
-        arguments.insert("args".to_owned(), Value::Object(args));
-        let call = ToolCall::new(call_id, format!("{}__script", language.tool()), arguments);
+        let call = language.call(call_id, code, args);
         self.execute_without_message(call).await
     }
 }

@@ -10,6 +10,7 @@ use toolhost_contract::{HandlerError, ToolError, ToolName, ToolResult};
 
 use crate::call::live_log::{CallLogRecord, LogListener};
 use crate::call::scope::{TurnOptions, TurnScope, unloaded};
+use crate::catalog::exposure::ToolExposure;
 use crate::events::Activity;
 use crate::handles::instance::Instance;
 use crate::live_bundle::LiveBundle;
@@ -189,6 +190,30 @@ impl TurnStart {
 }
 
 impl TurnStart {
+    /// Says what the model sees of the tools of each step: [`Step::exposed`](crate::Step::exposed). Default: all.
+    ///
+    /// For any other the agent must have [`catalog_tools`](crate::catalog_tools), and for programs the base tool
+    /// `javascript` or `python`. Programs are told of the tools that the policy lets them call, and of no other.
+    ///
+    /// ```no_run
+    /// # async fn example(agent: toolhost::Agent, instance: toolhost::Instance) -> Result<(), Box<dyn std::error::Error>> {
+    /// use toolhost::{TurnStart, search::ToolExposure};
+    ///
+    /// agent.extend("tools", toolhost::catalog_tools)?; // once
+    /// let start = TurnStart::new("turn-1").with_exposure(ToolExposure::Search);
+    /// let turn = instance.open_turn(start).await?;
+    /// let step = turn.open_step().await?;
+    /// let tools = step.exposed().to_openai(); // tools__search and tools__call
+    /// # drop(tools);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_exposure(mut self, exposure: ToolExposure) -> Self {
+        self.options.exposure = exposure;
+        self
+    }
+
     /// Records the calls of the turn, in the place of [the host's recorder](crate::HostBuilder::recorder).
     /// Polls of calls that were submitted are recorded by the host's. Default: that of the host.
     #[must_use]

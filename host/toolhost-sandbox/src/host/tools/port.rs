@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use toolhost_contract::{Denial, HandlerError};
 use toolhost_egress::HttpMeter;
@@ -25,7 +26,7 @@ pub trait ToolsPort: Send + Sync + fmt::Debug {
     fn describe(&self, name: &str) -> Result<ToolEntry, CallFailure>;
 
     /// Returns the tools that fit a query, the best first.
-    fn search(&self, query: &str, limit: usize) -> Vec<ToolEntry>;
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> BoxFuture<'a, Vec<ToolEntry>>;
 
     /// Starts a call of a tool. `arguments` is what the guest wrote; it has at most the bytes of an input. What the call
     /// uses counts for `outer`, too.

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use futures_util::task::AtomicWaker;
 use toolhost_contract::suggest::closest;
 use toolhost_contract::{
-    AssistantMessage, Denial, ErrorCode, HandlerError, JsonSchemaObject, Locale, ResourceName,
-    ToolCall, ToolCallsUsage, ToolCatalogItem, ToolError, ToolErrorCode, ToolPattern, ToolResult,
+    AssistantMessage, Denial, ErrorCode, HandlerError, JsonSchemaObject, Locale, ToolCall,
+    ToolCallsUsage, ToolCatalogItem, ToolError, ToolErrorCode, ToolResult,
 };
 use toolhost_sandbox::CallFailure;
 
@@ -17,6 +17,7 @@ use crate::call::hints;
 use crate::call::outer::JoinedTransaction;
 use crate::call::outer::budget::{Budget, CallLimit};
 use crate::call::scope::CallScope;
+use crate::catalog::callable::CallableTools;
 use crate::catalog::not_in_catalog;
 use crate::catalog::tool_names::is_catalog_tool;
 use crate::middleware::CallIdentity;
@@ -54,10 +55,8 @@ pub(super) type Execute = for<'a> fn(
 pub(super) struct Calls {
     /// The scope of the inner calls, but for its transaction.
     pub(super) scope: CallScope,
-    /// The Tools around an inner call: the calling one is the last.
-    pub(super) chain: Vec<ResourceName>,
+    pub(super) callable: CallableTools,
     pub(super) budget: Arc<Budget>,
-    pub(super) grant: Arc<[ToolPattern]>,
     pub(super) execute: Execute,
     pub(super) caller: CallIdentity,
     pub(super) transaction: OnceLock<Arc<JoinedTransaction>>,
@@ -72,19 +71,8 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn is_granted(&self, name: &str) -> bool {
-        self.grant.iter().any(|pattern| pattern.matches(name))
-    }
-
-    /// Whether a tool may be called from here: neither one of those that call, nor `tools__call`, through which any of
-    /// them could be.
-    pub(super) fn may_call(&self, item: &ToolCatalogItem) -> bool {
-        !self.chain.contains(item.name.resource()) && !is_catalog_tool(item)
-    }
-
     pub(super) fn items(&self) -> impl Iterator<Item = &ToolCatalogItem> {
-        let items = self.scope.catalog.items().iter();
-        items.filter(|item| self.is_granted(item.name.as_str()) && self.may_call(item))
+        self.callable.of(&self.scope.catalog)
     }
 
     pub(super) fn error(&self, code: ToolErrorCode, message: impl Into<String>) -> ToolError {
@@ -96,20 +84,18 @@ impl Calls {
     /// # Errors
     /// Why it may not be called.
     pub(super) fn item(&self, name: &str) -> Result<&ToolCatalogItem, CallFailure> {
-        let is_callable =
-            |item: &ToolCatalogItem| self.is_granted(item.name.as_str()) && self.may_call(item);
         let item = match self.scope.catalog.get(name) {
             Some(item) => item,
             // A name that a program made of this one: that it is denied is the answer.
             None => match self.alike(name) {
-                Some(item) if !is_callable(item) => item,
+                Some(item) if !self.callable.admits(item) => item,
                 alike => return Err(failure_of(self.unknown(name, alike), None)),
             },
         };
-        if !self.is_granted(item.name.as_str()) {
+        if !self.callable.is_granted(item) {
             return Err(self.denied(item));
         }
-        if !self.may_call(item) {
+        if !self.callable.may_be_within(item) {
             let message = format!(
                 "Tool '{}' cannot be called from within a call of '{}'.",
                 item.name, self.caller.tool_name
@@ -121,7 +107,7 @@ impl Calls {
             };
             return Err(failure_of(self.beyond(message, advice), None));
         }
-        if self.chain.len() >= DEPTH_MAX {
+        if self.callable.chain().len() >= DEPTH_MAX {
             let message = format!("At most {DEPTH_MAX} calls within each other are allowed.");
             return Err(failure_of(self.beyond(message, TOO_DEEP), None));
         }
@@ -133,7 +119,7 @@ impl Calls {
     fn alike(&self, name: &str) -> Option<&ToolCatalogItem> {
         let items = self.scope.catalog.items().iter();
         let alike = items.filter(|item| folded(item.name.as_str()).eq(folded(name)));
-        alike.max_by_key(|item| self.is_granted(item.name.as_str()) && self.may_call(item))
+        alike.max_by_key(|item| self.callable.admits(item))
     }
 
     /// The error of a name that no tool has.
@@ -161,7 +147,11 @@ impl Calls {
         );
         let mut error = self.error(ToolErrorCode::Denied, message);
         let denial = Denial::tool_call(name.as_str());
-        let line = self.chain.last().map(|tool| denial.policy_line(tool));
+        let line = self
+            .callable
+            .chain()
+            .last()
+            .map(|tool| denial.policy_line(tool));
         if let (Some(Ok(line)), Some(suggestion)) = (line, &mut error.suggestion) {
             suggestion.push_str(&format!(" This line of the policy allows it: {line}"));
         }

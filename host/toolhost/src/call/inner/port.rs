@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use toolhost_contract::{JsonLimits, JsonSchemaObject, ToolCall, ToolCatalogItem, ToolErrorCode};
 use toolhost_runtime::lock;
@@ -13,7 +14,6 @@ use super::calls::{Calls, failure_of, json_of};
 use super::run::InnerCall;
 use super::started::StartedRecord;
 use crate::call::outer::OuterCalls;
-use crate::catalog::search::hits::bounded_query;
 use crate::middleware::display_name;
 
 /// The tools that one call may call: those of its step that the policy grants, but for the calling ones.
@@ -37,26 +37,16 @@ impl ToolsPort for InnerCallsPort {
         self.0.item(name).map(entry_of)
     }
 
-    fn search(&self, query: &str, limit: usize) -> Vec<ToolEntry> {
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> BoxFuture<'a, Vec<ToolEntry>> {
         let calls = &self.0;
-        let query = bounded_query(query);
-        let (scope, host) = (&calls.scope, &calls.scope.turn.agent().host);
-        // Those that may not be called leave room for others.
-        let admits =
-            |item: &ToolCatalogItem| calls.is_granted(item.name.as_str()) && calls.may_call(item);
-        let hits = scope.catalog.search_among(query, limit, admits);
-        let hits: Vec<_> = hits.into_iter().map(|hit| hit.item).collect();
-        let emitter = &scope.turn.instance.emitter;
-        emitter.searched(
-            &calls.caller.origin,
-            &scope.step_id,
-            Some(&calls.caller),
-            || {
-                let names = hits.iter().map(|item| item.name.clone());
-                (host.redactor.text(query).into_owned(), names.collect())
-            },
-        );
-        hits.into_iter().map(entry_of).collect()
+        let admits = |item: &ToolCatalogItem| calls.callable.admits(item);
+        let searched = calls
+            .scope
+            .search(query, limit, Some(&calls.caller), admits);
+        Box::pin(async move {
+            let hits = searched.await.into_iter();
+            hits.map(|hit| entry_of(hit.item)).collect()
+        })
     }
 
     fn start(
@@ -91,7 +81,7 @@ impl ToolsPort for InnerCallsPort {
         let started = Arc::new(StartedCall::new(id.clone()));
         let mut scope = calls.scope.clone();
         scope.outer = Some(Arc::new(OuterCalls {
-            chain: calls.chain.clone(),
+            chain: calls.callable.chain().to_vec(),
             budget: Arc::clone(&calls.budget),
             caller,
             transaction: calls.transaction.get().cloned(),
