@@ -21,7 +21,7 @@ pub(crate) struct ScriptArgs {
     /// The language of the program [default: by the file's name]
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) lang: Option<Language>,
-    /// `args` of the program: a JSON object, @FILE, or - for stdin
+    /// `args` of the program: JSON, @FILE, or - for stdin
     #[arg(
         long,
         value_name = "JSON|@FILE|-",

@@ -1,4 +1,4 @@
-//! The value of `--args`: a JSON object, given inline, in a file, or on stdin.
+//! The value of `--args`: a JSON object, or any JSON for a program, given inline, in a file, or on stdin.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -39,7 +39,14 @@ impl FromStr for ArgsFrom {
 }
 
 impl ArgsFrom {
+    /// Reads a JSON object.
     pub(crate) async fn read(&self) -> Result<JsonObject, Failure> {
+        let (what, value) = self.read_any().await?;
+        object(&what, value)
+    }
+
+    /// Reads any JSON. Returns the name of its source for errors, too.
+    pub(crate) async fn read_any(&self) -> Result<(String, Value), Failure> {
         let (what, text) = match self {
             Self::Inline(text) => ("--args".to_owned(), Ok(text.clone())),
             Self::Stdin => ("stdin".to_owned(), files::stdin(BYTES_MAX).await),
@@ -49,24 +56,30 @@ impl ArgsFrom {
             ),
         };
         let text = text.hint(EXAMPLE)?;
-        parse(&what, &text)
+        let value = parse(&what, &text)?;
+        Ok((what, value))
     }
 }
 
-/// Parses a JSON object. `what` names the text in errors.
-fn parse(what: &str, text: &str) -> Result<JsonObject, Failure> {
-    let wrong = |message: String| Failure::from(anyhow!(message)).hint(EXAMPLE);
+/// Parses JSON. `what` names the text in errors.
+fn parse(what: &str, text: &str) -> Result<Value, Failure> {
     if text.trim().is_empty() {
-        return Err(wrong(format!("{what} is empty, not a JSON object")));
+        return Err(wrong(format!("{what} is empty, not JSON")));
     }
-    match JsonLimits::ARGUMENTS.parse(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(other) => Err(wrong(format!(
-            "{what} is {}, not a JSON object",
-            kind(&other)
-        ))),
-        Err(error) => Err(wrong(format!("{what} {error}"))),
-    }
+    let value = JsonLimits::ARGUMENTS.parse(text);
+    value.map_err(|error| wrong(format!("{what} {error}")))
+}
+
+fn object(what: &str, value: Value) -> Result<JsonObject, Failure> {
+    let kind = kind(&value);
+    let Value::Object(object) = value else {
+        return Err(wrong(format!("{what} is {kind}, not a JSON object")));
+    };
+    Ok(object)
+}
+
+fn wrong(message: String) -> Failure {
+    Failure::from(anyhow!(message)).hint(EXAMPLE)
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -97,7 +110,10 @@ mod tests {
     #[test]
     fn values_that_are_not_objects_are_refused() {
         let check = |text: &str, says: &str| {
-            let failure = parse("--args", text).unwrap_err();
+            let parsed = parse("--args", text);
+            let failure = parsed
+                .and_then(|value| object("--args", value))
+                .unwrap_err();
             assert_eq!(failure.message(), says);
             assert!(failure.hint.unwrap().contains("JSON object"));
         };
@@ -106,7 +122,7 @@ mod tests {
         check("7", "--args is a number, not a JSON object");
         check("true", "--args is a boolean, not a JSON object");
         check("null", "--args is null, not a JSON object");
-        check(" ", "--args is empty, not a JSON object");
+        check(" ", "--args is empty, not JSON");
         check(
             "{a: 1}",
             "--args is not valid JSON: key must be a string at line 1 column 2",

@@ -26,7 +26,7 @@ const PROGRAM_MAX: u64 = 1 << 20;
 pub(crate) async fn script(args: &ScriptArgs, settings: &Settings) -> Result<Exit, Failure> {
     let language = language_of(args)?;
     let code = program(&args.file).await?;
-    let input = args.args.read().await?;
+    let (_, input) = args.args.read_any().await?;
     let tool = language.tool();
     let runs = Runs::Program {
         tool: ResourceName::parse(tool)?,
