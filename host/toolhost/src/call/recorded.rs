@@ -26,7 +26,12 @@ pub(super) async fn record(
 ) -> Option<Arc<Path>> {
     let turn = run.turn;
     let receiver = turn.recorder().zip(whole);
-    let is_kept = end.answer.is_err() && turn.instance.directory.is_some();
+    let keeps = || {
+        run.outer
+            .as_ref()
+            .is_none_or(|outer| outer.budget.keeps_recording())
+    };
+    let is_kept = end.answer.is_err() && turn.instance.directory.is_some() && keeps();
     if receiver.is_none() && !is_kept {
         return None;
     }

@@ -11,7 +11,12 @@ pub(crate) struct Budget {
     calls: Counter,
     at_once: Counter,
     bytes: Counter,
+    /// Failed calls whose recordings are kept.
+    kept: AtomicU64,
 }
+
+/// Most failed calls within an outermost call whose recordings are kept: they leave room for those of others.
+const KEPT_MAX: u64 = 3;
 
 /// A sum and the most that it may be.
 struct Counter {
@@ -90,6 +95,7 @@ impl Budget {
                     "파일의 일부처럼 더 적은 데이터를 주고받으세요.",
                 ],
             ),
+            kept: AtomicU64::new(0),
         })
     }
 
@@ -105,6 +111,11 @@ impl Budget {
             self.calls.sum.fetch_sub(1, Relaxed);
         })?;
         Ok(running)
+    }
+
+    /// Counts a failed call. Returns whether its recording is to be kept.
+    pub(crate) fn keeps_recording(&self) -> bool {
+        self.kept.fetch_add(1, Relaxed) < KEPT_MAX
     }
 
     /// Counts an output.
