@@ -122,7 +122,7 @@ impl AgentInner {
     /// Returns which tools a tool may call; none if it may call no tool.
     pub(crate) fn callable_by(&self, tool: &ResourceName) -> Option<CallableTools> {
         let grant = self.permit(tool).tools.clone()?;
-        Some(CallableTools::new(grant, vec![tool.clone()]))
+        Some(CallableTools::new(grant, [tool.clone()].into()))
     }
 
     /// Returns what a model sees of a catalog.

@@ -51,8 +51,8 @@ impl InnerCalls {
     ) -> Option<Self> {
         let grant = Arc::clone(permit.tools.as_ref()?);
         let outer = scope.outer.as_deref();
-        let mut chain = outer.map(|outer| outer.chain.clone()).unwrap_or_default();
-        chain.push(tool.clone());
+        let around = outer.iter().flat_map(|outer| &*outer.chain);
+        let chain = around.chain([tool]).cloned().collect();
         let budget = outer.map(|outer| Arc::clone(&outer.budget));
         let calls = Calls {
             scope: scope.clone(),

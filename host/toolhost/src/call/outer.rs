@@ -14,7 +14,7 @@ use crate::middleware::CallIdentity;
 #[derive(Clone)]
 pub(crate) struct OuterCalls {
     /// The called Tools, the outermost first.
-    pub(super) chain: Vec<ResourceName>,
+    pub(super) chain: Arc<[ResourceName]>,
     pub(super) budget: Arc<Budget>,
     /// The call that made this one.
     pub(super) caller: OuterCall,

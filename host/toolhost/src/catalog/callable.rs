@@ -11,15 +11,15 @@ use super::tool_names::is_catalog_tool;
 pub(crate) struct CallableTools {
     grant: Arc<[ToolPattern]>,
     /// The calling Tools, the outermost first.
-    chain: Vec<ResourceName>,
+    chain: Arc<[ResourceName]>,
 }
 
 impl CallableTools {
-    pub(crate) fn new(grant: Arc<[ToolPattern]>, chain: Vec<ResourceName>) -> Self {
+    pub(crate) fn new(grant: Arc<[ToolPattern]>, chain: Arc<[ResourceName]>) -> Self {
         Self { grant, chain }
     }
 
-    pub(crate) fn chain(&self) -> &[ResourceName] {
+    pub(crate) fn chain(&self) -> &Arc<[ResourceName]> {
         &self.chain
     }
 

@@ -135,7 +135,7 @@ mod tests {
     fn granted(tools: &[&str]) -> impl Fn(&ResourceName) -> Option<CallableTools> {
         let patterns = tools.iter().map(|tool| ToolPattern::parse(tool).unwrap());
         let grant: std::sync::Arc<[_]> = patterns.collect();
-        move |tool| Some(CallableTools::new(grant.clone(), vec![tool.clone()]))
+        move |tool| Some(CallableTools::new(grant.clone(), [tool.clone()].into()))
     }
 
     fn exposed(full: &ToolCatalog, exposure: ToolExposure, tools: &[&str]) -> ToolCatalog {

@@ -81,7 +81,7 @@ impl ToolsPort for InnerCallsPort {
         let started = Arc::new(StartedCall::new(id.clone()));
         let mut scope = calls.scope.clone();
         scope.outer = Some(Arc::new(OuterCalls {
-            chain: calls.callable.chain().to_vec(),
+            chain: Arc::clone(calls.callable.chain()),
             budget: Arc::clone(&calls.budget),
             caller,
             transaction: calls.transaction.get().cloned(),
