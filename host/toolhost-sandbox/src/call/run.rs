@@ -61,7 +61,7 @@ impl CallTask {
             };
             thread.run(call, threads).await
         } else {
-            let is_parked = || weak.upgrade().is_some_and(|slot| slot.is_parked());
+            let is_parked = move || weak.upgrade().is_some_and(|slot| slot.is_parked());
             run_migrating(call, threads.run_queue(), component, is_parked).await
         };
         (response, queued, started.elapsed())
