@@ -299,7 +299,8 @@ const FRONT_ENDS: &str = "front-ends";
 /// The argument after which only the tools of each language are measured.
 const LANGUAGES: &str = "languages";
 
-/// The argument after which only programs that call tools are measured.
+/// The argument after which only programs that call tools are measured: all, or those that the next one names. The one
+/// after that is the number of rounds, such as for `perf`.
 const SCRIPTS: &str = "scripts";
 
 /// The argument after which only the tool `bash` is measured, beside processes of the machine's.
@@ -366,7 +367,13 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     }
     if has(SCRIPTS) {
         let work = workdir();
-        scripts::print(&runtime(), work.path(), after(SCRIPTS).first());
+        let (name, rounds) = (after(SCRIPTS).first(), after(SCRIPTS).get(1));
+        let rounds = rounds.map(|rounds| {
+            rounds
+                .parse::<usize>()
+                .map_err(|_| "the rounds are no number")
+        });
+        scripts::print(&runtime(), work.path(), name, rounds.transpose()?);
         return Ok(());
     }
     if has(SHELL) {
@@ -419,7 +426,7 @@ fn measure_all() {
     reset::print(&bench.runtime, bench.work.path());
     starts::print(&bench.runtime, None, None);
     transactions::print(&bench.runtime);
-    scripts::print(&bench.runtime, bench.work.path(), None);
+    scripts::print(&bench.runtime, bench.work.path(), None, None);
     println!("latency");
     println!(
         "  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others",

@@ -148,14 +148,14 @@ pub(crate) fn step(runtime: &Handle, work: &Path) -> Arc<Step> {
 }
 
 /// Prints a row for each program, or for those with this word.
-pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>) {
+pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>, rounds: Option<usize>) {
     let step = step(runtime.handle(), work);
     let wanted = |program: &Program| only.is_none_or(|word| program.what.contains(word.as_str()));
     let programs: Vec<Program> = programs().into_iter().filter(wanted).collect();
     let mut of_runtime = Vec::new();
     let mut times: Vec<Vec<f64>> = programs.iter().map(|_| Vec::new()).collect();
     let mut failures = vec![None; programs.len()];
-    for _ in 0..=ROUNDS {
+    for _ in 0..=rounds.unwrap_or(ROUNDS) {
         of_runtime.push(run_in_runtime(runtime, &step).as_secs_f64() * 1e3);
         for ((program, times), failure) in programs.iter().zip(&mut times).zip(&mut failures) {
             match run(runtime, &step, program) {
