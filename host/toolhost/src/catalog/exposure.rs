@@ -184,7 +184,7 @@ mod tests {
             description.contains("Does python__script."),
             "{description}"
         );
-        assert!(!description.contains("Does javascript__"), "{description}");
+        assert!(!description.contains("\"javascript__"), "{description}");
         assert!(full.runs_programs() && !catalog(&["text__upper"]).runs_programs());
     }
 
