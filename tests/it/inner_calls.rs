@@ -216,7 +216,9 @@ async fn no_tool_is_called_twice_within_itself_and_calls_end_at_a_depth_of_three
     let suggestion = innermost["error"]["suggestion"].as_str().unwrap();
     assert!(suggestion.contains("no policy allows more"), "{suggestion}");
     assert!(!host.work.path("deep").exists());
-    assert_eq!(result.usage().tool_calls.as_ref().unwrap().count, 1);
+    let calls = result.usage().tool_calls.as_ref().unwrap();
+    let ids: Vec<_> = calls.calls.iter().map(|call| &*call.id).collect();
+    assert_eq!((calls.count, &*ids), (2, &["call-1/1/1", "call-1/1"][..]));
 }
 
 #[tokio::test]

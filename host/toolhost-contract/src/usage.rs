@@ -69,7 +69,7 @@ pub struct Usage {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolCallsUsage {
-    /// How many were started.
+    /// How many were started, with the calls that these made.
     pub count: u64,
     /// How many of them failed.
     pub failed: u64,
@@ -108,6 +108,14 @@ impl ToolCallsUsage {
         if self.calls.len() < Self::LISTED {
             self.calls.push(call);
         }
+    }
+
+    /// Adds the calls that one of these made.
+    pub fn include(&mut self, within: &Self) {
+        self.count += within.count;
+        self.failed += within.failed;
+        let room = Self::LISTED.saturating_sub(self.calls.len());
+        self.calls.extend(within.calls.iter().take(room).cloned());
     }
 }
 

@@ -63,6 +63,7 @@ impl InnerCalls {
             transaction: OnceLock::new(),
             started: Mutex::default(),
             waker: AtomicWaker::new(),
+            number: AtomicUsize::new(1),
             running: AtomicUsize::new(0),
             usage: Mutex::default(),
             stopped: Mutex::default(),

@@ -63,6 +63,8 @@ pub(super) struct Calls {
     /// Calls that were started and are not polled yet.
     pub(super) started: Mutex<Vec<BoxFuture<'static, ()>>>,
     pub(super) waker: AtomicWaker,
+    /// The number of the next one.
+    pub(super) number: AtomicUsize,
     /// How many run.
     pub(super) running: AtomicUsize,
     pub(super) usage: Mutex<ToolCallsUsage>,

@@ -72,11 +72,8 @@ impl ToolsPort for InnerCallsPort {
             let what = format!("Tool '{}' was not called", display_name(name));
             failure_of(calls.over_budget(&what, &limit), None)
         })?;
-        let number = {
-            let mut usage = lock(&calls.usage);
-            usage.count += 1;
-            usage.count
-        };
+        lock(&calls.usage).count += 1;
+        let number = calls.number.fetch_add(1, Relaxed);
         let id = format!("{}/{number}", calls.caller.call_id);
         let started = Arc::new(StartedCall::new(id.clone()));
         let mut scope = calls.scope.clone();

@@ -42,6 +42,9 @@ impl StartedRecord {
     /// Ends it with a result.
     pub(super) fn end(mut self, result: &ToolResult) {
         self.has_ended = true;
+        if let Some(within) = &result.usage().tool_calls {
+            lock(&self.calls.usage).include(within);
+        }
         let code = result.tool_error().map(|error| error.code.to_string());
         self.add(code, result.usage().wall);
     }
