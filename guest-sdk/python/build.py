@@ -73,7 +73,7 @@ def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Any], l
             return handlers, [], [*notes, *tool.notes]
         web = uses_web(arguments.entry, packages)
         tools = uses_tools(arguments.entry)
-        stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work, web, tools))
+        stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work, web, tools, arguments.has_linker))
         exports = componentize(stage, packages, arguments.out, arguments.bases, arguments.resume)
         return [it["name"] for it in exports], exports, [*once(packages, notes), *tool.notes, *stage.notes]
 
@@ -94,6 +94,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--work", type=_absolute, help="folder that keeps installed packages from build to build")
     parser.add_argument("--bases", type=_absolute, help="folder that keeps what all tools share")
     parser.add_argument("--resume", type=_absolute, help="toolhost, which continues a base")
+    parser.add_argument(
+        "--without-componentize-py",
+        dest="has_linker",
+        action="store_false",
+        help="this Python has none, or one of any version: say so where a build needs it",
+    )
     parser.add_argument("--check", action="store_true", help="find errors without building; nothing of the tool runs")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object on stdout")
     return parser.parse_args()

@@ -1,10 +1,15 @@
-"""The base tools behind the program: contents, index, footer. `host/toolhost-cli/src/base.rs` reads them."""
+"""What is behind the program: the base tools, the bases of kits, an index, a footer.
+
+`host/toolhost-cli/src/base.rs` reads the base tools.
+"""
 
 import hashlib
 import json
 import re
 import sys
 from pathlib import Path
+
+from python_bases import bases, index_of
 
 MAGIC = b"toolhost-bundle\n"
 BUNDLE = "guest-examples/base"
@@ -56,9 +61,12 @@ def read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def base_tools(root: Path) -> bytes:
+def archive(root: Path) -> bytes:
     """What is appended to the program."""
-    files = contents(root)
-    index = json.dumps([{"path": path, "bytes": len(data)} for path, data in files]).encode()
-    body = b"".join(data for _, data in files) + index
+    return appended(contents(root), bases(root))
+
+
+def appended(files: list[tuple[str, bytes]], kits: list[tuple[str, bytes]]) -> bytes:
+    index = json.dumps([*({"path": path, "bytes": len(data)} for path, data in files), *index_of(kits)]).encode()
+    body = b"".join(data for _, data in [*files, *kits]) + index
     return body + len(index).to_bytes(8, "little") + hashlib.sha256(body).digest() + MAGIC

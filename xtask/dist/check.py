@@ -3,7 +3,8 @@
 Each is installed in an empty folder, with an empty home, no network and no program of this machine but those of
 /usr/bin and /bin, and the one that installs it. With the program of a registry, which runs on loopback, the tool of the
 call is a package that was published and signed; without one, it is the component. Then the base tools are served
-to an MCP client twice: it lists them, and calls the shell.
+to an MCP client twice: it lists them, and calls the shell. A new tool in Python is built once, without the network: the
+packages have the same program.
 """
 
 import contextlib
@@ -29,6 +30,13 @@ spec: {entry: ./echo.wasm, exports: [{name: say}]}
 BASE_TOOLS = {"bash__exec", "file-system__edit", "http-fetch__get", "javascript__run", "javascript__script", "json-query__query", "python__run"}
 # Where tests share what is compiled: else each package starts with nothing.
 SHARED = os.environ.get("TOOLHOST_DIST_CACHE")
+# The cache and the state in which the guests were built, for the same reason.
+GUESTS = os.environ.get("TOOLHOST_DIST_GUESTS")
+# A Python that can install nothing.
+PYTHON = """#!/bin/sh
+[ "$2" = -m ] && echo "$3 is not there" && exit 1
+exec {python} "$@"
+"""
 
 
 def processor_time() -> float:
@@ -95,13 +103,14 @@ class Place:
             variables |= {"XDG_CACHE_HOME": f"{SHARED}/cli-cache", "XDG_STATE_HOME": f"{SHARED}/cli-state"}
         return variables
 
-    def run(self, *command: object, path: str = "/usr/bin:/bin") -> str:
-        environment = self.environment(path)
+    def run(self, *command: object, path: str = "/usr/bin:/bin", code: int = 0, **variables: str) -> str:
+        """Runs a program that ends with this exit code. Returns what it prints, or why it failed."""
+        environment = self.environment(path) | variables
         words = [str(word) for word in command]
         ran = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True)
-        if ran.returncode != 0:
+        if ran.returncode != code:
             sys.exit(f"dist: {' '.join(words)}: exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
-        return ran.stdout
+        return ran.stderr if code else ran.stdout
 
     def first_call(self, program: Path, registry: Registry | None, path: str = "/usr/bin:/bin") -> str:
         """Runs `--version` and a call, of a tool of the registry if there is one. Returns the version."""
@@ -136,6 +145,49 @@ class Place:
         called = self.run(program, "call", "base", "bash__exec", *arguments, path=path)
         assert json.loads(called)["output"]["stdout"] == "HELLO\n", called
         return took
+
+    def python_tool(self, program: Path) -> float:
+        """Builds and tests a new tool in Python with nothing but Python. Returns how long the build took."""
+        python = self.folder / "bin/python3"
+        python.parent.mkdir()
+        python.write_text(PYTHON.format(python=os.path.realpath(sys.executable)))
+        python.chmod(0o755)
+        path = f"{python.parent}:/usr/bin:/bin"
+        self.run(program, "new", "hello", "--lang", "python")
+        variables = self.own_cache("of-python")
+        started = time.monotonic()
+        self.run(program, "build", "hello", path=path, **variables)
+        took = time.monotonic() - started
+        kits = Path(variables["XDG_CACHE_HOME"], "toolhost/kits")
+        assert [*kits.glob("python-bases/*/*/base.wasm")] and not [*kits.glob("python-venvs/*")], [*kits.rglob("*")]
+        self.run(program, "test", "hello", path=path, **variables)
+        # A base that is damaged is not used.
+        damaged = self.folder / "damaged"
+        data = bytearray(program.read_bytes())
+        data[-1_000_000] ^= 1
+        damaged.write_bytes(data)
+        damaged.chmod(0o755)
+        variables = self.own_cache("of-damaged")
+        said = self.run(damaged, "build", "hello", "--force", path=path, code=2, **variables)
+        for sentence in (
+            "python3 cannot make a virtual environment",
+            "the base for Python that toolhost ships cannot be used: it is damaged",
+        ):
+            assert sentence in said, said
+        assert not [*self.folder.glob("of-damaged/toolhost/kits/python-bases/*/*")]
+        return took
+
+    def own_cache(self, name: str) -> dict[str, str]:
+        """A cache without kits, in which the bases of the guests are compiled."""
+        cache = self.folder / name / "toolhost"
+        cache.mkdir(parents=True, mode=0o700)
+        if GUESTS is None:
+            return {"XDG_CACHE_HOME": str(cache.parent)}
+        for compiled in Path(GUESTS, "cache/toolhost").glob("*.cwasm"):
+            # Others may remove it meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                os.link(compiled, cache / compiled.name)
+        return {"XDG_CACHE_HOME": str(cache.parent), "XDG_STATE_HOME": str(Path(GUESTS, "state"))}
 
     def over_mcp(self, command: list, script: str, path: str) -> tuple[dict, list[float]]:
         """Lists the tools, and calls the shell. Returns the result, and the seconds until either answer."""
@@ -245,7 +297,8 @@ def main() -> None:
         return found
 
     versions = set()
-    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as ended:
+    # On the file system of what is compiled.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as work, contextlib.ExitStack() as ended:
         registry = None
         for program in registries:
             registry = Registry(program, Path(work, "registry"))
@@ -274,6 +327,8 @@ def main() -> None:
             print(f"dist: {name}: {took[0]:.1f} s; version, {what}: {took[1]:.1f} s")
             first, again = place.base_tools(program, path)
             print(f"dist: {name}: serve base, tools listed and bash__exec over MCP: {first}; again: {again}")
+            if name == "tar -x":
+                print(f"dist: {name}: a new tool in Python is built: {place.python_tool(program):.1f} s")
     assert len(versions) == 1, versions
 
 

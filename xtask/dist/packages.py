@@ -1,8 +1,8 @@
 """Writes the packages of a release: `packages.py BINARY OUT`, from the root of the repository.
 
 The same binary gives the same bytes. Everything is made from the binary (man pages, completions, version), from the
-components of the base tools, which are put behind the binary, from LICENSE, README.md and the Cargo.locks, and from
-`cargo metadata`.
+components of the base tools and the bases of Python, which are put behind the binary, from LICENSE, README.md and
+the Cargo.locks, and from `cargo metadata`.
 """
 
 import base64
@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from archives import Member, ar, gzipped, tar_gz, zipped
-from base import base_tools
+from base import archive
 from statements import provenance, sbom
 
 # At PyPI, `toolhost` belongs to others.
@@ -31,7 +31,7 @@ class Binary:
 
     def __init__(self, path: Path, root: Path):
         self.path = path.resolve()
-        self.data = path.read_bytes() + base_tools(root)
+        self.data = path.read_bytes() + archive(root)
         words = self.prints("--version").split()
         self.version = words[1]
         found = re.findall(rb"GLIBC_(\d+)\.(\d+)", self.data)

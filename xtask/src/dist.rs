@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::workspace::Workspace;
-use crate::{child, packages, registry};
+use crate::{child, packages, registry, sources};
 
 /// The scripts that write and install packages, and the pinned versions of what builds the binary.
 const SCRIPTS: &str = "xtask/dist";
@@ -44,6 +44,7 @@ pub(crate) fn run(workspace: &Workspace, run: &DistRun) -> Result<()> {
         bail!("`dist` writes packages with Python: install {missing}");
     }
     let out = workspace.target().join("dist");
+    sources::make_bases(workspace)?;
     match run {
         DistRun::Release => {
             let binary = build(workspace)?;
@@ -85,7 +86,9 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     );
     install(workspace, &first, |command| {
         // That of the tests of the command line: nothing is compiled twice.
-        command.env("TOOLHOST_DIST_CACHE", workspace.target().join("tmp"));
+        command
+            .env("TOOLHOST_DIST_CACHE", workspace.target().join("tmp"))
+            .env("TOOLHOST_DIST_GUESTS", sources::own(workspace));
     })
 }
 

@@ -164,9 +164,28 @@ fn test_python(workspace: &Workspace) -> Result<()> {
     child::run_apart(&mut tests)
 }
 
+/// Makes the bases of tools in Python that a release ships and no example has: that of tools that speak HTTP.
+pub(crate) fn make_bases(workspace: &Workspace) -> Result<()> {
+    let tool = workspace.target().join("dist-bases");
+    fs::create_dir_all(&tool)?;
+    let manifest =
+        "{apiVersion: goondan.ai/v1, kind: Tool, metadata: {name: web}, spec: {entry: ./tool.py}}";
+    fs::write(tool.join("goondan.yaml"), manifest)?;
+    let source = "import urllib.request\nfrom toolhost import tool\n\n@tool\ndef hello() -> None:\n    ...\n";
+    fs::write(tool.join("tool.py"), source)?;
+    let program = workspace.built("toolhost-cli", "toolhost")?;
+    let mut build = in_own_cache(Command::new(program), workspace);
+    child::run(build.args(["build", "--force"]).arg(tool))
+}
+
+/// Another cache and state than the user's.
+pub(crate) fn own(workspace: &Workspace) -> PathBuf {
+    workspace.root().join("target/guests-build")
+}
+
 /// Uses another cache than the user's.
 pub(crate) fn in_own_cache(mut command: Command, workspace: &Workspace) -> Command {
-    let own = workspace.root().join("target/guests-build");
+    let own = own(workspace);
     command
         .env("XDG_CACHE_HOME", own.join("cache"))
         .env("XDG_STATE_HOME", own.join("state"));

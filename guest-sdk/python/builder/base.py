@@ -1,4 +1,4 @@
-"""The component that builds continue: the interpreter with the SDK, made once for each world.
+"""The component that builds continue: the interpreter with the SDK, shipped or made once for each world.
 
 A build runs it with the tool's modules, and keeps the memory as it then is. So it links, merges and compiles nothing.
 """
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.failure import MACHINE, BuildError, Note
-from builder.linked import failure_of, run_componentize_py
+from builder.linked import failure_of, no_linker, run_componentize_py
 from builder.merge import NotMergeable, merged
+from builder.shipped import Unusable, unpack_base
 from builder.stage import Stage
-from builder.world import lay_out_world
 
 # What the base has copied for the modules that a tool imports: see sdk/toolhost_base.py.
 _LIBRARY = ("python", "world", "bundled")
@@ -32,20 +32,12 @@ class Base:
 
     @staticmethod
     def of(stage: Stage, bases: Path, program: Path) -> "Base | None":
-        """Returns the base of a world, which is made if there is none. None if it cannot be made."""
+        """Returns the base of a world, which is unpacked or made if there is none. None if it cannot be made."""
         world = Path(stage.wit, "world.wit").read_bytes()
         folder = bases / hashlib.sha256(world).hexdigest()[:16]
         if not folder.is_dir():
             with tempfile.TemporaryDirectory(prefix="base-", dir=bases) as unfinished:
-                complete = Path(unfinished, "complete")
-                try:
-                    _make(stage, Path(unfinished), program)
-                except (BuildError, NotMergeable) as reason:
-                    # Remembered, so that later builds do not try again.
-                    stage.notes.append(Note(f"builds of this kit take longer: the base cannot be used, because {reason}"))
-                    complete = Path(unfinished, "none")
-                    complete.mkdir()
-                _keep(complete, folder)
+                _keep(_shipped(stage, Path(unfinished), program, folder) or _made(stage, Path(unfinished), program), folder)
         if not Path(folder, "base.wasm").is_file():
             return None
         return Base(folder, program)
@@ -84,9 +76,39 @@ def _resume(
     return subprocess.run(command, cwd=base, capture_output=True, text=True)
 
 
+def _shipped(stage: Stage, unfinished: Path, program: Path, folder: Path) -> Path | None:
+    """Unpacks the base that the program ships. None if it cannot be used."""
+    complete = unfinished / "shipped"
+    try:
+        return complete if unpack_base(program, folder.parent.name, folder.name, complete) else None
+    except Unusable as reason:
+        what = f"the base for Python that toolhost ships cannot be used: {reason}"
+        stage.notes.append(Note(f"{what}; another one was made", next_move="install toolhost again"))
+        if not stage.has_linker:
+            # The program that builds asks for one, and shows the second error if there is none.
+            error = no_linker()
+            error.others.append(BuildError(what, "install toolhost again", exit_code=MACHINE))
+            raise error from None
+        return None
+
+
+def _made(stage: Stage, unfinished: Path, program: Path) -> Path:
+    """Makes a base. If that fails, returns an empty folder, so that later builds do not try again."""
+    try:
+        _make(stage, unfinished, program)
+        return unfinished / "complete"
+    except (BuildError, NotMergeable) as reason:
+        if isinstance(reason, BuildError) and reason.lacks:
+            raise
+        stage.notes.append(Note(f"builds of this kit take longer: the base cannot be used, because {reason}"))
+        none = unfinished / "none"
+        none.mkdir()
+        return none
+
+
 def _make(stage: Stage, folder: Path, program: Path) -> None:
     """Writes a base to `folder/complete`."""
-    build = Stage(folder / "tool", folder / "sdk", folder / "wit")
+    build = Stage(folder / "tool", folder / "sdk", folder / "wit", stage.has_linker)
     shutil.copytree(stage.sdk, build.sdk, ignore=shutil.ignore_patterns("entry.json"))
     shutil.copytree(stage.wit, build.wit)
     packages = folder / "packages"

@@ -39,6 +39,7 @@ class BuildError(Exception):
         column: int | None = None,
         detail: str | None = None,
         exit_code: int = TOOL,
+        lacks: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -48,6 +49,8 @@ class BuildError(Exception):
         self.column = column
         self.detail = detail
         self.exit_code = exit_code
+        self.lacks = lacks
+        """What this Python lacks, so that another one can build the tool."""
         self.others: list[BuildError] = []
         """Errors that were found at the same time."""
 
@@ -60,7 +63,7 @@ class BuildError(Exception):
         return f"error: {place}{self.message}{detail}\n  next: {self.next_move}"
 
     def to_json(self) -> dict[str, Any]:
-        kind = "source" if self.exit_code == TOOL else "environment"
+        kind = self.lacks or ("source" if self.exit_code == TOOL else "environment")
         return {"ok": False, "kind": kind, "errors": [error._fields() for error in (self, *self.others)]}
 
     def _fields(self) -> dict[str, Any]:

@@ -17,6 +17,8 @@ _COMPONENTIZE = "import sys; from componentize_py import script; sys.exit(script
 
 def run_componentize_py(stage: Stage, packages: Path | None, out: Path) -> None:
     """Writes a component whose modules are linked as shared libraries."""
+    if not stage.has_linker:
+        raise no_linker()
     folders = [stage.tool, stage.sdk, *([packages] if packages else [])]
     command = [
         # Isolated, and in a folder of its own: it imports no module that lies where the build was started.
@@ -41,11 +43,7 @@ def failure_of(stage: Stage, stderr: str) -> BuildError:
     if report.is_file():
         return _failure_of_tool(stage, json.loads(report.read_text()))
     if "No module named 'componentize_py'" in stderr:
-        return BuildError(
-            "componentize-py is not installed for this Python",
-            "run pip install --require-hashes -r requirements.txt in the folder of the SDK",
-            exit_code=MACHINE,
-        )
+        return no_linker()
     if (needs := re.search(r"(wasi:http/\S+|wasi:\S+|goondan:\S+) is not there while a tool is built", stderr)) is not None:
         what = "sends a request" if needs[1].startswith("wasi:http") else f"calls {needs[1]}"
         return BuildError(
@@ -62,6 +60,15 @@ def failure_of(stage: Stage, stderr: str) -> BuildError:
         "the error is in the SDK, not in the tool; report it with this output",
         detail=stderr[-4000:].strip(),
         exit_code=MACHINE,
+    )
+
+
+def no_linker() -> BuildError:
+    return BuildError(
+        "componentize-py is not installed for this Python",
+        "run pip install --require-hashes -r requirements.txt in the folder of the SDK",
+        exit_code=MACHINE,
+        lacks="componentize-py",
     )
 
 

@@ -31,11 +31,15 @@ class Stage:
     tool: Path
     sdk: Path
     wit: Path
+    # Whether this Python has componentize-py.
+    has_linker: bool = True
     notes: list[Note] = field(default_factory=list)
 
     @staticmethod
     @contextmanager
-    def of(entry: Path, contract: Path, work: Path, web: bool, tools: bool) -> Iterator["Stage"]:
+    def of(
+        entry: Path, contract: Path, work: Path, web: bool, tools: bool, has_linker: bool = True
+    ) -> Iterator["Stage"]:
         """Copies the modules beside `entry` and the SDK, and removes the copy after the build.
 
         `web` is whether the tool speaks HTTP, and `tools` whether it calls tools.
@@ -47,7 +51,7 @@ class Stage:
             shutil.copytree(SDK, sdk, ignore=shutil.ignore_patterns("__pycache__", *unused))
             source = entry.read_text(encoding="utf-8", errors="replace")
             lay_out_world(contract, wit, _assigns_polling(source), web, tools)
-            stage = Stage(tool, sdk, wit)
+            stage = Stage(tool, sdk, wit, has_linker)
             stage._copy_modules(entry.parent)
             # Where componentize-py shows the first folder to the interpreter.
             start = {"module": entry.stem, "folder": "/0/", "web": web, "tools": tools}

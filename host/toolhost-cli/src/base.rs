@@ -51,7 +51,10 @@ pub(crate) struct Base {
     unpacked: OnceLock<PathBuf>,
 }
 
-/// A file of the bundle, in the index: the contents follow each other in its order.
+/// The folder of what kits have in the archive, which they read themselves.
+const KITS: &str = "kits";
+
+/// A file of the archive, in the index: the contents follow each other in its order.
 #[derive(Debug, Deserialize)]
 struct IndexEntry {
     path: PathBuf,
@@ -179,7 +182,9 @@ impl Archive {
                 path.display()
             );
             at = at.checked_sub(bytes).context("the contents are cut")?;
-            files.push((path, read_at(&mut file, at, bytes)?));
+            if !path.starts_with(KITS) {
+                files.push((path, read_at(&mut file, at, bytes)?));
+            }
         }
         let digest = text::hex(&digest);
         Ok(Some(Self { files, digest }))

@@ -61,6 +61,23 @@ fn the_bundle_is_unpacked_once_into_a_private_folder() {
 }
 
 #[test]
+fn what_kits_have_behind_the_program_is_not_unpacked() {
+    let top = tempfile::tempdir().unwrap();
+    let [manifest, component] = FILES;
+    let files = [
+        manifest,
+        ("kits/python-0/common.tar.xz", "packed"),
+        component,
+    ];
+    let base = base(top.path(), &program(&files));
+    let folder = base.unpacked().unwrap();
+    for (path, content) in FILES {
+        assert_eq!(fs::read_to_string(folder.join(path)).unwrap(), content);
+    }
+    assert!(!folder.join("kits").exists());
+}
+
+#[test]
 fn files_that_were_changed_or_removed_are_replaced() {
     let top = tempfile::tempdir().unwrap();
     let folder = base(top.path(), &program(&FILES))

@@ -81,7 +81,9 @@ pub(crate) fn outdated_kits(cache: &KitCache) -> Vec<PathBuf> {
         is_kit(name) && ![python::VENVS, python::PACKAGES, python::BASES].contains(&name)
     });
     outdated.retain(|folder| !current.iter().any(|id| folder.ends_with(id)));
-    outdated.extend(folders(cache.dir().join(python::VENVS), |_| true));
+    outdated.extend(folders(cache.dir().join(python::VENVS), |name| {
+        name != python::PIP
+    }));
     outdated.extend(folders(cache.dir().join(python::BASES), |id| {
         !current.iter().any(|current| current == id)
     }));
@@ -126,7 +128,13 @@ mod tests {
         assert!(states().eq([Embedded, Installed, Missing, Installed]));
 
         assert_eq!(outdated_kits(&cache), [""; 0].map(PathBuf::from));
-        for other in ["typescript-0", "python-venvs/0", "python-packages", "out"] {
+        for other in [
+            "typescript-0",
+            "python-venvs/0",
+            "python-venvs/pip",
+            "python-packages",
+            "out",
+        ] {
             fs::create_dir_all(cache.dir().join(other)).unwrap();
         }
         let expected = ["python-venvs/0", "typescript-0"].map(|name| cache.dir().join(name));

@@ -36,7 +36,13 @@ pub(super) const BASES: &str = "python-bases";
 /// Folder of the packages of tools in the cache of kits.
 pub(super) const PACKAGES: &str = "python-packages";
 
-/// The packages of the kit.
+/// The environment in the folder of virtual environments that has pip alone.
+pub(super) const PIP: &str = "pip";
+
+/// What a kit replies that lacks it: it makes what builds continue.
+const LINKER: &str = "componentize-py";
+
+/// The packages of the kit, or those of a tool beside its entry.
 const REQUIREMENTS: &str = "requirements.txt";
 
 /// Size of the virtual environment with the packages of the kit, in bytes.
@@ -49,15 +55,13 @@ pub(super) async fn build(
     entry: &Path,
     options: BuildOptions<'_>,
 ) -> Result<BuiltComponent, BuildError> {
-    let kit = kit(options).await?;
     update_editor_types(entry)?;
     let out = tempfile::tempdir_in(options.kit_cache.folder("out")?);
     let out = out.context("the cache cannot hold the component")?;
     let out = out.path().join("tool.wasm");
-    let mut build = build_py(&kit, entry, &out, options).await?;
     let started = SystemTime::now();
-    let output = process::run(&mut build, GET_PYTHON).await?;
-    let component = KitReply::parse(&output, "Python")?.component(&out, started)?;
+    let reply = run(entry, &out, &[], options).await?;
+    let component = reply.component(&out, started)?;
     let inputs = inputs(entry)?;
     Ok(BuiltComponent {
         inputs,
@@ -71,25 +75,61 @@ pub(super) async fn check(
     entry: &Path,
     options: BuildOptions<'_>,
 ) -> Result<Option<Vec<String>>, BuildError> {
-    let kit = kit(options).await?;
-    let mut check = build_py(&kit, entry, Path::new("unused.wasm"), options).await?;
-    let output = process::run(check.arg("--check"), GET_PYTHON).await?;
-    KitReply::parse(&output, "Python")?.handlers()
+    let out = Path::new("unused.wasm");
+    run(entry, out, &["--check"], options).await?.handlers()
 }
 
-async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
+/// What a Python has that runs the kit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Has {
+    /// The standard library.
+    Library,
+    /// pip, which installs packages of a tool.
+    Pip,
+    /// The packages of the kit, too: they make what no release ships and no build has made before.
+    Kit,
+}
+
+/// Runs the kit, with no more installed than it needs.
+async fn run(
+    entry: &Path,
+    out: &Path,
+    words: &[&str],
+    options: BuildOptions<'_>,
+) -> Result<KitReply, BuildError> {
     let no_install = async |_: &Path| Ok::<_, BuildError>(());
-    options.kit_cache.builder(KIT, no_install).await
+    let kit = options.kit_cache.builder(KIT, no_install).await?;
+    let has_packages = entry.with_file_name(REQUIREMENTS).is_file();
+    let mut has = if has_packages { Has::Pip } else { Has::Library };
+    let mut why: Vec<Fault> = Vec::new();
+    loop {
+        let python = interpreter(&kit, has, options).await.map_err(|mut error| {
+            // The first one only says that it is missing.
+            error.faults.extend(why.drain(..).skip(1));
+            error
+        });
+        let (python, found) = python?;
+        let mut build = build_py(&python, found, &kit, entry, out, options)?;
+        let output = process::run(build.args(words), GET_PYTHON).await?;
+        match KitReply::parse(&output, "Python")? {
+            KitReply::Refused { kind, errors } if found != Has::Kit && kind == LINKER => {
+                (has, why) = (Has::Kit, errors);
+            }
+            reply => return Ok(reply),
+        }
+    }
 }
 
 /// Returns the command that builds an entry.
-async fn build_py(
+fn build_py(
+    python: &Path,
+    has: Has,
     kit: &Path,
     entry: &Path,
     out: &Path,
     options: BuildOptions<'_>,
 ) -> Result<Command, BuildError> {
-    let mut build = process::program(interpreter(kit, options).await?);
+    let mut build = process::program(python);
     build
         .args(ISOLATED)
         // Python would write into the folder of the kit.
@@ -104,6 +144,9 @@ async fn build_py(
         .arg("--work")
         .arg(options.kit_cache.folder(PACKAGES)?)
         .arg("--json");
+    if has != Has::Kit {
+        build.arg("--without-componentize-py");
+    }
     // Without it, or if it was replaced, each build makes the whole component.
     if let Ok(program) = std::env::current_exe()
         && program.is_file()
@@ -123,8 +166,12 @@ async fn build_py(
     Ok(build)
 }
 
-/// Returns a Python in a virtual environment with the packages of the kit.
-async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
+/// Returns a Python that has at least this, and what it has.
+async fn interpreter(
+    kit: &Path,
+    has: Has,
+    options: BuildOptions<'_>,
+) -> Result<(PathBuf, Has), BuildError> {
     let mut python = process::program("python3");
     python.args(ISOLATED).args(["-c", CHECK]);
     let output = process::run(&mut python, GET_PYTHON).await?;
@@ -132,10 +179,19 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
         let what = "python3 is older than 3.10";
         return Err(BuildError::machine(Fault::new(what).next(GET_PYTHON)));
     }
-    let requirements = kit.join(REQUIREMENTS);
+    let full = venv(options.kit_cache);
+    let (venv, has) = match has {
+        Has::Library => return Ok(("python3".into(), has)),
+        Has::Pip if !KitCache::is_complete(&full) => (full.with_file_name(PIP), has),
+        Has::Pip | Has::Kit => (full, Has::Kit),
+    };
+    options.kit_cache.folder(VENVS)?;
     let fill = async |folder: &Path| {
         let what = "the kit for Python";
-        let _phase = options.progress.downloading(what, folder, Some(VENV_BYTES));
+        let _phase = match has {
+            Has::Kit => options.progress.downloading(what, folder, Some(VENV_BYTES)),
+            Has::Library | Has::Pip => options.progress.working("making an environment for pip"),
+        };
         let mut venv = process::program("python3");
         venv.args(ISOLATED).args(["-m", "venv"]).arg(folder);
         let output = process::run(&mut venv, GET_PYTHON).await?;
@@ -144,32 +200,37 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
             let text = format!("{}\n{}", output.stdout.trim(), output.stderr_end());
             return Err(BuildError::machine(fault.detail(text).next(GET_VENV)));
         }
-        let downloads = folder.join("downloads");
-        let cannot = || format!("{} cannot be created", downloads.display());
-        fs::create_dir(&downloads).with_context(cannot)?;
-        let mut pip = process::program(folder.join("bin/python"));
-        pip.args(ISOLATED)
-            .args(["-m", "pip", "install", "--disable-pip-version-check"])
-            .args(["--quiet", "--require-hashes", "--only-binary=:all:", "-r"])
-            .arg(&requirements)
-            // Where pip downloads, so that the folder grows meanwhile.
-            .env("TMPDIR", &downloads);
-        let output = process::run(&mut pip, GET_PYTHON).await?;
-        if output.is_ok {
-            let cannot = || format!("{} cannot be removed", downloads.display());
-            fs::remove_dir_all(&downloads).with_context(cannot)?;
-            return Ok(());
+        if has == Has::Kit {
+            install(&kit.join(REQUIREMENTS), folder).await?;
         }
-        let fault = Fault::new("`pip install` of componentize-py failed");
-        let next =
-            "See that pip reaches its index (PIP_INDEX_URL names another), then build again.";
-        let fault = fault.detail(output.stderr_end()).next(next);
-        Err(BuildError::machine(fault))
+        Ok(())
     };
-    options.kit_cache.folder(VENVS)?;
-    let venv = venv(options.kit_cache);
     let venv = options.kit_cache.complete(venv, fill).await?;
-    Ok(in_venv(&venv))
+    Ok((in_venv(&venv), has))
+}
+
+/// Installs the packages of the kit in a virtual environment.
+async fn install(requirements: &Path, venv: &Path) -> Result<(), BuildError> {
+    let downloads = venv.join("downloads");
+    let cannot = || format!("{} cannot be created", downloads.display());
+    fs::create_dir(&downloads).with_context(cannot)?;
+    let mut pip = process::program(in_venv(venv));
+    pip.args(ISOLATED)
+        .args(["-m", "pip", "install", "--disable-pip-version-check"])
+        .args(["--quiet", "--require-hashes", "--only-binary=:all:", "-r"])
+        .arg(requirements)
+        // Where pip downloads, so that the folder grows meanwhile.
+        .env("TMPDIR", &downloads);
+    let output = process::run(&mut pip, GET_PYTHON).await?;
+    if output.is_ok {
+        let cannot = || format!("{} cannot be removed", downloads.display());
+        fs::remove_dir_all(&downloads).with_context(cannot)?;
+        return Ok(());
+    }
+    let fault = Fault::new("`pip install` of componentize-py failed");
+    let next = "See that pip reaches its index (PIP_INDEX_URL names another), then build again.";
+    let fault = fault.detail(output.stderr_end()).next(next);
+    Err(BuildError::machine(fault))
 }
 
 /// Returns the folder of the virtual environment, by the digest of the packages of the kit.

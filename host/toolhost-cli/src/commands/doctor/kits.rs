@@ -56,7 +56,9 @@ fn finding(kit: InstalledKit) -> Finding {
     let finding = |value| Finding::ok(AREA, name, value).needed_for(needed_for);
     match state {
         KitState::Embedded => finding("in this program".to_owned()),
-        KitState::Missing => finding("not installed: the first build downloads it".to_owned()),
+        KitState::Missing => {
+            finding("not installed: the first build that needs it downloads it".to_owned())
+        }
         KitState::Installed => {
             let size = size(folder_bytes(&folder));
             finding(format!("installed and up to date, {size}, {display}"))

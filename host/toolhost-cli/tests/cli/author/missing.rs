@@ -79,10 +79,16 @@ fn a_program_that_is_too_old_or_incomplete_is_reported() {
         "python3 is older than 3.10",
         "Install Python 3.10 or newer",
     );
-    let no_venv = "[ $2 = -c ] && exit 0; echo 'ensurepip is not available'; exit 1";
-    let python = [("python3", no_venv)];
+    // The kit needs componentize-py, as there is no base, and says nothing else but why.
+    let reply = r#"{"ok": false, "kind": "componentize-py", "errors": [{"text": "none"}, {"text": "it is damaged"}]}"#;
+    let no_venv = format!(
+        "case $2 in -c) ;; -B) echo '{reply}'; exit 2 ;; *) echo 'ensurepip is not available'; exit 1; esac"
+    );
+    let python = [("python3", no_venv.as_str())];
+    let ran = build("python", &python);
+    assert!(ran.stderr.contains("error: it is damaged\n"), "{ran:?}");
     says_at(
-        build("python", &python),
+        ran,
         "python3 cannot make a virtual environment",
         "On Debian and Ubuntu: apt install python3-venv",
     );
