@@ -115,7 +115,7 @@ async fn run(
             KitReply::Refused { kind, errors } if found != Has::Kit && kind == LINKER => {
                 (has, why) = (Has::Kit, errors);
             }
-            reply => return Ok(reply),
+            reply @ (KitReply::Built { .. } | KitReply::Refused { .. }) => return Ok(reply),
         }
     }
 }
