@@ -1,10 +1,11 @@
 //! A compiled schema, and checks of values.
 
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
+use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, ValidationOptions, Validator};
 use serde_json::{Value, json as value};
 use toolhost_contract::JsonSchemaObject;
 
+use super::args::Issues;
 use super::cost::pattern::PatternBudget;
 use super::cost::{self, Cost};
 use super::error::SchemaError;
@@ -47,9 +48,7 @@ impl CompiledSchema {
             )));
         }
         let cost = cost::assess(&schema, budget)?;
-        let validator = jsonschema::options()
-            .with_retriever(RefuseAll)
-            .with_pattern_options(linear())
+        let validator = linear_options()
             .build(&schema)
             .map_err(|error| invalid(key, &error))?;
         Ok(Self { validator, cost })
@@ -83,19 +82,30 @@ impl CompiledSchema {
         self.cost.is_short(value, size)
     }
 
-    /// Returns the issues of a value that does not fit, in one line. They begin with `name`.
-    pub(super) fn check(&self, name: &str, value: &Value, size: Measure) -> Result<(), String> {
+    /// Returns the issues of a value that does not fit. Their places begin with `name`.
+    pub(super) fn check(&self, name: &str, value: &Value, size: Measure) -> Result<(), Issues> {
         if !self.cost.allows_check(value, size) {
-            return Err(format!("{name}: too large to be checked"));
+            return Err(Issues::unexplained(format!(
+                "{name}: too large to be checked"
+            )));
         }
         if self.validator.is_valid(value) {
             return Ok(());
         }
         if !self.cost.allows_explanation(size) {
-            return Err(format!("{name}: does not fit the schema"));
+            return Err(Issues::unexplained(format!(
+                "{name}: does not fit the schema"
+            )));
         }
         Err(args::issues(name, value, self.validator.iter_errors(value)))
     }
+}
+
+/// The options of all schemas: nothing is read that they refer to, and patterns are matched in linear time.
+pub(super) fn linear_options() -> ValidationOptions<'static> {
+    jsonschema::options()
+        .with_retriever(RefuseAll)
+        .with_pattern_options(linear())
 }
 
 /// The options of patterns: automata of a limited size, without backtracking.

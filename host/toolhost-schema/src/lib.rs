@@ -10,6 +10,7 @@
 mod args;
 mod compiled;
 mod cost;
+mod defaults;
 mod error;
 pub mod json;
 mod keywords;
@@ -20,28 +21,22 @@ mod problem;
 mod relaxed;
 mod walk;
 
-use serde_json::{Map, Value};
-use toolhost_contract::{JsonSchemaObject, ToolName, text};
+use serde_json::Value;
+use toolhost_contract::{JsonSchemaObject, ToolName};
 
 pub use args::ArgsError;
 use compiled::CompiledSchema;
 pub use cost::pattern::PatternBudget;
+pub use defaults::unfit_defaults;
 pub use error::SchemaError;
 use json::Measure;
 pub use lint::{SchemaPart, SchemaRemark, lint};
 pub use output::OutputSchema;
 pub use walk::without_annotations;
 
-/// Maximum number of parameters that an error lists as required or allowed.
-const NAMES_MAX: usize = 50;
-
 /// The compiled schema of a tool's arguments. Checking valid arguments takes well under a microsecond.
 #[derive(Debug)]
-pub struct ArgsSchema {
-    schema: CompiledSchema,
-    /// The names of the parameters, for errors: `required=[…], allowed=[…]`.
-    accepted: String,
-}
+pub struct ArgsSchema(CompiledSchema);
 
 impl ArgsSchema {
     /// Compiles the `parameters` of an export.
@@ -55,8 +50,7 @@ impl ArgsSchema {
         parameters: &JsonSchemaObject,
         budget: &mut PatternBudget,
     ) -> Result<Self, SchemaError> {
-        let schema = CompiledSchema::compile("parameters", parameters, budget)?;
-        Ok(Self::new(schema, parameters))
+        CompiledSchema::compile("parameters", parameters, budget).map(Self)
     }
 
     /// Compiles the parameters of a server's tool, whose author is not asked to rewrite them. Patterns that
@@ -71,32 +65,13 @@ impl ArgsSchema {
     ) -> Result<(Self, Vec<SchemaError>), SchemaError> {
         let (schema, unchecked) =
             CompiledSchema::compile_without_patterns("parameters", parameters, budget)?;
-        Ok((Self::new(schema, parameters), unchecked))
-    }
-
-    fn new(schema: CompiledSchema, parameters: &JsonSchemaObject) -> Self {
-        let keys = parameters.as_object();
-        let required = keys.get("required").and_then(Value::as_array).into_iter();
-        let required = required.flatten().filter_map(Value::as_str);
-        let allowed = keys
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter();
-        let allowed = allowed.flat_map(Map::keys).map(String::as_str);
-        Self {
-            schema,
-            accepted: format!(
-                "required=[{}], allowed=[{}]",
-                text::listed(required, NAMES_MAX),
-                text::listed(allowed, NAMES_MAX)
-            ),
-        }
+        Ok((Self(schema), unchecked))
     }
 
     /// Returns whether checking these arguments takes at most some milliseconds. `size` is theirs: see
     /// [`json::measure`].
     pub fn is_short(&self, args: &Value, size: Measure) -> bool {
-        self.schema.is_short(args, size)
+        self.0.is_short(args, size)
     }
 
     /// Checks the arguments of a call, a JSON object of this size.
@@ -104,8 +79,8 @@ impl ArgsSchema {
     /// # Errors
     /// [`ArgsError`] lists the issues for the model.
     pub fn validate(&self, tool: &ToolName, args: &Value, size: Measure) -> Result<(), ArgsError> {
-        let refused = |issues: String| ArgsError::new(tool, &issues, &self.accepted);
-        self.schema.check("args", args, size).map_err(refused)
+        let checked = self.0.check(args::ROOT, args, size);
+        checked.map_err(|issues| ArgsError::new(tool, issues))
     }
 }
 

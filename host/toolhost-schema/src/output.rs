@@ -56,6 +56,7 @@ impl OutputSchema {
         locale: Locale,
     ) -> Result<(), ToolError> {
         self.0.check("output", output, size).map_err(|issues| {
+            let issues = issues.text;
             let message =
                 format!("Tool '{tool}' failed: its output does not fit its outputSchema: {issues}");
             ToolError::host(ToolErrorCode::InvalidOutput, message, locale)

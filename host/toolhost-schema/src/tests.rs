@@ -46,10 +46,13 @@ fn the_error_names_the_tool_the_places_and_the_parameters() {
     });
     let tool = ToolName::parse("bash__exec").unwrap();
     let args = json!({"n": 1, "z": 2});
+    let parameters = JsonSchemaObject::parse(schema.clone()).unwrap();
     let error = compile(schema)
         .unwrap()
         .validate(&tool, &args, json::measure(&args));
-    let error = error.unwrap_err().into_tool_error(Locale::En);
+    let error = error
+        .unwrap_err()
+        .into_tool_error(Some(&parameters), Locale::En);
     assert_eq!(error.code.as_str(), "E_TOOL_INVALID_ARGS");
     assert_eq!(error.name.as_deref(), Some("ToolInputValidationError"));
     let mut said: Vec<&str> = error
@@ -71,6 +74,62 @@ fn the_error_names_the_tool_the_places_and_the_parameters() {
     assert!(
         suggestion.ends_with(" required=[command], allowed=[command, n]"),
         "{suggestion}"
+    );
+}
+
+#[test]
+fn the_names_that_are_listed_are_those_of_the_object_with_the_wrong_property() {
+    let check = |properties: Value, args: Value, expected: &str| {
+        let point = json!({
+            "type": "object",
+            "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+            "required": ["x"],
+            "additionalProperties": false,
+        });
+        let mut schema = object(properties);
+        schema["additionalProperties"] = json!(false);
+        schema["$defs"] =
+            json!({"Point": point, "Empty": {"type": "object", "additionalProperties": false}});
+        let parameters = JsonSchemaObject::parse(schema.clone()).unwrap();
+        let (tool, size) = (ToolName::parse("x__y").unwrap(), json::measure(&args));
+        let error = compile(schema).unwrap().validate(&tool, &args, size);
+        let error = error
+            .unwrap_err()
+            .into_tool_error(Some(&parameters), Locale::En);
+        let suggestion = error.suggestion.unwrap();
+        assert!(
+            suggestion.ends_with(&format!(" call again. {expected}")),
+            "{suggestion}"
+        );
+    };
+    let point = json!({"$ref": "#/$defs/Point"});
+    let lists =
+        json!({"points": {"type": "array", "items": point}, "a": {"$ref": "#/$defs/Empty"}});
+    check(
+        lists.clone(),
+        json!({"points": [{"x": 1}, {"x": 1, "z": 2}]}),
+        "args.points[1]: required=[x], allowed=[x, y]",
+    );
+    check(
+        lists.clone(),
+        json!({"points": [{}]}),
+        "args.points[0]: required=[x], allowed=[x, y]",
+    );
+    check(
+        lists.clone(),
+        json!({"a": {"b": 1}}),
+        "args.a: required=[], allowed=[]",
+    );
+    // Nothing is wrong with the names: the parameters are listed.
+    check(
+        lists.clone(),
+        json!({"points": [{"x": "1"}]}),
+        "required=[], allowed=[points, a]",
+    );
+    check(
+        lists,
+        json!({"point": []}),
+        "required=[], allowed=[points, a]",
     );
 }
 

@@ -159,3 +159,57 @@ fn hostile_schemas_are_linted_in_bounded_time() {
     remarks(with(deep));
     assert!(started.elapsed().as_secs() < 10);
 }
+
+#[test]
+fn a_default_that_does_not_fit_its_own_schema_is_found() {
+    let check = |schema: Value, expected: &[&str]| {
+        let schema = JsonSchemaObject::parse(schema).unwrap();
+        let remarks = super::super::unfit_defaults("parameters", &schema);
+        let messages: Vec<_> = remarks
+            .iter()
+            .map(|it| format!("{} {}", it.pointer, it.message))
+            .collect();
+        assert_eq!(messages, expected);
+    };
+    check(
+        with(json!({"type": "integer", "maximum": 9, "default": 10})),
+        &[
+            "/properties/a/default parameters.properties.a.default: the default does not fit: must be at most 9 but is 10",
+        ],
+    );
+    check(
+        with(json!({"enum": ["x", "y"], "default": "z"})),
+        &[
+            "/properties/a/default parameters.properties.a.default: the default does not fit: must be one of \"x\", \"y\" but is \"z\"",
+        ],
+    );
+    check(
+        with(json!({"items": {"type": "string", "minLength": 2}, "default": ["ab", "c"]})),
+        &[
+            "/properties/a/default parameters.properties.a.default[1]: the default does not fit: must have at least 2 characters but has 1",
+        ],
+    );
+    // Through a reference, and within a definition.
+    let node = json!({"type": "object", "properties": {"n": {"type": "integer", "default": "1"}}, "required": ["n"]});
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/Node", "default": {}}},
+        "$defs": {"Node": node},
+    });
+    check(
+        schema,
+        &[
+            "/properties/a/default parameters.properties.a.default: the default does not fit: required property \"n\" is missing",
+            "/$defs/Node/properties/n/default parameters.$defs.Node.properties.n.default: the default does not fit: expected integer but got string",
+        ],
+    );
+    // A property of this name is no default.
+    check(
+        json!({"type": "object", "properties": {"default": {"type": "string"}}}),
+        &[],
+    );
+    check(
+        with(json!({"type": ["string", "null"], "default": null})),
+        &[],
+    );
+}

@@ -148,7 +148,8 @@ pub(super) async fn validate<'a>(
             .await;
         checked.map_err(|error| failure(&tool.item.name, &error.into(), locale))?
     };
-    let args = args.map_err(|error| error.into_tool_error(locale))?;
+    let args =
+        args.map_err(|error| error.into_tool_error(tool.item.parameters.as_ref(), locale))?;
     Ok(ValidCall {
         tool,
         permit,
