@@ -83,7 +83,7 @@ async fn no_rule_is_suggested_for_an_address_that_is_not_public() {
             .await;
         let suggestion = refused.tool_error().unwrap().suggestion.clone().unwrap();
         let reason = "no rule is suggested for an address that is not public; an operator may write one, \
-                      such as `GET http://127.0.0.1:8080/*`";
+                      such as `GET http://127.0.0.1/*`";
         assert!(
             suggestion.ends_with(&format!("http: GET {url} ({reason}).")),
             "{suggestion}"

@@ -215,10 +215,10 @@ fn without_line(why: NoLine, tool: &ResourceName, locale: Locale) -> String {
         }
         (NoLine::NotPublic, Locale::En) => {
             "no rule is suggested for an address that is not public; an operator may write one, such as \
-             `GET http://127.0.0.1:8080/*`"
+             `GET http://127.0.0.1/*`"
         }
         (NoLine::NotPublic, Locale::Ko) => {
-            "공개되지 않은 주소에는 규칙을 제안하지 않습니다. 운영자는 `GET http://127.0.0.1:8080/*` 같은 규칙을 쓸 수 있습니다"
+            "공개되지 않은 주소에는 규칙을 제안하지 않습니다. 운영자는 `GET http://127.0.0.1/*` 같은 규칙을 쓸 수 있습니다"
         }
         (NoLine::NotExact, Locale::En) => "no rule allows this request alone",
         (NoLine::NotExact, Locale::Ko) => "이 요청만 허용하는 규칙은 없습니다",
@@ -298,7 +298,7 @@ mod tests {
             metadata.ends_with(
                 "http: GET http://169.254.169.254/latest \
                  (no rule is suggested for an address that is not public; an operator may write one, such as \
-                 `GET http://127.0.0.1:8080/*`)."
+                 `GET http://127.0.0.1/*`)."
             ),
             "{metadata}"
         );
