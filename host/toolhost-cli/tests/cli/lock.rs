@@ -522,6 +522,39 @@ fn a_lock_binds_what_the_policy_grants_to_agents_and_to_mcp_servers() {
 }
 
 #[test]
+fn a_tool_that_differs_in_several_ways_is_one_error_of_each_command() {
+    let setup = Setup::new();
+    setup.component(&fs::read(guest("fetch")).unwrap());
+    let mut other = schema();
+    other["properties"]["path"]["maxLength"] = json!(10);
+    setup.write("Writes bytes. Sends them, too", &other);
+    let drifts = setup.lock(&["--check", "--json"]).exits(1).json();
+    assert!(drifts["drifts"].as_array().unwrap().len() > 3, "{drifts}");
+    for (command, more, code) in [
+        ("check", &[][..], 1),
+        ("docs", &["--output", "-"], 2),
+        ("list", &[], 2),
+    ] {
+        let ran = setup.run(command, more).exits(code);
+        assert_eq!(ran.stderr.matches("E_CONFIG_LOCK").count(), 1, "{ran:?}");
+        let said = words(&ran.stderr);
+        for part in [
+            "imports differs from the lock (new-import)",
+            "; others: ",
+            "schema of the arguments of tool__run",
+            "the component",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+    // A second Tool that differs is a second error: here one that is gone.
+    let lock = setup.text().replace("\"tool\":", "\"other\":");
+    setup.terminal.write("bundle/toolhost.lock", lock);
+    let ran = setup.run("check", &[]).exits(1);
+    assert_eq!(ran.stderr.matches("E_CONFIG_LOCK").count(), 2, "{ran:?}");
+}
+
+#[test]
 fn a_lock_that_is_a_link_to_nothing_is_no_absent_lock() {
     let setup = Setup::new();
     let lock = setup.terminal.path("bundle/toolhost.lock");

@@ -4,7 +4,7 @@ mod grants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolhost_contract::{Limits, ResourceName, ToolErrorCode};
+use toolhost_contract::{Limits, ResourceName, ToolErrorCode, text};
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle, Place};
 use toolhost_manifest::lock::{
     AGENT, Annotations, Drift, Grade, Lock, LockedServer, LockedTool, ServerLock,
@@ -129,8 +129,8 @@ pub(super) fn read(policy: &Policy, open: &OpenBundle) -> Result<Option<Lock>, B
     Ok(lock)
 }
 
-/// Returns a finding for each difference of the Tools and of the grants from the bundle's lock: an error if the policy
-/// says that it stops the load. The tools of MCP servers are compared when they list them.
+/// Returns a finding for each Tool, agent and MCP server that differs from the bundle's lock: an error if the policy says
+/// that one of its differences stops the load. The tools of MCP servers are compared when they list them.
 pub(super) fn check(
     policy: &Policy,
     open: &OpenBundle,
@@ -160,8 +160,9 @@ pub(super) fn check(
         let finding = graded(stops.contains(&Grade::Signer), place, message.to_owned());
         findings.push(finding.with_help("Pass the policy that names the signers, with --policy."));
     }
-    let drifts = policy.differences(lock, now.clone()).into_iter();
-    findings.extend(drifts.map(|drift| finding(open, &drift, stops.contains(&drift.grade))));
+    let drifts = policy.differences(lock, now.clone());
+    let of_one = drifts.chunk_by(|one, next| one.name == next.name);
+    findings.extend(of_one.filter_map(|drifts| finding(open, drifts, stops)));
     findings
 }
 
@@ -172,7 +173,14 @@ pub(super) fn of_server(policy: &Policy, lock: &Lock, server: &ResourceName) -> 
     ServerLock::new(locked.cloned().unwrap_or_default(), stops)
 }
 
-fn finding(open: &OpenBundle, drift: &Drift, stops: bool) -> Diagnostic {
+/// Most differences that a finding names beside the one that it quotes.
+const OTHERS_MAX: usize = 5;
+
+/// Returns the finding about the differences of one Tool, agent or MCP server, which quotes the gravest of those that
+/// stop the load.
+fn finding(open: &OpenBundle, drifts: &[Drift], stops: &BTreeSet<Grade>) -> Option<Diagnostic> {
+    let stopping = drifts.iter().find(|drift| stops.contains(&drift.grade));
+    let drift = stopping.or_else(|| drifts.first())?;
     let name = drift.name.as_str();
     let mut tools = open.bundle().tools().iter();
     let tool = tools.find(|tool| tool.metadata.name.as_str() == name);
@@ -187,7 +195,15 @@ fn finding(open: &OpenBundle, drift: &Drift, stops: bool) -> Diagnostic {
     let help = format!(
         "`toolhost lock --check` prints the whole difference; after a review: toolhost lock BUNDLE --policy FILE --update {name}, with the same policy."
     );
-    graded(stops, place, format!("{what}: {drift}")).with_help(help)
+    let others = drifts.iter().filter(|other| *other != drift);
+    let mut others: Vec<&str> = others.map(|other| other.what.as_str()).collect();
+    others.dedup();
+    let mut message = format!("{what}: {drift}");
+    if !others.is_empty() {
+        let others = text::listed(others.iter().copied(), OTHERS_MAX);
+        message.push_str(&format!("; others: {others}"));
+    }
+    Some(graded(stopping.is_some(), place, message).with_help(help))
 }
 
 fn graded(stops: bool, place: Place, message: String) -> Diagnostic {
