@@ -1,10 +1,12 @@
 //! The error of a handler, written for the model.
 
+use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
 
 use crate::bindings::tool::goondan::tool::types::ToolError as ContractError;
 use crate::place::place;
+use crate::tools::CallError;
 
 /// An error with a message, a code to branch on, and a suggestion for the next step.
 ///
@@ -15,8 +17,18 @@ use crate::place::place;
 ///     .suggestion("`sheets` lists what is there");
 /// ```
 ///
-/// `?` converts a text or an [`io::Error`] to it. An error of a file that the host denied gets the host's code
-/// `E_TOOL_DENIED`.
+/// `?` converts these to it:
+///
+/// - a text
+/// - an [`io::Error`], which brings its code, such as `NOT_FOUND`. An error of a file that the host denied gets the
+///   host's code `E_TOOL_DENIED`.
+/// - a [`serde_json::Error`], with the code `INVALID_JSON`
+/// - a [`CallError`], as the called tool wrote it
+/// - the errors of the standard library for texts and numbers, such as [`ParseIntError`](std::num::ParseIntError)
+/// - a [`Box<dyn Error>`](Error), with the code of what is in it. `anyhow::Error` becomes one with `?`: return
+///   `Result<T, Box<dyn Error + Send + Sync>>` from the tool.
+///
+/// For an error of your own, write `impl From<MyError> for ToolError`, or `.map_err(|error| error.to_string())?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolError {
@@ -101,7 +113,7 @@ impl fmt::Display for ToolError {
     }
 }
 
-impl std::error::Error for ToolError {}
+impl Error for ToolError {}
 
 impl From<String> for ToolError {
     fn from(message: String) -> Self {
@@ -167,6 +179,62 @@ impl From<io::Error> for ToolError {
     }
 }
 
+impl From<Box<dyn Error + Send + Sync>> for ToolError {
+    fn from(error: Box<dyn Error + Send + Sync>) -> Self {
+        let error: Box<dyn Error> = error;
+        error.into()
+    }
+}
+
+impl From<Box<dyn Error>> for ToolError {
+    fn from(error: Box<dyn Error>) -> Self {
+        let of_box = |error: Box<dyn Error>| -> Result<Self, Box<dyn Error>> {
+            let error = match error.downcast::<Self>() {
+                Ok(own) => return Ok(*own),
+                Err(error) => error,
+            };
+            let error = match error.downcast::<CallError>() {
+                Ok(call) => return Ok((*call).into()),
+                Err(error) => error,
+            };
+            let error = match error.downcast::<io::Error>() {
+                Ok(io) => return Ok((*io).into()),
+                Err(error) => error,
+            };
+            Ok((*error.downcast::<serde_json::Error>()?).into())
+        };
+        of_box(error).unwrap_or_else(|error| Self::new(error.to_string()))
+    }
+}
+
+/// Converts errors whose text says all.
+macro_rules! from_text {
+    ($($error:ty),+ $(,)?) => {
+        $(
+            impl From<$error> for ToolError {
+                fn from(error: $error) -> Self {
+                    Self::new(error.to_string())
+                }
+            }
+        )+
+    };
+}
+
+from_text!(
+    fmt::Error,
+    std::array::TryFromSliceError,
+    std::char::ParseCharError,
+    std::env::VarError,
+    std::num::ParseFloatError,
+    std::num::ParseIntError,
+    std::num::TryFromIntError,
+    std::path::StripPrefixError,
+    std::str::ParseBoolError,
+    std::str::Utf8Error,
+    std::string::FromUtf8Error,
+    std::time::SystemTimeError,
+);
+
 impl From<ContractError> for ToolError {
     fn from(error: ContractError) -> Self {
         Self {
@@ -187,6 +255,79 @@ impl From<ToolError> for ContractError {
             code: error.code,
             suggestion: error.suggestion,
             help_url: error.help_url,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use super::ToolError;
+    use crate::tools::CallError;
+
+    #[test]
+    fn usual_errors_become_one_with_a_question_mark() {
+        fn text() -> Result<(), ToolError> {
+            Err("no sheet")?
+        }
+        fn number() -> Result<i32, ToolError> {
+            Ok("x".parse::<i32>()?)
+        }
+        fn bytes() -> Result<String, ToolError> {
+            Ok(String::from_utf8(vec![0xff])?)
+        }
+        fn json() -> Result<bool, ToolError> {
+            Ok(serde_json::from_str("[")?)
+        }
+        fn file() -> Result<Vec<u8>, ToolError> {
+            Ok(std::fs::read("nowhere.txt")?)
+        }
+        fn call() -> Result<bool, ToolError> {
+            Ok(crate::tools::call("a__b", &())?)
+        }
+        for (error, code, message) in [
+            (text().unwrap_err(), None, "no sheet"),
+            (number().unwrap_err(), None, "invalid digit"),
+            (bytes().unwrap_err(), None, "invalid utf-8"),
+            (
+                json().unwrap_err(),
+                Some("INVALID_JSON"),
+                "expected a boolean",
+            ),
+            (file().unwrap_err(), Some("NOT_FOUND"), "does not exist"),
+            (
+                call().unwrap_err(),
+                None,
+                "can be called only in a component",
+            ),
+        ] {
+            assert_eq!(error.code.as_deref(), code, "{error}");
+            assert!(error.message.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_a_box_keeps_its_code() {
+        let denied = ToolError::new("denied").code("E_TOOL_DENIED");
+        let boxed: [(Box<dyn Error + Send + Sync>, Option<&str>); 5] = [
+            (Box::new(denied.clone()), Some("E_TOOL_DENIED")),
+            (Box::new(CallError::from(denied)), Some("E_TOOL_DENIED")),
+            (
+                Box::new(std::io::Error::from(std::io::ErrorKind::NotFound)),
+                Some("NOT_FOUND"),
+            ),
+            (
+                Box::new(serde_json::from_str::<bool>("{").unwrap_err()),
+                Some("INVALID_JSON"),
+            ),
+            ("no sheet".into(), None),
+        ];
+        for (error, code) in boxed {
+            let message = error.to_string();
+            let error = ToolError::from(error);
+            assert_eq!(error.code.as_deref(), code, "{error}");
+            assert!(code.is_some() || error.message == message, "{error}");
         }
     }
 }

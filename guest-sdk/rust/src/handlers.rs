@@ -92,6 +92,8 @@ macro_rules! handlers {
 
             const TOOL: &str = env!("CARGO_PKG_NAME");
 
+            $crate::expanded::unique!($($($($tool)::+)? $($name)?),+);
+
             struct Served;
             $crate::expanded::tool::export_tool!(Served with_types_in $crate::expanded::tool);
 
@@ -163,6 +165,31 @@ macro_rules! __export_outputs {
             }
         }
     };
+}
+
+/// Compares the name of a handler with those that are listed before it.
+///
+/// # Panics
+/// One of them has this name. The macro calls it while the compiler runs: it is an error at the handler.
+#[doc(hidden)]
+#[track_caller]
+pub const fn new_name(before: &[&str], name: &str) {
+    let mut at = 0;
+    while at < before.len() {
+        assert!(
+            !is_same(before[at].as_bytes(), name.as_bytes()),
+            "another function that `handlers!` lists before has the name of this one: `#[tool(name = \"…\")]` gives it another"
+        );
+        at += 1;
+    }
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// Parses the input and runs a handler.

@@ -138,7 +138,8 @@ pub mod expanded {
     pub use crate::bindings::tool::goondan::tool::types;
     pub use crate::bindings::{outputs, polling, tool};
     pub use crate::handler::output;
-    pub use crate::handlers::{cancel, parse, poll, run, unknown};
+    pub use crate::handlers::{cancel, new_name, parse, poll, run, unknown};
     pub use crate::typed::{Answer, Returned, ReturnedValue, Tool, call, describe};
+    pub use toolhost_guest_macros::unique;
     pub use wit_bindgen;
 }

@@ -38,11 +38,36 @@ pub struct Tool {
     pub output_schema: Option<Value>,
 }
 
-/// Why a call has no output.
+/// Why a call has no output: the error of the called tool, as the host passes it on, or one of the host.
+///
+/// | code | why |
+/// |---|---|
+/// | `E_TOOL_NOT_IN_CATALOG` | the step has no tool of this name |
+/// | `E_TOOL_DENIED` | the policy does not grant this tool; or the called one was denied something |
+/// | `E_TOOL_INVALID_ARGS` | the arguments do not fit: [`Self::parameters`] has their schema |
+/// | `E_TOOL_CALL_LIMIT` | this call makes one call more than it may |
+/// | `E_TOOL_CALL_NOT_UNDONE` | the called tool failed after it changed something: no change of the whole is kept |
+/// | `E_TOOL_TIMEOUT`, `E_TOOL_TRAP`, other codes that begin with `E_TOOL` | the called tool was stopped, or failed |
+/// | any other, such as `NOT_FOUND` | the called tool's own |
+///
+/// `?` in a tool that returns [`ToolError`] passes it on with its code in the message. Branch on [`Self::code`]:
+///
+/// ```no_run
+/// use toolhost_guest::{ToolError, Value, json, tools};
+///
+/// fn title(path: &str) -> Result<Value, ToolError> {
+///     match tools::call("file-system__read", &json!({ "path": path })) {
+///         Err(error) if error.code() == "NOT_FOUND" => Ok(json!("untitled")),
+///         read => Ok(read?),
+///     }
+/// }
+/// ```
+///
+/// In a function with an error of its own, `From<CallError>` for that error does the same.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CallError {
-    /// The error of the called tool, or of the host: its `code` tells which.
+    /// The error: its `code` tells whose it is.
     pub error: Box<ToolError>,
     /// JSON Schema of the arguments, where they were the reason.
     pub parameters: Option<Value>,
@@ -142,7 +167,7 @@ pub fn start(name: &str, arguments: &impl Serialize) -> Result<Call, CallError> 
 /// Calls a tool and waits for its output.
 ///
 /// # Errors
-/// [`CallError`], also for an output that is no `T`.
+/// [`CallError`] lists the codes. An output that is no `T` has none of them: its code is `E_TOOL`.
 pub fn call<T: DeserializeOwned>(name: &str, arguments: &impl Serialize) -> Result<T, CallError> {
     let output = start(name, arguments)?.wait()?;
     serde_json::from_value(output).map_err(|reason| {

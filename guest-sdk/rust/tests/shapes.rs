@@ -374,7 +374,7 @@ fn arguments_have_descriptions_defaults_and_names_of_their_own() {
     /// There are none.
     #[tool(name = "find-notes")]
     fn find(
-        #[serde(rename = "query", alias = "q")]
+        #[serde(rename = "query")]
         /// Words that a note
         /// contains.
         words: &str,
@@ -410,7 +410,7 @@ fn arguments_have_descriptions_defaults_and_names_of_their_own() {
             "additionalProperties": false,
         })
     );
-    let answer = call::<find>(&json!({"q": "x"}));
+    let answer = call::<find>(&json!({"query": "x"}));
     assert_eq!(
         answer,
         Ok(json!(["x", 10, "/", "name", ["a", "b"], false, null]))

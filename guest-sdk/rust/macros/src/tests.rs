@@ -2,7 +2,11 @@
 
 use proc_macro2::TokenStream;
 
+use syn::parse::Parser as _;
+use syn::punctuated::Punctuated;
+
 use crate::expand::expand;
+use crate::unique;
 
 fn expanded(options: &str, function: &str) -> syn::Result<TokenStream> {
     expand(&syn::parse_str(options)?, &syn::parse_str(function)?)
@@ -61,4 +65,30 @@ fn a_function_keeps_its_attributes_and_its_body() {
     assert!(text.contains("pub (crate) struct find { }"), "{text}");
     assert!(text.contains("\"find-all\""), "{text}");
     assert!(text.contains("find (__input . a , __context)"), "{text}");
+}
+
+#[test]
+fn a_handler_that_is_listed_twice_is_refused_at_the_second_place() {
+    let check = |listed: &str, expected: &[&str]| {
+        let listed = Punctuated::parse_terminated.parse_str(listed).unwrap();
+        let written = unique::expand(&listed).to_string();
+        let errors: Vec<&str> = written
+            .split("compile_error ! {")
+            .skip(1)
+            .map(|rest| {
+                rest.split(" twice")
+                    .next()
+                    .unwrap()
+                    .trim_start_matches([' ', '"'])
+            })
+            .collect();
+        assert_eq!(errors, expected, "{written}");
+    };
+    check("f, g, files::f, \"h\"", &[]);
+    check("f, f", &["`handlers!` lists f"]);
+    check(
+        "files::read, g, files::read, g",
+        &["`handlers!` lists files::read", "`handlers!` lists g"],
+    );
+    check("\"a\", \"a\"", &["`handlers!` lists \\\"a\\\""]);
 }
