@@ -39,6 +39,7 @@ mod wit;
 use crate::args::Command;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host_context::Components;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
 
@@ -64,7 +65,7 @@ pub(crate) async fn execute(
         Command::Play(args) => play::play(&args, settings).await,
         Command::Script(args) => script::script(&args, settings).await,
         Command::Rpc(args) => rpc::rpc(&args, settings, stop).await,
-        Command::Serve(args) => serve::serve(&args, settings, stop).await,
+        Command::Serve(args) => serve::serve(&args, Components::Built, settings, stop).await,
         Command::Dev(args) => dev::dev(&args, settings, stop).await,
         Command::Auth(args) => auth::auth(&args, settings).await,
         Command::Mcp(args) => mcp::mcp(&args, settings).await,

@@ -99,6 +99,15 @@ pub(crate) struct HostContext {
     progress: Progress,
 }
 
+/// What is done about components that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Components {
+    /// They are errors.
+    Built,
+    /// Their Tools are left out: a build makes them while the others are served.
+    BeingBuilt,
+}
+
 impl HostContext {
     /// Builds a host with the user's state root.
     pub(crate) async fn open(
@@ -243,11 +252,16 @@ impl HostContext {
     pub(crate) async fn load_to_serve(
         &self,
         bundle: &Path,
+        components: Components,
         settings: &Settings,
         tasks: &mut JoinSet<()>,
     ) -> Result<LoadedBundle, Failure> {
         let started = Instant::now();
-        let loaded = self.host.load_to_serve(self.settings.bundle(bundle)?).await;
+        let bundle = self.settings.bundle(bundle)?;
+        let loaded = match components {
+            Components::Built => self.host.load_to_serve(bundle).await,
+            Components::BeingBuilt => self.host.load_usable(bundle).await,
+        };
         let bundle = loaded.map_err(|error| {
             self.progress.idle();
             Failure::of_bundle(error, self.policy.as_ref())

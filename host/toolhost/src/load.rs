@@ -87,6 +87,16 @@ impl Host {
         load(&self.0, path.as_ref(), changes, None, Needed::AllLater).await
     }
 
+    /// Loads a bundle as [`Self::load_to_serve`] does, without the Tools whose components are missing, outdated or broken:
+    /// for a program that builds them meanwhile. [`LoadedBundle::reload`] loads all.
+    ///
+    /// # Errors
+    /// [`LoadError`] contains all other findings at once.
+    pub async fn load_usable(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
+        let changes = ChangedFiles::default();
+        load(&self.0, path.as_ref(), changes, None, Needed::Usable).await
+    }
+
     /// Loads a bundle again from its path, as [`LoadedBundle::reload`] does, but under the policy of this
     /// host: see [`Host::with_policy`].
     ///

@@ -91,17 +91,18 @@ async fn watch(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
     }
 }
 
-/// Builds until everything is up to date, again after each change. Prints to stderr.
-pub(crate) async fn until_built(bundle: &Path, settings: &Settings) -> Result<(), Failure> {
+/// Waits until the manifest of a bundle has no errors. Writes those that it has to stderr.
+pub(crate) async fn until_readable(bundle: &Path, settings: &Settings) -> Result<(), Failure> {
+    base::refuse(bundle, "dev")?;
     loop {
         let sources = SourceWatch::new(bundle, &settings.base).await?;
-        match refresh(bundle, settings).await {
-            Ok(true) => return Ok(()),
-            Ok(false) => {}
+        let opened = settings.base.open(bundle);
+        match opened.map_err(|error| Failure::of_bundle(error, None)) {
+            Ok(_) => return Ok(()),
             Err(failure) if failure.findings.is_empty() => return Err(failure),
             Err(failure) => failure.print(settings.style),
         }
-        settings.note("building again when a source changes; Ctrl-C ends it");
+        settings.note("waiting for changes; Ctrl-C ends it");
         sources.changed().await?;
     }
 }

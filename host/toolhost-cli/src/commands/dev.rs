@@ -1,10 +1,12 @@
-//! `toolhost dev`: builds, tests and serves the tools of a bundle, again after each change.
+//! `toolhost dev`: builds, tests and serves the tools of a bundle, again after each change. It serves before the first
+//! build has ended: clients wait a few seconds for an answer, and learn later that there are more tools.
 
 use super::serve::serve;
 use super::{build, test};
 use crate::args::{ServeArgs, TestArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host_context::Components;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
 
@@ -16,15 +18,15 @@ pub(crate) async fn dev(
     let mut served = args.clone();
     served.watch = true;
     if args.print_config.is_some() {
-        return serve(&served, settings, stop).await;
+        return serve(&served, Components::BeingBuilt, settings, stop).await;
     }
     tokio::select! {
-        built = build::until_built(&args.bundle, settings) => built?,
+        readable = build::until_readable(&args.bundle, settings) => readable?,
         () = stop.received() => return Ok(Exit::Done),
     }
     let tests = TestArgs::of(&args.bundle, args.policy.as_deref());
     tokio::select! {
-        exit = serve(&served, settings, stop) => exit,
+        exit = serve(&served, Components::BeingBuilt, settings, stop) => exit,
         ended = test::beside_server(&tests, settings) => ended,
     }
 }

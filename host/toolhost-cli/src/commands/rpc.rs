@@ -14,7 +14,7 @@ use super::{caller, changesets, mcp_servers};
 use crate::args::RpcArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::host_context::{HostContext, StateRoot};
+use crate::host_context::{Components, HostContext, StateRoot};
 use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
@@ -59,7 +59,11 @@ async fn config(
     let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));
     let workdir = workdir.transpose()?;
     let bundle = match &args.bundle {
-        Some(path) => Some(context.load_to_serve(path, settings, tasks).await?),
+        Some(path) => Some(
+            context
+                .load_to_serve(path, Components::Built, settings, tasks)
+                .await?,
+        ),
         None => None,
     };
     let mut config = RpcConfig::new(context.host.clone());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tokio::io::{stdin, stdout};
 use tokio::task::JoinSet;
-use toolhost::{LiveBundle, Workdir};
+use toolhost::{LiveBundle, LoadedBundle, Workdir};
 use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 
 use super::agents::agent;
@@ -18,7 +18,7 @@ use super::{caller, changesets, grant_callbacks, mcp_servers};
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, Hint};
-use crate::host_context::{HostContext, StateRoot};
+use crate::host_context::{Components, HostContext, StateRoot};
 use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
@@ -26,6 +26,7 @@ use crate::watch::Watch;
 
 pub(crate) async fn serve(
     args: &ServeArgs,
+    components: Components,
     settings: &Settings,
     stop: &StopRequest,
 ) -> Result<Exit, Failure> {
@@ -63,7 +64,11 @@ pub(crate) async fn serve(
     // Dropping them ends the watch and the MCP servers.
     let mut tasks = JoinSet::new();
     let progress = http::progress(context.host.sandbox());
-    let loading = load(args, settings, &context, workdir, watch, &mut tasks);
+    let loading = async {
+        let bundle = context.load_to_serve(&args.bundle, components, settings, &mut tasks);
+        let bundle = bundle.await?;
+        start(bundle, args, settings, workdir, watch, &mut tasks).await
+    };
     let loading = async {
         match &mut starting {
             Some(starting) => starting.answer_during(loading, progress).await,
@@ -82,16 +87,15 @@ pub(crate) async fn serve(
     Ok(Exit::Done)
 }
 
-/// Loads the bundle, and starts what follows its changes in `tasks`.
-async fn load(
+/// Starts what follows the changes of a bundle in `tasks`.
+async fn start(
+    bundle: LoadedBundle,
     args: &ServeArgs,
     settings: &Settings,
-    context: &HostContext,
     workdir: Option<Workdir>,
     watch: Option<Watch>,
     tasks: &mut JoinSet<()>,
 ) -> Result<McpServer, Failure> {
-    let bundle = context.load_to_serve(&args.bundle, settings, tasks).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
     args.tools.register(&bundle)?;
     let live = LiveBundle::new(bundle);

@@ -2,6 +2,7 @@
 //! commands treat sources.
 
 mod builds;
+mod dev;
 mod entries;
 mod made;
 mod missing;
