@@ -14,7 +14,7 @@ mod python;
 mod rust;
 mod typescript;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolhost_manifest::bundle::built::Language;
 
@@ -52,6 +52,21 @@ pub(crate) async fn build(
         Language::Rust => rust::build(entry, options).await,
         Language::TypeScript => typescript::build(entry, options).await,
         Language::Python => python::build(entry, options).await,
+    }
+}
+
+/// Puts a problem with the schema of an export, at a JSON pointer, at the argument or the field in these sources that it
+/// is about, where the language tells.
+pub(crate) fn at_argument(
+    language: Language,
+    entry: &Path,
+    sources: &[PathBuf],
+    (export, pointer): (&str, &str),
+    fault: Fault,
+) -> Fault {
+    match language {
+        Language::Rust => rust::at_argument(entry, sources, (export, pointer), fault),
+        Language::TypeScript | Language::Python => fault,
     }
 }
 

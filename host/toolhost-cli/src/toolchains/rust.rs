@@ -1,8 +1,12 @@
 //! Builds Rust with cargo for `wasm32-wasip2`, with a copy of the SDK in the package.
 
+mod argument;
 mod cargo_messages;
 mod handlers;
+mod shape;
+mod source;
 mod target;
+mod types;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,6 +24,7 @@ use super::kit::{self, Kit, sync_folder};
 use super::process::{self, ProcessOutput};
 use crate::{environment, files};
 use cargo_messages::Messages;
+use source::Sources;
 pub(super) use target::{GET_RUST, TARGET, get_target};
 
 /// The extension of the file beside a component that has the path of its package's manifest.
@@ -45,7 +50,7 @@ pub(super) async fn build(
     let output = process::run(&mut cargo, GET_RUST).await?;
     let messages = Messages::parse(&output.stdout);
     if !output.is_ok {
-        return Err(build_error(&messages, &output));
+        return Err(build_error(package, &messages, &output));
     }
     let Some(component) = messages.component(manifest) else {
         let fault = Fault::new("the package is not a component: its library is not a `cdylib`");
@@ -56,7 +61,15 @@ pub(super) async fn build(
     let inputs = inputs(&component, &messages)?;
     refuse_outside_data(&inputs, &messages, options.bundle)?;
     let mut notes = messages.warnings();
-    notes.extend(handlers::unlisted(package, &inputs));
+    let sources = Sources::read(package, &inputs);
+    let mut faults = Vec::from_iter(handlers::unserved(&sources));
+    faults.extend(types::check(&sources));
+    if !faults.is_empty() {
+        let cause = ErrorCause::Source;
+        return Err(BuildError { cause, faults });
+    }
+    notes.extend(handlers::unlisted(&sources));
+    drop(sources);
     let component = BuiltComponent {
         component: fs::read(&component).context("cargo wrote no component")?,
         inputs,
@@ -79,6 +92,17 @@ pub(super) async fn check(
     target::check(package, target_dir.as_deref(), options.kit_cache).await?;
     drop(lock);
     Ok(handlers::find(package))
+}
+
+/// Puts a problem with a default of an export, at a JSON pointer, at its place in these sources.
+pub(super) fn at_argument(
+    manifest: &Path,
+    sources: &[PathBuf],
+    (export, pointer): (&str, &str),
+    fault: Fault,
+) -> Fault {
+    let package = manifest.parent().unwrap_or(Path::new("/"));
+    argument::place(&Sources::read(package, sources), export, pointer, fault)
 }
 
 /// Returns the target directory, locked, unless the environment names it. Packages may give their components
@@ -143,11 +167,11 @@ pub(crate) fn write_sdk(package: &Path) -> Result<()> {
     sync_folder(files.iter().copied(), package, ".toolhost/wit")
 }
 
-fn build_error(messages: &Messages, output: &ProcessOutput) -> BuildError {
+fn build_error(package: &Path, messages: &Messages, output: &ProcessOutput) -> BuildError {
     if let Some(missing) = target::missing(messages, output) {
         return missing;
     }
-    let faults = messages.errors();
+    let faults = handlers::explained(package, messages.errors());
     if !faults.is_empty() {
         return BuildError {
             cause: ErrorCause::Source,

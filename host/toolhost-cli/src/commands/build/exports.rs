@@ -3,8 +3,10 @@
 use serde_json::Value;
 use similar::TextDiff;
 use toolhost::manifest::{Place, ToolResource};
+use toolhost_contract::JsonSchemaObject;
 use toolhost_manifest::bundle::{OpenBundle, SourceEntry, described};
 use toolhost_manifest::exports_text::{ExportsTextError, MARK, Written, with_exports};
+use toolhost_schema::unfit_defaults;
 
 use super::handlers::{at, describes_itself};
 use crate::args::BuildArgs;
@@ -37,14 +39,16 @@ fn has_lines_of_code(open: &OpenBundle) -> bool {
         .any(|manifest| manifest.text().contains(MARK))
 }
 
-/// Checks that the code says the arguments of all exports whose parameters the manifest does not have.
+/// Checks what the code says of the arguments of all exports whose parameters the manifest does not have. `place` puts a
+/// problem of an export's schema, at a JSON pointer, at a place of the code.
 ///
 /// # Errors
-/// The problems that the kit has found with the types of these.
+/// The problems that the kit has found with the types of these; and defaults that a call could not pass.
 pub(super) fn check(
     open: &OpenBundle,
     source: &SourceEntry<'_>,
     exports: &[DescribedExport],
+    place: impl Fn(Fault, &str, &str) -> Fault,
 ) -> Result<(), BuildError> {
     let is_needed = |export: &DescribedExport| {
         tools_of(open, source).any(|tool| {
@@ -53,8 +57,22 @@ pub(super) fn check(
             describes_itself(open, tool) || listed.any(|it| it.parameters.is_none())
         })
     };
-    let needed = exports.iter().filter(|export| is_needed(export));
-    let faults: Vec<Fault> = needed.filter_map(|export| export.problem.clone()).collect();
+    let mut faults = Vec::new();
+    for export in exports.iter().filter(|export| is_needed(export)) {
+        faults.extend(export.problem.clone());
+        let parameters = export.parameters.clone().map(JsonSchemaObject::parse);
+        let Some(Ok(parameters)) = parameters else {
+            continue;
+        };
+        for remark in unfit_defaults("parameters", &parameters) {
+            let fault = Fault::new(format!("{}: {}", export.name, remark.message));
+            faults.push(place(
+                fault.next(remark.help),
+                &export.name,
+                &remark.pointer,
+            ));
+        }
+    }
     if faults.is_empty() {
         return Ok(());
     }

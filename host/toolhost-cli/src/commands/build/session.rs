@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use toolhost::sandbox::{PrepareError, prepare_error_help};
 use toolhost_contract::suggest::did_you_mean;
 use toolhost_manifest::bundle::built::{
     FOLDER, Language, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp,
@@ -152,7 +153,16 @@ impl<'a> BuildSession<'a> {
         };
         let (handlers, notes) = comparison.unzip();
         if let Some(exports) = &built.exports {
-            exports::check(self.open, source, exports)?;
+            let place = |fault, export: &str, pointer: &str| {
+                toolchains::at_argument(
+                    source.language,
+                    &entry,
+                    &built.inputs,
+                    (export, pointer),
+                    fault,
+                )
+            };
+            exports::check(self.open, source, exports, place)?;
             let exports: Vec<Value> = exports.iter().map(|export| json!(export)).collect();
             let fits = described::put_on(&mut built.component, &exports);
             if !fits.context("the exports cannot be written")? {
@@ -210,6 +220,9 @@ impl<'a> BuildSession<'a> {
     }
 
     /// Asks a component what its handlers are; `None` if it would not load, which `check` explains.
+    ///
+    /// # Errors
+    /// Its code cannot describe them.
     async fn exports_of(
         &self,
         source: &SourceEntry<'_>,
@@ -220,10 +233,14 @@ impl<'a> BuildSession<'a> {
         let sandbox = host_context::sandbox(self.settings);
         let sandbox = sandbox.map_err(|failure| anyhow!(failure.message()))?;
         let inspection = toolhost::sandbox::inspect(&sandbox, component.to_vec()).await;
-        let Ok(Ok(handlers)) = inspection.map(|inspection| inspection.handlers) else {
-            return Ok(None);
-        };
-        Ok(Some(handlers.iter().map(DescribedExport::from).collect()))
+        match inspection.map(|inspection| inspection.handlers) {
+            Ok(Ok(handlers)) => Ok(Some(handlers.iter().map(DescribedExport::from).collect())),
+            Ok(Err(error @ PrepareError::Describe(_))) => {
+                let fault = Fault::new(error.to_string());
+                Err(BuildError::source(fault.next(prepare_error_help(&error))))
+            }
+            Ok(Err(_)) | Err(_) => Ok(None),
+        }
     }
 
     /// Returns the entry as an absolute path without links, beneath the bundle's directory.

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use serde_json::from_str;
+use syn::ItemFn;
 
+use super::source::{SourceFile, Sources};
 use crate::toolchains::build_error::Fault;
 
 /// The source file of a library, unless its manifest names another.
@@ -15,9 +17,6 @@ const LIBRARY: &str = "src/lib.rs";
 
 /// The macro of the SDK.
 const MACRO: &str = "handlers";
-
-/// The attribute of the SDK.
-const ATTRIBUTE: &str = "tool";
 
 /// Returns the names in the `handlers!` of a package; `None` if it is not in `src/lib.rs`, or occurs twice.
 pub(super) fn find(package: &Path) -> Option<Vec<String>> {
@@ -43,102 +42,121 @@ fn names(source: &str) -> Option<Vec<String>> {
     is_known.then_some(listed.names)
 }
 
-/// Returns a note on each function with `#[tool]` in these sources, from the folder of the package, that no `handlers!`
-/// names.
-pub(super) fn unlisted(package: &Path, sources: &[PathBuf]) -> Vec<Fault> {
-    let texts = sources.iter().filter_map(|path| {
-        let name = path.strip_prefix(package).ok()?;
-        let is_own =
-            name.extension().is_some_and(|it| it == "rs") && !name.starts_with(".toolhost");
-        let text = is_own.then(|| fs::read_to_string(path).ok()).flatten()?;
-        Some((name.display().to_string(), text))
-    });
-    notes(&texts.collect::<Vec<_>>())
-}
-
-fn notes(sources: &[(String, String)]) -> Vec<Fault> {
-    let (mut listed, mut functions) = (HashSet::new(), Vec::new());
-    for (file, text) in sources {
-        let Ok(tokens) = TokenStream::from_str(text) else {
-            continue;
-        };
-        listed.extend(calls(tokens.clone()).into_iter().flat_map(identifiers));
-        functions.extend(marked(tokens).into_iter().map(|name| (file, text, name)));
+/// Returns a note on each function with `#[tool]` that no `handlers!` names.
+pub(super) fn unlisted(sources: &Sources) -> Vec<Fault> {
+    let mut listed = HashSet::new();
+    for file in &sources.0 {
+        let calls = calls(file.tokens.clone()).into_iter();
+        listed.extend(calls.flat_map(identifiers).map(|name| name.to_string()));
     }
     // Something else than the macro serves the functions.
     if listed.is_empty() {
         return Vec::new();
     }
-    let others = functions
-        .into_iter()
-        .filter(|(_, _, name)| !listed.contains(name));
-    let note = |(file, text, name): (&String, &String, String)| Fault {
-        file: Some(file.clone()),
-        line: line_of(text, &name),
-        ..Fault::new(format!(
-            "`{name}` has #[tool], and `handlers!` does not list it"
-        ))
-        .next(format!(
+    let tools = sources.tools().into_iter();
+    let others = tools.filter(|(_, tool)| !listed.contains(&tool.sig.ident.to_string()));
+    let note = |(file, tool): (&SourceFile, &ItemFn)| {
+        let name = &tool.sig.ident;
+        let message = format!("`{name}` has #[tool], and `handlers!` does not list it");
+        let note = file.fault(name.span(), message);
+        note.next(format!(
             "Write `handlers! {{ …, {name} }}`, or remove #[tool]."
         ))
     };
     others.map(note).collect()
 }
 
-fn identifiers(tokens: TokenStream) -> Vec<String> {
+/// Returns the error of a package that has functions with `#[tool]` and never names `handlers!`.
+pub(super) fn unserved(sources: &Sources) -> Option<Fault> {
+    let mut files = sources.0.iter();
+    let tools = sources.tools();
+    let (file, tool) = tools.first()?;
+    if files.any(|file| names_macro(file.tokens.clone())) {
+        return None;
+    }
+    let names: Vec<String> = tools
+        .iter()
+        .map(|(_, tool)| tool.sig.ident.to_string())
+        .collect();
+    let message = format!(
+        "`{}` has #[tool], and the package has no `handlers!`: the component would have no handlers",
+        tool.sig.ident
+    );
+    let fault = file.fault(tool.sig.ident.span(), message);
+    let next = format!(
+        "Write `toolhost_guest::handlers! {{ {} }}` into src/lib.rs, with the path of a function in a module.",
+        names.join(", ")
+    );
+    Some(fault.next(next))
+}
+
+/// Whether tokens have `handlers!` anywhere, also within a macro.
+fn names_macro(tokens: TokenStream) -> bool {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_called = |pair: &[TokenTree]| match pair {
+        [TokenTree::Ident(name), TokenTree::Punct(mark)] => name == MACRO && mark.as_char() == '!',
+        _ => false,
+    };
+    tokens.windows(2).any(is_called)
+        || tokens.iter().any(|token| match token {
+            TokenTree::Group(group) => names_macro(group.stream()),
+            _ => false,
+        })
+}
+
+/// What rustc says of a function without `#[tool]` that `handlers!` lists, and of a name that there is not.
+const NO_TYPE: [&str; 2] = ["expected type, found function `", "cannot find type `"];
+
+/// Replaces errors of the compiler about what `handlers!` lists.
+pub(super) fn explained(package: &Path, faults: Vec<Fault>) -> Vec<Fault> {
+    let mut explained = Vec::new();
+    for fault in faults {
+        let fault = explain(package, &fault).unwrap_or(fault);
+        if !explained.contains(&fault) {
+            explained.push(fault);
+        }
+    }
+    explained
+}
+
+fn explain(package: &Path, fault: &Fault) -> Option<Fault> {
+    let mut forms = NO_TYPE.iter();
+    let named = forms.find_map(|form| fault.message.strip_prefix(form))?;
+    let (listed, _) = named.split_once('`')?;
+    let name = fault.file.clone()?;
+    // From the folder of the package, or from that of its workspace.
+    let mut paths = package.ancestors().map(|folder| folder.join(&name));
+    let text = fs::read_to_string(paths.find(|path| path.is_file())?).ok()?;
+    let file = SourceFile::parse(name, &text)?;
+    let named = calls(file.tokens).into_iter().flat_map(identifiers);
+    let at = |ident: &Ident| {
+        let start = ident.span().start();
+        (
+            u64::try_from(start.line).ok(),
+            u64::try_from(start.column + 1).ok(),
+        )
+    };
+    let is_named = |ident: Ident| at(&ident) == (fault.line, fault.column);
+    if !named.map(is_named).any(|is_named| is_named) {
+        return None;
+    }
+    let function = listed.rsplit("::").next().unwrap_or(listed);
+    let next = format!("Write `#[tool]` above `fn {function}`, or correct the list.");
+    let explained = Fault {
+        message: format!("`handlers!` lists `{listed}`, which is no function with #[tool]"),
+        detail: None,
+        ..fault.clone()
+    };
+    Some(explained.next(next))
+}
+
+fn identifiers(tokens: TokenStream) -> Vec<Ident> {
     let names = tokens.into_iter().flat_map(|token| match token {
-        TokenTree::Ident(name) => vec![name.to_string()],
+        TokenTree::Ident(name) => vec![name],
         TokenTree::Group(group) => identifiers(group.stream()),
         TokenTree::Punct(_) | TokenTree::Literal(_) => Vec::new(),
     });
     names.collect()
-}
-
-/// Returns the names of the functions with the attribute.
-fn marked(tokens: TokenStream) -> Vec<String> {
-    let (mut names, mut is_marked, mut is_name) = (Vec::new(), false, false);
-    for token in tokens {
-        match token {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
-                is_marked |= is_attribute(group.stream());
-            }
-            TokenTree::Group(group) => {
-                // The body of a module, or of whatever the attribute was on.
-                if group.delimiter() == Delimiter::Brace {
-                    names.extend(marked(group.stream()));
-                    is_marked = false;
-                }
-            }
-            TokenTree::Ident(name) if is_name => {
-                names.extend(is_marked.then(|| name.to_string()));
-                (is_marked, is_name) = (false, false);
-            }
-            TokenTree::Ident(word) => is_name = word == "fn",
-            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
-        }
-    }
-    names
-}
-
-/// Whether an attribute is `tool`, `toolhost_guest::tool`, or one of them with options.
-fn is_attribute(tokens: TokenStream) -> bool {
-    let path = tokens.into_iter().take_while(|token| {
-        matches!(token, TokenTree::Ident(_))
-            || matches!(token, TokenTree::Punct(mark) if mark.as_char() == ':')
-    });
-    let last = path.filter_map(|token| match token {
-        TokenTree::Ident(name) => Some(name),
-        TokenTree::Group(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => None,
-    });
-    last.last().is_some_and(|name| name == ATTRIBUTE)
-}
-
-/// Returns the line, from 1, of the first function of this name.
-fn line_of(text: &str, function: &str) -> Option<u64> {
-    let (head, generic) = (format!("fn {function}("), format!("fn {function}<"));
-    let is_head = |line: &str| line.contains(&head) || line.contains(&generic);
-    let index = text.lines().position(is_head)?;
-    u64::try_from(index + 1).ok()
 }
 
 /// What the macro lists.
@@ -215,15 +233,15 @@ mod tests {
     fn a_function_with_the_attribute_that_is_not_listed_is_noted_with_its_line() {
         let check = |sources: &[&str], expected: &[(&str, u64)]| {
             let sources = sources.iter().enumerate();
-            let sources: Vec<_> = sources
-                .map(|(index, text)| (format!("{index}.rs"), (*text).to_owned()))
-                .collect();
-            let notes = notes(&sources);
+            let files = sources
+                .map(|(index, text)| SourceFile::parse(format!("{index}.rs"), text).unwrap());
+            let sources = Sources(files.collect());
+            let notes = unlisted(&sources);
             let places: Vec<_> = notes
                 .iter()
                 .map(|note| (note.message.split('`').nth(1).unwrap(), note.line.unwrap()))
                 .collect();
-            assert_eq!(places, expected, "{sources:?}");
+            assert_eq!(places, expected);
         };
         let lib =
             "handlers! { a, \"x\" => web::c }\n#[tool]\npub fn a(\n    #[default(1)] n: u8) {}\n";

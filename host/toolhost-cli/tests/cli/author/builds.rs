@@ -224,6 +224,75 @@ fn describe_wrongly(desk: &Desk) {
     desk.run(&["check", "rust"]).exits(0);
 }
 
+/// Makes mistakes that serde and rustc do not know, or not well. The build says each at its line.
+fn say_what_no_schema_says(desk: &Desk) {
+    let source = desk.read("rust/src/lib.rs");
+    let line_of = |text: &str, part: &str| {
+        let before = text.split(part).next().unwrap();
+        before.matches('\n').count() + 1
+    };
+    let check = |edits: &[(&str, &str)], expected: &[(&str, &str)]| {
+        let mut text = source.clone();
+        for (good, bad) in edits {
+            assert_eq!(text.matches(good).count(), 1, "{text}");
+            text = text.replace(good, bad);
+        }
+        desk.write("rust/src/lib.rs", &text);
+        let ran = desk.run(&["build", "rust"]).exits(1);
+        assert_eq!(
+            ran.stderr.matches("error: ").count(),
+            expected.len(),
+            "{ran:?}"
+        );
+        for (part, message) in expected {
+            let place = format!("error: src/lib.rs:{}:", line_of(&text, part));
+            let line = ran.stderr.lines().find(|line| line.contains(message));
+            assert!(
+                line.is_some_and(|line| line.starts_with(&place)),
+                "{place} {ran:?}"
+            );
+        }
+    };
+    check(
+        &[
+            ("handlers! { count }", ""),
+            (
+                "    path: &str,",
+                "    #[schemars(range(min = 1))]\n    path: &str,",
+            ),
+        ],
+        &[
+            ("fn count(", "the package has no `handlers!`"),
+            ("#[schemars(range", "`range` has no effect on `&str`"),
+        ],
+    );
+    check(
+        &[(
+            "handlers! { count }",
+            "handlers! {\n    count,\n    counts,\n    count\n}",
+        )],
+        &[
+            (
+                "counts,\n    count\n",
+                "`handlers!` lists `counts`, which is no function with #[tool]",
+            ),
+            ("count\n}", "`handlers!` lists count twice"),
+        ],
+    );
+    check(
+        &[(
+            "    path: &str,",
+            "    path: &str,\n    #[tool(default = 500)]\n    #[schemars(range(max = 100))]\n    _limit: u32,",
+        )],
+        &[(
+            "_limit: u32",
+            "_limit.default: the default does not fit: must be at most 100 but is 500",
+        )],
+    );
+    desk.write("rust/src/lib.rs", &source);
+    desk.run(&["build", "rust"]).exits(0);
+}
+
 /// Builds another tool, whose library has the same name, in the same target directory. Each gets its own component.
 fn build_another(desk: &Desk) {
     desk.run(&["new", "other", "--lang", "rust"]).exits(0);
@@ -288,6 +357,7 @@ fn a_rust_tool_is_built_and_called() {
     misspell_export(&desk, "rust");
     write_exports(&desk, "rust", "src/lib.rs");
     describe_wrongly(&desk);
+    say_what_no_schema_says(&desk);
     build_another(&desk);
     let (good, bad) = (
         "lines: text.lines().count()",
