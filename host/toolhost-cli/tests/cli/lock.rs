@@ -548,7 +548,7 @@ fn a_tool_that_differs_in_several_ways_is_one_error_of_each_command() {
         }
     }
     // A second Tool that differs is a second error: here one that is gone.
-    let lock = setup.text().replace("\"tool\":", "\"other\":");
+    let lock = setup.text().replace("\n  tool:", "\n  other:");
     setup.terminal.write("bundle/toolhost.lock", lock);
     let ran = setup.run("check", &[]).exits(1);
     assert_eq!(ran.stderr.matches("E_CONFIG_LOCK").count(), 2, "{ran:?}");

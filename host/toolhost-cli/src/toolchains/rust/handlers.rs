@@ -9,6 +9,7 @@ use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use serde_json::from_str;
 use syn::ItemFn;
 
+use super::SDK;
 use super::source::{SourceFile, Sources};
 use crate::toolchains::build_error::Fault;
 
@@ -109,14 +110,25 @@ const NO_TYPE: [&str; 2] = ["expected type, found function `", "cannot find type
 
 /// Replaces errors of the compiler about what `handlers!` lists.
 pub(super) fn explained(package: &Path, faults: Vec<Fault>) -> Vec<Fault> {
-    let mut explained = Vec::new();
-    for fault in faults {
-        let fault = explain(package, &fault).unwrap_or(fault);
-        if !explained.contains(&fault) {
-            explained.push(fault);
+    let explained: Vec<Fault> = faults
+        .iter()
+        .filter_map(|fault| explain(package, fault))
+        .collect();
+    if explained.is_empty() {
+        return faults;
+    }
+    // The macro uses the name more than once, and rustc places some of the uses in the SDK.
+    let is_other = |fault: &Fault| {
+        let file = fault.file.as_deref().unwrap_or_default();
+        explain(package, fault).is_none() && !file.contains(SDK)
+    };
+    let mut all: Vec<Fault> = faults.into_iter().filter(is_other).collect();
+    for fault in explained {
+        if !all.contains(&fault) {
+            all.push(fault);
         }
     }
-    explained
+    all
 }
 
 fn explain(package: &Path, fault: &Fault) -> Option<Fault> {

@@ -240,7 +240,10 @@ fn say_what_no_schema_says(desk: &Desk) {
         desk.write("rust/src/lib.rs", &text);
         let ran = desk.run(&["build", "rust"]).exits(1);
         assert_eq!(
-            ran.stderr.matches("error: ").count(),
+            ran.stderr
+                .lines()
+                .filter(|line| line.starts_with("error: "))
+                .count(),
             expected.len(),
             "{ran:?}"
         );
@@ -278,6 +281,22 @@ fn say_what_no_schema_says(desk: &Desk) {
             ),
             ("count\n}", "`handlers!` lists count twice"),
         ],
+    );
+    check(
+        &[
+            (
+                "handlers! { count }",
+                "handlers! {\n    count,\n    \"count\" => again,\n}",
+            ),
+            (
+                "fn counts(",
+                "fn again(_: &Context, _: toolhost_guest::Value) -> Result<(), ToolError> { Ok(()) }\n\nfn counts(",
+            ),
+        ],
+        &[(
+            "\"count\" => again",
+            "another function that `handlers!` lists before has the name of this one",
+        )],
     );
     check(
         &[(
