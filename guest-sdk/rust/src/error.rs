@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind};
 
 use crate::bindings::tool::goondan::tool::types::ToolError as ContractError;
 use crate::place::place;
-use crate::tools::CallError;
 
 /// An error with a message, a code to branch on, and a suggestion for the next step.
 ///
@@ -23,7 +22,7 @@ use crate::tools::CallError;
 /// - an [`io::Error`], which brings its code, such as `NOT_FOUND`. An error of a file that the host denied gets the
 ///   host's code `E_TOOL_DENIED`.
 /// - a [`serde_json::Error`], with the code `INVALID_JSON`
-/// - a [`CallError`], as the called tool wrote it
+/// - a [`CallError`](crate::tools::CallError), as the called tool wrote it
 /// - the errors of the standard library for texts and numbers, such as [`ParseIntError`](std::num::ParseIntError)
 /// - a [`Box<dyn Error>`](Error), with the code of what is in it. `anyhow::Error` becomes one with `?`: return
 ///   `Result<T, Box<dyn Error + Send + Sync>>` from the tool.
@@ -179,34 +178,6 @@ impl From<io::Error> for ToolError {
     }
 }
 
-impl From<Box<dyn Error + Send + Sync>> for ToolError {
-    fn from(error: Box<dyn Error + Send + Sync>) -> Self {
-        let error: Box<dyn Error> = error;
-        error.into()
-    }
-}
-
-impl From<Box<dyn Error>> for ToolError {
-    fn from(error: Box<dyn Error>) -> Self {
-        let of_box = |error: Box<dyn Error>| -> Result<Self, Box<dyn Error>> {
-            let error = match error.downcast::<Self>() {
-                Ok(own) => return Ok(*own),
-                Err(error) => error,
-            };
-            let error = match error.downcast::<CallError>() {
-                Ok(call) => return Ok((*call).into()),
-                Err(error) => error,
-            };
-            let error = match error.downcast::<io::Error>() {
-                Ok(io) => return Ok((*io).into()),
-                Err(error) => error,
-            };
-            Ok((*error.downcast::<serde_json::Error>()?).into())
-        };
-        of_box(error).unwrap_or_else(|error| Self::new(error.to_string()))
-    }
-}
-
 /// Converts errors whose text says all.
 macro_rules! from_text {
     ($($error:ty),+ $(,)?) => {
@@ -261,10 +232,7 @@ impl From<ToolError> for ContractError {
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error;
-
     use super::ToolError;
-    use crate::tools::CallError;
 
     #[test]
     fn usual_errors_become_one_with_a_question_mark() {
@@ -304,30 +272,6 @@ mod tests {
         ] {
             assert_eq!(error.code.as_deref(), code, "{error}");
             assert!(error.message.contains(message), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_is_in_a_box_keeps_its_code() {
-        let denied = ToolError::new("denied").code("E_TOOL_DENIED");
-        let boxed: [(Box<dyn Error + Send + Sync>, Option<&str>); 5] = [
-            (Box::new(denied.clone()), Some("E_TOOL_DENIED")),
-            (Box::new(CallError::from(denied)), Some("E_TOOL_DENIED")),
-            (
-                Box::new(std::io::Error::from(std::io::ErrorKind::NotFound)),
-                Some("NOT_FOUND"),
-            ),
-            (
-                Box::new(serde_json::from_str::<bool>("{").unwrap_err()),
-                Some("INVALID_JSON"),
-            ),
-            ("no sheet".into(), None),
-        ];
-        for (error, code) in boxed {
-            let message = error.to_string();
-            let error = ToolError::from(error);
-            assert_eq!(error.code.as_deref(), code, "{error}");
-            assert!(code.is_some() || error.message == message, "{error}");
         }
     }
 }

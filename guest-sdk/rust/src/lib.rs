@@ -36,6 +36,7 @@
 extern crate self as toolhost_guest;
 
 mod bindings;
+mod boxed;
 mod context;
 mod error;
 pub mod files;

@@ -87,9 +87,7 @@ impl ArgsError {
 
 /// Returns the schema at a JSON pointer.
 fn at<'s>(schema: &'s JsonSchemaObject, pointer: &str) -> Option<&'s Map<String, Value>> {
-    let Some((key, rest)) = pointer.strip_prefix('/')?.split_once('/') else {
-        return None;
-    };
+    let (key, rest) = pointer.strip_prefix('/')?.split_once('/')?;
     let inner = schema.as_object().get(key)?;
     inner.pointer(&format!("/{rest}"))?.as_object()
 }

@@ -24,14 +24,11 @@ use super::kit::{self, Kit, sync_folder};
 use super::process::{self, ProcessOutput};
 use crate::{environment, files};
 use cargo_messages::Messages;
-use source::Sources;
+use source::{SDK, Sources};
 pub(super) use target::{GET_RUST, TARGET, get_target};
 
 /// The extension of the file beside a component that has the path of its package's manifest.
 const OWNER: &str = "manifest";
-
-/// The folder of the SDK in a package, as its `Cargo.toml` names it.
-const SDK: &str = ".toolhost/sdk/rust";
 
 pub(super) async fn build(
     manifest: &Path,

@@ -1,5 +1,10 @@
 //! Finds the argument or the field that a place in a schema is about.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the enums of syn have a variant for all of Rust, and grow with it"
+)]
+
 use syn::{Attribute, Expr, Fields, FnArg, Item, Lit, Meta, Pat};
 
 use super::source::{SourceFile, Sources, metas};

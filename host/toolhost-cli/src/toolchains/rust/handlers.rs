@@ -9,8 +9,7 @@ use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use serde_json::from_str;
 use syn::ItemFn;
 
-use super::SDK;
-use super::source::{SourceFile, Sources};
+use super::source::{SDK, SourceFile, Sources};
 use crate::toolchains::build_error::Fault;
 
 /// The source file of a library, unless its manifest names another.
@@ -101,7 +100,7 @@ fn names_macro(tokens: TokenStream) -> bool {
     tokens.windows(2).any(is_called)
         || tokens.iter().any(|token| match token {
             TokenTree::Group(group) => names_macro(group.stream()),
-            _ => false,
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => false,
         })
 }
 
@@ -140,7 +139,7 @@ fn explain(package: &Path, fault: &Fault) -> Option<Fault> {
     let mut paths = package.ancestors().map(|folder| folder.join(&name));
     let text = fs::read_to_string(paths.find(|path| path.is_file())?).ok()?;
     let file = SourceFile::parse(name, &text)?;
-    let named = calls(file.tokens).into_iter().flat_map(identifiers);
+    let mut named = calls(file.tokens).into_iter().flat_map(identifiers);
     let at = |ident: &Ident| {
         let start = ident.span().start();
         (
@@ -149,7 +148,7 @@ fn explain(package: &Path, fault: &Fault) -> Option<Fault> {
         )
     };
     let is_named = |ident: Ident| at(&ident) == (fault.line, fault.column);
-    if !named.map(is_named).any(|is_named| is_named) {
+    if !named.any(is_named) {
         return None;
     }
     let function = listed.rsplit("::").next().unwrap_or(listed);

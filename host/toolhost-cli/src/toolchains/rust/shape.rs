@@ -1,5 +1,10 @@
 //! What JSON a type is, as far as its name and the sources tell.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the enums of syn have a variant for all of Rust, and grow with it"
+)]
+
 use std::collections::HashMap;
 
 use syn::{Attribute, Fields, GenericArgument, Ident, Item, PathArguments, Type};

@@ -1,5 +1,10 @@
 //! The sources of a package, parsed: its functions with `#[tool]`, and its types.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the enums of syn have a variant for all of Rust, and grow with it"
+)]
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +18,9 @@ use crate::toolchains::build_error::Fault;
 
 /// The attribute of the SDK.
 const ATTRIBUTE: &str = "tool";
+
+/// The folder of the SDK in a package, as its `Cargo.toml` names it.
+pub(super) const SDK: &str = ".toolhost/sdk/rust";
 
 /// The folder of the SDK and of components.
 const OWN_FOLDER: &str = ".toolhost";

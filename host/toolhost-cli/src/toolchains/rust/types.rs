@@ -1,6 +1,11 @@
 //! Finds what the types of tools say to serde and not to their schema, and the other way round: such a tool builds, and
 //! some of its calls fail. Types of other packages, and what macros write, are not looked at.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the enums of syn have a variant for all of Rust, and grow with it"
+)]
+
 use std::collections::HashSet;
 
 use proc_macro2::Span;
