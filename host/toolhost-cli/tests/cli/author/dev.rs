@@ -48,8 +48,10 @@ fn a_client_is_answered_before_the_first_build_has_ended_and_told_when_the_tools
     desk.write("src/lib.rs", "");
     slow_cargo(&desk);
     let mut command = desk.toolhost(&["dev", "--workdir", "../D"]);
-    let path = std::env::var("PATH").unwrap();
-    command.env("PATH", format!("{}:{path}", desk.path("bin").display()));
+    let path = command.get_envs().find(|(name, _)| *name == "PATH");
+    let path = path.unwrap().1.unwrap().to_string_lossy().into_owned();
+    let path = format!("{}:{path}", desk.path("bin").display());
+    command.env("PATH", path);
     command.env("XDG_CACHE_HOME", desk.terminal.path("own-cache"));
     let mut lines = Lines::start(&mut command);
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
