@@ -114,6 +114,7 @@ const ORDER: [(&str, &[&str]); 20] = [
             "toolhost-mcp-client",
             "toolhost-package",
             "toolhost-changesets",
+            "toolhost-schema",
             "toolhost-testing",
         ],
     ),

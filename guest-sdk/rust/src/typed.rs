@@ -33,7 +33,7 @@ pub fn call<T: Tool>(tool: &'static str, context: ToolContext, input: &str) -> A
 /// Describes a tool. `doc` is its doc comment.
 ///
 /// # Panics
-/// The input is not an object: `toolhost build` reports the message and the line of the tool.
+/// The input is not an object: `toolhost build` fails with the message.
 #[track_caller]
 pub fn describe<T: JsonSchema>(
     name: &'static str,
