@@ -1,6 +1,6 @@
 """The bases that tools in Python are built on: `guest-sdk/python/builder/shipped.py` unpacks them.
 
-`cargo xtask guests` makes those of the examples. Each is a folder of an interpreter for the imports of some tools, and
+`cargo xtask guests` and `dist` make them. Each is a folder of an interpreter for the imports of some tools, and
 of the library that tools may import.
 """
 
@@ -26,7 +26,7 @@ def bases(root: Path) -> list[tuple[str, bytes]]:
     folder = root / BASES / (kit[1].decode() if kit else "")
     worlds = {base.parent.name: files(base.parent) for base in sorted(folder.glob("*/base.wasm"))}
     if not kit or not worlds:
-        sys.exit(f"dist: {folder} has no base for Python: remove {COMPONENT} and run `cargo xtask guests`")
+        sys.exit(f"dist: {folder} has no base for Python: run `cargo xtask guests`")
     return archives(folder.name, worlds)
 
 

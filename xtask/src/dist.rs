@@ -44,7 +44,9 @@ pub(crate) fn run(workspace: &Workspace, run: &DistRun) -> Result<()> {
         bail!("`dist` writes packages with Python: install {missing}");
     }
     let out = workspace.target().join("dist");
-    sources::make_bases(workspace)?;
+    for import in ["", "import urllib.request"] {
+        sources::make_base(workspace, import)?;
+    }
     match run {
         DistRun::Release => {
             let binary = build(workspace)?;
@@ -70,6 +72,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     if !child::works(Command::new("strip").arg("-o").arg(&binary).arg(&built)) {
         fs::copy(&built, &binary)?;
     }
+    sources::make_base(workspace, "")?;
     let [first, second] = ["first", "second"].map(|name| folder.join(name));
     for out in [&first, &second] {
         write(workspace, &binary, out, |command| {

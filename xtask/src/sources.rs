@@ -164,15 +164,15 @@ fn test_python(workspace: &Workspace) -> Result<()> {
     child::run_apart(&mut tests)
 }
 
-/// Makes the bases of tools in Python that a release ships and no example has: that of tools that speak HTTP.
-pub(crate) fn make_bases(workspace: &Workspace) -> Result<()> {
+/// Makes the base of tools in Python that have an import, unless it is there.
+pub(crate) fn make_base(workspace: &Workspace, import: &str) -> Result<()> {
     let tool = workspace.target().join("dist-bases");
     fs::create_dir_all(&tool)?;
     let manifest =
-        "{apiVersion: goondan.ai/v1, kind: Tool, metadata: {name: web}, spec: {entry: ./tool.py}}";
+        "{apiVersion: goondan.ai/v1, kind: Tool, metadata: {name: any}, spec: {entry: ./tool.py}}";
     fs::write(tool.join("goondan.yaml"), manifest)?;
-    let source = "import urllib.request\nfrom toolhost import tool\n\n@tool\ndef hello() -> None:\n    ...\n";
-    fs::write(tool.join("tool.py"), source)?;
+    let function = "from toolhost import tool\n\n@tool\ndef hello() -> None:\n    ...\n";
+    fs::write(tool.join("tool.py"), format!("{import}\n{function}"))?;
     let program = workspace.built("toolhost-cli", "toolhost")?;
     let mut build = in_own_cache(Command::new(program), workspace);
     child::run(build.args(["build", "--force"]).arg(tool))
