@@ -69,7 +69,7 @@ pub fn hold(text: &str) {
     let issues = message.strip_prefix("Invalid arguments for tool 'x__y': args");
     assert!(issues.is_some_and(|issues| issues.len() > 1), "{message}");
     for locale in [Locale::En, Locale::Ko] {
-        let error = error.clone().into_tool_error(locale);
+        let error = error.clone().into_tool_error(Some(&schema), locale);
         assert_eq!(error.code, ErrorCode::Host(ToolErrorCode::InvalidArgs));
         let suggestion = error.suggestion.clone().unwrap_or_default();
         display::is_one_line(&suggestion, SUGGESTION_MAX);
