@@ -12,7 +12,7 @@ use crate::registry::CatalogTool;
 /// Registers the tools with which a model searches the catalog and calls what it finds:
 /// `agent.extend("tools", toolhost::catalog_tools)`.
 ///
-/// A model that gets these two alone ([`ToolCatalog::exposed`](crate::ToolCatalog::exposed)) can use a catalog of any
+/// A model that gets these two alone ([`TurnStart::with_exposure`](crate::TurnStart::with_exposure)) can use a catalog of any
 /// size, and its list of tools stays the same.
 ///
 /// | tool | output |
