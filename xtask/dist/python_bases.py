@@ -27,6 +27,7 @@ def bases(root: Path) -> list[tuple[str, bytes]]:
     worlds = {base.parent.name: files(base.parent) for base in sorted(folder.glob("*/base.wasm"))}
     if not kit or not worlds:
         sys.exit(f"dist: {folder} has no base for Python: run `cargo xtask guests`")
+    print(f"dist: {len(worlds)} bases for Python: {', '.join(worlds)}")
     return archives(folder.name, worlds)
 
 

@@ -83,7 +83,7 @@ def _shipped(stage: Stage, unfinished: Path, program: Path, folder: Path) -> Pat
         return complete if unpack_base(program, folder.parent.name, folder.name, complete) else None
     except Unusable as reason:
         what = f"the base for Python that toolhost ships cannot be used: {reason}"
-        stage.notes.append(Note(f"{what}; another one was made", next_move="install toolhost again"))
+        stage.notes.append(Note(what, next_move="install toolhost again"))
         if not stage.has_linker:
             # The program that builds asks for one, and shows the second error if there is none.
             error = no_linker()

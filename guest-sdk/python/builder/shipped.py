@@ -11,11 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.failure import MACHINE, BuildError
+
 # What is at the end of a program: see host/toolhost-cli/src/base.rs.
 _MAGIC = b"toolhost-bundle\n"
 _FOOTER = 8 + 32 + len(_MAGIC)
 
 _COMMON = "common"
+
+# Most bytes of the index, as in base.rs.
+_INDEX_MAX = 1 << 20
 
 
 class Unusable(Exception):
@@ -43,7 +48,7 @@ def unpack_base(program: Path, kit: str, world: str, folder: Path) -> bool:
     if None in named:
         return False
     folder.mkdir()
-    # Decompression leaves other threads alone.
+    # Two threads unpack at the same time, as lzma does not hold the interpreter's lock.
     with ThreadPoolExecutor() as threads:
         for _ in threads.map(lambda part: _unpack(program, part, folder), named):
             pass
@@ -60,13 +65,18 @@ def _parts(program: Path) -> dict[str, _Part]:
         footer = file.read()
         if not footer.endswith(_MAGIC):
             return {}
-        at = size - _FOOTER - int.from_bytes(footer[:8], "little")
+        length = int.from_bytes(footer[:8], "little")
+        at = size - _FOOTER - length
+        if length > _INDEX_MAX or at < 0:
+            raise Unusable("it is damaged")
         try:
             file.seek(at)
             index = json.loads(file.read(size - _FOOTER - at))
             parts = {}
             for entry in reversed(index):
                 at -= entry["bytes"]
+                if at < 0 or entry["bytes"] < 0:
+                    raise Unusable("it is damaged")
                 if "sha256" in entry:
                     parts[entry["path"]] = _Part(at, entry["bytes"], entry["sha256"])
         except (ValueError, KeyError, TypeError, OSError):
@@ -87,3 +97,8 @@ def _unpack(program: Path, part: _Part, folder: Path) -> None:
     except tarfile.CompressionError as error:
         # Some builds of Python are without lzma.
         raise Unusable(f"this Python cannot unpack it: {error}") from None
+    except (tarfile.TarError, EOFError, ValueError):
+        raise Unusable("it is damaged") from None
+    except OSError as error:
+        message = f"{folder} cannot be written: {error.strerror or error}"
+        raise BuildError(message, "see that the cache is writable and has room", exit_code=MACHINE) from None

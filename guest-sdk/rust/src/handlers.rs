@@ -178,7 +178,7 @@ pub const fn new_name(before: &[&str], name: &str) {
     while at < before.len() {
         assert!(
             !is_same(before[at].as_bytes(), name.as_bytes()),
-            "another function that `handlers!` lists before has the name of this one: `#[tool(name = \"…\")]` gives it another"
+            "`handlers!` lists another function of this name before: `#[tool(name = \"…\")]` gives one another name"
         );
         at += 1;
     }

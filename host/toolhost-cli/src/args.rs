@@ -46,7 +46,7 @@ pub(crate) use replay::ReplayArgs;
 pub(crate) use rpc::RpcArgs;
 pub(crate) use script::ScriptArgs;
 pub(crate) use search::{HitFormat, SearchArgs};
-pub(crate) use serve::{INCLUDE_BASE, McpClient, ServeArgs, ServedTools};
+pub(crate) use serve::{Components, INCLUDE_BASE, McpClient, ServeArgs, ServedTools};
 pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
 

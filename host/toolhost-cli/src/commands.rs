@@ -36,10 +36,9 @@ mod test;
 mod undo;
 mod wit;
 
-use crate::args::Command;
+use crate::args::{Command, Components};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::host_context::Components;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
 

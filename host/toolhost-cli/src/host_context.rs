@@ -20,6 +20,7 @@ use toolhost_package::{
     DockerConfig, PackageSource, PackageStore, Registry, RegistryConfig, Signers, SignersError,
 };
 
+use crate::args::Components;
 use crate::base::Base;
 use crate::failure::{Failure, Hint};
 use crate::files;
@@ -97,15 +98,6 @@ pub(crate) struct HostContext {
     pub(crate) keeps_state: bool,
     settings: Settings,
     progress: Progress,
-}
-
-/// What is done about components that cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Components {
-    /// They are errors.
-    Built,
-    /// Their Tools are left out: a build makes them while the others are served.
-    BeingBuilt,
 }
 
 impl HostContext {
@@ -258,9 +250,12 @@ impl HostContext {
     ) -> Result<LoadedBundle, Failure> {
         let started = Instant::now();
         let bundle = self.settings.bundle(bundle)?;
-        let loaded = match components {
-            Components::Built => self.host.load_to_serve(bundle).await,
-            Components::BeingBuilt => self.host.load_usable(bundle).await,
+        let loaded = match self.host.load_to_serve(bundle).await {
+            Err(error) if components == Components::BeingBuilt => {
+                settings.note(&format!("no tool is served yet: {}", error.summary()));
+                self.host.load_without_tools(bundle).await
+            }
+            loaded => loaded,
         };
         let bundle = loaded.map_err(|error| {
             self.progress.idle();

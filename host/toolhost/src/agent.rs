@@ -133,6 +133,12 @@ impl AgentInner {
                 "the model cannot search the tools: extend the agent with `catalog_tools`"
             );
         }
+        if exposure == ToolExposure::Script && !catalog.runs_programs() {
+            tracing::warn!(
+                agent = self.name,
+                "the model can run no programs: add the base tool `javascript` or `python`"
+            );
+        }
         catalog.exposed(exposure, |tool| self.callable_by(tool))
     }
 

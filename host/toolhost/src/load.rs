@@ -87,14 +87,17 @@ impl Host {
         load(&self.0, path.as_ref(), changes, None, Needed::AllLater).await
     }
 
-    /// Loads a bundle as [`Self::load_to_serve`] does, without the Tools whose components are missing, outdated or broken:
-    /// for a program that builds them meanwhile. [`LoadedBundle::reload`] loads all.
+    /// Loads a bundle without its Tools, whose entries need not be there: for a program that answers clients while it builds
+    /// them. [`LoadedBundle::reload`] loads all.
     ///
     /// # Errors
-    /// [`LoadError`] contains all other findings at once.
-    pub async fn load_usable(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
+    /// [`LoadError`] contains all findings at once.
+    pub async fn load_without_tools(
+        &self,
+        path: impl AsRef<Path>,
+    ) -> Result<LoadedBundle, LoadError> {
         let changes = ChangedFiles::default();
-        load(&self.0, path.as_ref(), changes, None, Needed::Usable).await
+        load(&self.0, path.as_ref(), changes, None, Needed::Nothing).await
     }
 
     /// Loads a bundle again from its path, as [`LoadedBundle::reload`] does, but under the policy of this

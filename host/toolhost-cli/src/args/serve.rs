@@ -94,20 +94,36 @@ pub(crate) enum ServedTools {
     Both,
 }
 
+/// What is done about components that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Components {
+    /// They are errors.
+    Built,
+    /// No Tool is served until a build has made all: what a guest could write of their sources meanwhile would run in the
+    /// build, outside of the sandbox.
+    BeingBuilt,
+}
+
 impl ServedTools {
     /// Gives the agents of a bundle the tools that search the others, if clients see these.
     ///
     /// # Errors
     /// The bundle has a tool of the same name.
-    pub(crate) fn register(self, bundle: &LoadedBundle) -> Result<(), Failure> {
+    pub(crate) fn register(
+        self,
+        bundle: &LoadedBundle,
+        components: Components,
+    ) -> Result<(), Failure> {
         if self == Self::Direct {
             return Ok(());
         }
         let hint = "Serve the bundle with --tools direct, or give its Tool `tools` another name.";
         let registered = bundle.add_catalog_tools();
         registered.hint(hint)?;
+        let is_whole = components == Components::Built;
         let mut agents = bundle.agents().iter();
-        if self.runs_programs() && !agents.any(|agent| agent.catalog().runs_programs()) {
+        if is_whole && self.runs_programs() && !agents.any(|agent| agent.catalog().runs_programs())
+        {
             let error = anyhow!(
                 "the bundle has no tool that runs programs: javascript__script, python__script"
             );

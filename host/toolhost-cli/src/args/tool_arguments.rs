@@ -16,7 +16,7 @@ use crate::files;
 const BYTES_MAX: u64 = 16 << 20;
 
 /// The hint for invalid arguments.
-const EXAMPLE: &str = r#"Pass a JSON object: --args '{"path": "notes.txt"}', --args @args.json, or --args - for stdin."#;
+const EXAMPLE: &str = r#"Pass JSON, such as an object: --args '{"path": "notes.txt"}', --args @args.json, or --args - for stdin."#;
 
 /// Where the arguments are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,7 @@ mod tests {
                 .and_then(|value| object("--args", value))
                 .unwrap_err();
             assert_eq!(failure.message(), says);
-            assert!(failure.hint.unwrap().contains("JSON object"));
+            assert!(failure.hint.unwrap().contains("such as an object"));
         };
         check("[1]", "--args is an array, not a JSON object");
         check("\"x\"", "--args is a string, not a JSON object");

@@ -1,12 +1,12 @@
-//! `toolhost dev`: builds, tests and serves the tools of a bundle, again after each change. It serves before the first
-//! build has ended: clients wait a few seconds for an answer, and learn later that there are more tools.
+//! `toolhost dev`: builds, tests and serves the tools of a bundle, again after each change. It answers
+//! clients before the first build has ended, as they wait a few seconds for `initialize` alone, and tells them then that
+//! the tools have changed.
 
 use super::serve::serve;
 use super::{build, test};
-use crate::args::{ServeArgs, TestArgs};
+use crate::args::{Components, ServeArgs, TestArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::host_context::Components;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
 

@@ -11,10 +11,10 @@ use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket}
 
 use super::agents::agent;
 use super::{caller, changesets, mcp_servers};
-use crate::args::RpcArgs;
+use crate::args::{Components, RpcArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::host_context::{Components, HostContext, StateRoot};
+use crate::host_context::{HostContext, StateRoot};
 use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
@@ -71,7 +71,7 @@ async fn config(
     config.instance.clone_from(&args.instance);
     config.workdir = workdir;
     if let Some(bundle) = bundle {
-        args.tools.register(&bundle)?;
+        args.tools.register(&bundle, Components::Built)?;
         if let Some(name) = &args.agent {
             config.agent = Some(agent(&bundle, Some(name), settings)?.name().to_owned());
         }

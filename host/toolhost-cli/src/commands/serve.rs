@@ -15,10 +15,10 @@ use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 
 use super::agents::agent;
 use super::{caller, changesets, grant_callbacks, mcp_servers};
-use crate::args::ServeArgs;
+use crate::args::{Components, ServeArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, Hint};
-use crate::host_context::{Components, HostContext, StateRoot};
+use crate::host_context::{HostContext, StateRoot};
 use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
@@ -67,7 +67,10 @@ pub(crate) async fn serve(
     let loading = async {
         let bundle = context.load_to_serve(&args.bundle, components, settings, &mut tasks);
         let bundle = bundle.await?;
-        start(bundle, args, settings, workdir, watch, &mut tasks).await
+        start(
+            bundle, components, args, settings, workdir, watch, &mut tasks,
+        )
+        .await
     };
     let loading = async {
         match &mut starting {
@@ -90,6 +93,7 @@ pub(crate) async fn serve(
 /// Starts what follows the changes of a bundle in `tasks`.
 async fn start(
     bundle: LoadedBundle,
+    components: Components,
     args: &ServeArgs,
     settings: &Settings,
     workdir: Option<Workdir>,
@@ -97,7 +101,7 @@ async fn start(
     tasks: &mut JoinSet<()>,
 ) -> Result<McpServer, Failure> {
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
-    args.tools.register(&bundle)?;
+    args.tools.register(&bundle, components)?;
     let live = LiveBundle::new(bundle);
     mcp_servers::follow(&live, settings, tasks).await?;
     changesets::follow(&live, settings, tasks)?;

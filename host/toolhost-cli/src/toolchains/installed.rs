@@ -82,7 +82,7 @@ pub(crate) fn outdated_kits(cache: &KitCache) -> Vec<PathBuf> {
     });
     outdated.retain(|folder| !current.iter().any(|id| folder.ends_with(id)));
     outdated.extend(folders(cache.dir().join(python::VENVS), |name| {
-        name != python::PIP
+        !name.starts_with(python::PIP)
     }));
     outdated.extend(folders(cache.dir().join(python::BASES), |id| {
         !current.iter().any(|current| current == id)
@@ -131,7 +131,7 @@ mod tests {
         for other in [
             "typescript-0",
             "python-venvs/0",
-            "python-venvs/pip",
+            "python-venvs/pip-3.12",
             "python-packages",
             "out",
         ] {

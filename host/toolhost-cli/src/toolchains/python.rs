@@ -21,8 +21,9 @@ pub(super) const GET_PYTHON: &str = "Install Python 3.10 or newer: https://www.p
 
 pub(super) const GET_VENV: &str = "On Debian and Ubuntu: apt install python3-venv";
 
-/// A program that fails in a Python that is too old.
-pub(super) const CHECK: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
+/// A program that prints the version of its Python, and fails in one that is too old.
+pub(super) const CHECK: &str =
+    "import sys; print('%d.%d' % sys.version_info[:2]); sys.exit(sys.version_info < (3, 10))";
 
 /// Python imports neither what lies in its folder nor what `PYTHONPATH` names.
 const ISOLATED: [&str; 1] = ["-I"];
@@ -36,10 +37,10 @@ pub(super) const BASES: &str = "python-bases";
 /// Folder of the packages of tools in the cache of kits.
 pub(super) const PACKAGES: &str = "python-packages";
 
-/// The environment in the folder of virtual environments that has pip alone.
-pub(super) const PIP: &str = "pip";
+/// How the names of virtual environments begin that have pip alone, before the version of Python.
+pub(super) const PIP: &str = "pip-";
 
-/// What a kit replies that lacks it: it makes what builds continue.
+/// The kind of the reply of a kit without componentize-py to a build that needs it.
 const LINKER: &str = "componentize-py";
 
 /// The packages of the kit, or those of a tool beside its entry.
@@ -86,7 +87,7 @@ enum Has {
     Library,
     /// pip, which installs packages of a tool.
     Pip,
-    /// The packages of the kit, too: they make what no release ships and no build has made before.
+    /// The packages of the kit, too, of which componentize-py makes a base that is neither shipped nor in the cache.
     Kit,
 }
 
@@ -179,10 +180,13 @@ async fn interpreter(
         let what = "python3 is older than 3.10";
         return Err(BuildError::machine(Fault::new(what).next(GET_PYTHON)));
     }
+    let version = output.stdout.trim();
     let full = venv(options.kit_cache);
     let (venv, has) = match has {
         Has::Library => return Ok(("python3".into(), has)),
-        Has::Pip if !KitCache::is_complete(&full) => (full.with_file_name(PIP), has),
+        Has::Pip if !KitCache::is_complete(&full) => {
+            (full.with_file_name(format!("{PIP}{version}")), has)
+        }
         Has::Pip | Has::Kit => (full, Has::Kit),
     };
     options.kit_cache.folder(VENVS)?;

@@ -58,17 +58,20 @@ pub(super) async fn build(
     let inputs = inputs(&component, &messages)?;
     refuse_outside_data(&inputs, &messages, options.bundle)?;
     let mut notes = messages.warnings();
-    let sources = Sources::read(package, &inputs);
-    let mut faults = Vec::from_iter(handlers::unserved(&sources));
-    faults.extend(types::check(&sources));
-    if !faults.is_empty() {
-        let cause = ErrorCause::Source;
-        return Err(BuildError { cause, faults });
+    let component = fs::read(&component).context("cargo wrote no component")?;
+    let found = Sources::with(package, &inputs, |sources| {
+        let mut notes = types::check(sources);
+        notes.extend(handlers::unlisted(sources));
+        (handlers::unserved(sources), notes)
+    });
+    let (unserved, of_sources) = found.unwrap_or_default();
+    // A macro of the author's may write `handlers!`: the component tells.
+    if let Some(fault) = unserved.filter(|_| !handlers::are_served(&component)) {
+        return Err(BuildError::source(fault));
     }
-    notes.extend(handlers::unlisted(&sources));
-    drop(sources);
+    notes.extend(of_sources);
     let component = BuiltComponent {
-        component: fs::read(&component).context("cargo wrote no component")?,
+        component,
         inputs,
         started,
         notes,
@@ -99,7 +102,9 @@ pub(super) fn at_argument(
     fault: Fault,
 ) -> Fault {
     let package = manifest.parent().unwrap_or(Path::new("/"));
-    argument::place(&Sources::read(package, sources), export, pointer, fault)
+    let place = |sources: &Sources| argument::place(sources, export, pointer, fault.clone());
+    let placed = Sources::with(package, sources, place);
+    placed.unwrap_or(fault)
 }
 
 /// Returns the target directory, locked, unless the environment names it. Packages may give their components

@@ -102,7 +102,7 @@ fn arguments_that_are_not_an_object_are_refused() {
     for (args, says) in [
         ("[1]", "--args is an array, not a JSON object"),
         ("7", "--args is a number, not a JSON object"),
-        ("", "--args is empty, not a JSON object"),
+        ("", "--args is empty, not JSON"),
         (
             "{path: a}",
             "--args is not valid JSON: key must be a string at line 1 column 2",
@@ -113,7 +113,7 @@ fn arguments_that_are_not_an_object_are_refused() {
         ),
         (
             "@empty.json",
-            "the arguments file empty.json is empty, not a JSON object",
+            "the arguments file empty.json is empty, not JSON",
         ),
         (
             "@nowhere.json",
@@ -132,11 +132,12 @@ fn arguments_that_are_not_an_object_are_refused() {
             "@large.json",
             "large.json cannot be read: it is larger than 16777216 bytes",
         ),
-        ("-", "stdin is empty, not a JSON object"),
+        ("-", "stdin is empty, not JSON"),
     ] {
         let ran = terminal.call("text__upper", args).fails(2, says);
         assert!(
-            ran.stderr.contains("\nhint: Pass a JSON object: --args '{"),
+            ran.stderr
+                .contains("\nhint: Pass JSON, such as an object: --args '{"),
             "{ran:?}"
         );
     }

@@ -14,7 +14,7 @@ use crate::SandboxError;
 const MAX_INLINE: Duration = Duration::from_millis(2);
 
 /// How a call left the queue.
-enum Left<T, C> {
+enum LeftQueue<T, C> {
     Ended(Result<T, SandboxError>),
     /// It waits for a call of its own, which runs where this one is awaited.
     Parked(C),
@@ -23,8 +23,8 @@ enum Left<T, C> {
 /// Polls a call where this is awaited until it has been busy for [`MAX_INLINE`], then runs it in the
 /// queue. Dropping the future ends the guest, wherever it runs.
 ///
-/// A call that `is_parked` has given its thread to another one, which it waits for: its time begins anew, and it comes back
-/// from the queue. So a call that makes a thousand short ones needs no other thread for them.
+/// A call that `is_parked` waits for another one, which runs where this one is awaited: it comes back from the queue, and
+/// its time begins anew. So a call that makes a thousand short ones changes threads only when it computes.
 pub(crate) async fn run_migrating<T: Send + 'static>(
     mut call: impl Future<Output = Result<T, SandboxError>> + Send + Unpin + 'static,
     queue: &FairRunQueue,
@@ -58,9 +58,9 @@ pub(crate) async fn run_migrating<T: Send + 'static>(
             poll_fn(move |cx| {
                 let polled = moved.as_mut().map(|call| call.poll_unpin(cx));
                 match (polled, moved.take()) {
-                    (Some(Poll::Ready(done)), _) => Poll::Ready(Left::Ended(done)),
+                    (Some(Poll::Ready(done)), _) => Poll::Ready(LeftQueue::Ended(done)),
                     (Some(Poll::Pending), Some(call)) if is_parked() => {
-                        Poll::Ready(Left::Parked(call))
+                        Poll::Ready(LeftQueue::Parked(call))
                     }
                     (_, call) => {
                         moved = call;
@@ -70,8 +70,8 @@ pub(crate) async fn run_migrating<T: Send + 'static>(
             }),
         );
         match left.await {
-            Some(Left::Parked(parked)) => call = parked,
-            Some(Left::Ended(done)) => return done,
+            Some(LeftQueue::Parked(parked)) => call = parked,
+            Some(LeftQueue::Ended(done)) => return done,
             None => return Err(SandboxError::HostPanic),
         }
     }

@@ -62,7 +62,12 @@ impl ToolCatalog {
                 name if runs_programs => {
                     let language = language_of(name)?;
                     let callable = callable(item.name.resource());
-                    Some(self.with_declarations(item, language, callable.as_ref()))
+                    let find = if calls {
+                        "Its programs find tools with `tools.search`.".to_owned()
+                    } else {
+                        format!("Find the tools with {SEARCH}, or `tools.search` in a program.")
+                    };
+                    Some(self.with_declarations(item, language, callable.as_ref(), find))
                 }
                 _ => None,
             });
@@ -80,12 +85,14 @@ impl ToolCatalog {
         PROGRAMS.iter().filter_map(|(name, _)| self.get(name))
     }
 
-    /// Returns a tool for programs, whose description declares the tools that its programs may call, if they are few.
+    /// Returns a tool for programs, whose description declares the tools that its programs may call, if they are
+    /// few; otherwise it says how to `find` them.
     fn with_declarations(
         &self,
         item: &ToolCatalogItem,
         language: ScriptLanguage,
         callable: Option<&CallableTools>,
+        find: String,
     ) -> ToolCatalogItem {
         let callable = callable.into_iter().flat_map(|tools| tools.of(self));
         let few: Self = callable.take(DECLARED_TOOLS + 1).cloned().collect();
@@ -97,9 +104,7 @@ impl ToolCatalog {
                     ScriptLanguage::Python => few.to_python(),
                 });
                 let declared = declared.filter(|text| text.len() <= DECLARATIONS_BYTES);
-                declared.unwrap_or_else(|| {
-                    format!("Find the tools with {SEARCH}, or `tools.search` in a program.")
-                })
+                declared.unwrap_or(find)
             }
         };
         let description = item.description.clone().unwrap_or_default();

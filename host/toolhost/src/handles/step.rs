@@ -197,7 +197,7 @@ impl Step {
         &self.scope.catalog
     }
 
-    /// What the model sees of them: all, unless the turn [says otherwise](crate::TurnStart::with_exposure).
+    /// The tools that the model is shown: all, unless the turn [says otherwise](crate::TurnStart::with_exposure).
     pub fn exposed(&self) -> ToolCatalog {
         let turn = &self.scope.turn;
         turn.agent().exposed(self.catalog(), turn.options.exposure)
@@ -205,8 +205,8 @@ impl Step {
 
     /// Returns the tools of this step that fit a query, the best first: at most `limit`, and at most 50. As
     /// [`ToolCatalog::search`], or by the [ranker](crate::HostBuilder::tool_ranker) of the host; the search is an
-    /// [event](crate::events). The tools of [`catalog_tools`](crate::catalog_tools) themselves are left out, and where
-    /// the model sees [those for programs](crate::search::ToolExposure::Script), what no program may call.
+    /// [event](crate::events). The tools of [`catalog_tools`](crate::catalog_tools) themselves are left out; with
+    /// [`ToolExposure::Script`](crate::search::ToolExposure::Script), so is what no program may call.
     pub async fn search(&self, query: &str, limit: usize) -> Vec<ToolHit<'_>> {
         let found = self.scope.searched();
         self.scope.search(query, limit, None, found).await

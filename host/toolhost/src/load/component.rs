@@ -34,17 +34,18 @@ pub(super) enum Needed<'a> {
     All,
     /// All; what the manifest describes may be compiled after the load.
     AllLater,
-    /// Those that can be used, as [`Self::AllLater`]; others are left out.
-    Usable,
     /// Those of the Tools with these names.
     Of(&'a [ResourceName]),
+    /// None: no entry is read.
+    Nothing,
 }
 
 impl Needed<'_> {
     fn includes(self, tool: &ToolResource) -> bool {
         match self {
-            Self::All | Self::AllLater | Self::Usable => true,
+            Self::All | Self::AllLater => true,
             Self::Of(names) => names.contains(&tool.metadata.name),
+            Self::Nothing => false,
         }
     }
 }
@@ -221,6 +222,10 @@ impl Preparation<'_> {
             let Some(tool) = self.tool(index) else {
                 continue;
             };
+            if matches!(self.needed, Needed::Nothing) {
+                prepared.push((index, Ok(None), Vec::new()));
+                continue;
+            }
             if let Some(component) = &ready {
                 prepared.push((index, Ok(Option::clone(component)), Vec::new()));
                 continue;
@@ -238,7 +243,6 @@ impl Preparation<'_> {
                     ready = Some(component.clone());
                     (index, Ok(component), files)
                 }
-                Err(_) if matches!(self.needed, Needed::Usable) => (index, Ok(None), Vec::new()),
                 Err(finding) => (index, Err(finding), Vec::new()),
             });
         }
@@ -248,8 +252,7 @@ impl Preparation<'_> {
     /// Whether these Tools can be listed before their component is compiled.
     fn is_later(&self, tools: &[usize]) -> bool {
         let mut tools = tools.iter().filter_map(|index| self.tool(*index));
-        let may_wait = matches!(self.needed, Needed::AllLater | Needed::Usable);
-        may_wait && tools.all(is_described)
+        matches!(self.needed, Needed::AllLater) && tools.all(is_described)
     }
 
     /// Reads the entry of a Tool: from the host's source, or else on a thread from the bundle's directory.

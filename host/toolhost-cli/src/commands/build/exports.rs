@@ -64,7 +64,15 @@ pub(super) fn check(
         let Some(Ok(parameters)) = parameters else {
             continue;
         };
-        for remark in unfit_defaults("parameters", &parameters) {
+        let value = parameters.to_value();
+        // serde writes a structure as it likes, and reads it as the schema says.
+        let is_plain = |pointer: &str| {
+            value
+                .pointer(pointer)
+                .is_some_and(|it| !it.is_object() && !it.is_array())
+        };
+        let unfit = unfit_defaults("parameters", &parameters).into_iter();
+        for remark in unfit.filter(|remark| is_plain(&remark.pointer)) {
             let fault = Fault::new(format!("{}: {}", export.name, remark.message));
             faults.push(place(
                 fault.next(remark.help),

@@ -15,6 +15,9 @@ use crate::toolchains::build_error::Fault;
 /// The source file of a library, unless its manifest names another.
 const LIBRARY: &str = "src/lib.rs";
 
+/// The interface that a component exports.
+const INTERFACE: &str = "goondan:tool/handlers@";
+
 /// The macro of the SDK.
 const MACRO: &str = "handlers";
 
@@ -88,6 +91,12 @@ pub(super) fn unserved(sources: &Sources) -> Option<Fault> {
         names.join(", ")
     );
     Some(fault.next(next))
+}
+
+/// Whether a component exports handlers: the name of the interface is in it.
+pub(super) fn are_served(component: &[u8]) -> bool {
+    let mut places = component.windows(INTERFACE.len());
+    places.any(|bytes| bytes == INTERFACE.as_bytes())
 }
 
 /// Whether tokens have `handlers!` anywhere, also within a macro.

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
+use std::thread;
 
 use proc_macro2::{Span, TokenStream};
 use syn::punctuated::Punctuated;
@@ -21,6 +22,12 @@ const ATTRIBUTE: &str = "tool";
 
 /// The folder of the SDK in a package, as its `Cargo.toml` names it.
 pub(super) const SDK: &str = ".toolhost/sdk/rust";
+
+/// Bytes of a source; larger ones are tables that a program wrote.
+const SOURCE_BYTES: u64 = 4 << 20;
+
+/// Bytes of the stack on which sources are parsed.
+const STACK_BYTES: usize = 256 << 20;
 
 /// The folder of the SDK and of components.
 const OWN_FOLDER: &str = ".toolhost";
@@ -40,13 +47,28 @@ pub(super) struct Sources(pub(super) Vec<SourceFile>);
 pub(super) type Placed<'s, I> = (&'s SourceFile, &'s I);
 
 impl Sources {
-    /// Reads source files. Leaves out what cannot be parsed.
-    pub(super) fn read(package: &Path, paths: &[PathBuf]) -> Self {
+    /// Reads source files for `look`, on a thread of its own: syn recurses as deep as they nest, and what it notes of places
+    /// is kept until the thread ends. Leaves out what cannot be parsed. None if the thread does not start.
+    pub(super) fn with<R: Send>(
+        package: &Path,
+        paths: &[PathBuf],
+        look: impl FnOnce(&Self) -> R + Send,
+    ) -> Option<R> {
+        let read = || look(&Self::read(package, paths));
+        thread::scope(|scope| {
+            let builder = thread::Builder::new().stack_size(STACK_BYTES);
+            builder.spawn_scoped(scope, read).ok()?.join().ok()
+        })
+    }
+
+    fn read(package: &Path, paths: &[PathBuf]) -> Self {
         let files = paths.iter().filter_map(|path| {
             let name = path.strip_prefix(package).unwrap_or(path);
             let is_own = name.components().all(|part| part.as_os_str() != OWN_FOLDER);
             let is_source = name.extension().is_some_and(|it| it == "rs") && is_own;
-            let text = is_source.then(|| fs::read_to_string(path).ok()).flatten()?;
+            let is_small = fs::metadata(path).is_ok_and(|it| it.len() <= SOURCE_BYTES);
+            let text = (is_source && is_small).then(|| fs::read_to_string(path).ok());
+            let text = text.flatten()?;
             SourceFile::parse(name.display().to_string(), &text)
         });
         Self(files.collect())
@@ -58,7 +80,12 @@ impl Sources {
             .items()
             .into_iter()
             .filter_map(|(file, item)| match item {
-                Item::Fn(function) if function.attrs.iter().any(is_tool) => Some((file, function)),
+                Item::Fn(function)
+                    if function.attrs.iter().any(is_tool)
+                        && !function.attrs.iter().any(is_condition) =>
+                {
+                    Some((file, function))
+                }
                 _ => None,
             });
         functions.collect()
@@ -84,7 +111,7 @@ impl Sources {
             .collect()
     }
 
-    /// Returns the items of all modules, without those of tests.
+    /// Returns the items of all modules, without those that are compiled on a condition, such as tests.
     fn items(&self) -> Vec<Placed<'_, Item>> {
         let mut items = Vec::new();
         for file in &self.0 {
@@ -97,7 +124,7 @@ impl Sources {
 fn add_items<'s>(file: &'s SourceFile, from: &'s [Item], items: &mut Vec<Placed<'s, Item>>) {
     for item in from {
         match item {
-            Item::Mod(module) if !module.attrs.iter().any(is_test) => {
+            Item::Mod(module) if !module.attrs.iter().any(is_condition) => {
                 let inner = module.content.as_ref().map(|(_, items)| items.as_slice());
                 add_items(file, inner.unwrap_or_default(), items);
             }
@@ -135,9 +162,9 @@ fn is_tool(attribute: &Attribute) -> bool {
     last.is_some_and(|last| last.ident == ATTRIBUTE)
 }
 
-fn is_test(attribute: &Attribute) -> bool {
-    let condition = attribute.parse_args::<syn::Path>();
-    attribute.path().is_ident("cfg") && condition.is_ok_and(|condition| condition.is_ident("test"))
+/// Whether an attribute says when an item is compiled, which is not known here.
+fn is_condition(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("cfg")
 }
 
 /// Returns the items of the attributes with a name, such as `default` and `rename = "a"` of `#[serde(default, rename = "a")]`.

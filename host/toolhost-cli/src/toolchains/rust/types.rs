@@ -1,5 +1,5 @@
 //! Finds what the types of tools say to serde and not to their schema, and the other way round: such a tool builds, and
-//! some of its calls fail. Types of other packages, and what macros write, are not looked at.
+//! some of its calls fail. These are notes: what stands in the sources does not say for sure what is compiled. Types of other packages, and what macros write, are not looked at.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -17,9 +17,6 @@ use syn::{
 use super::shape::{MAPS, Shape, Types, derives, has_any, type_arguments};
 use super::source::{SourceFile, Sources, metas};
 use crate::toolchains::build_error::Fault;
-
-/// Attributes whose items bound the values of a field.
-const BOUNDING: [&str; 3] = ["schemars", "validate", "garde"];
 
 /// Items of `#[schemars(…)]` that say what else than its type the schema of a field is.
 const REPLACING: [&str; 4] = ["with", "schema_with", "extend", "transform"];
@@ -153,14 +150,15 @@ impl Check<'_> {
             return;
         }
         let in_schema = metas(attributes, "schemars");
+        if in_schema.iter().any(|item| is_any(item, &["skip"])) {
+            return;
+        }
         let replaced = in_schema.iter().any(|item| is_any(item, &REPLACING));
         self.serde(file, attributes, of, replaced);
         let has = |names: &[&str]| in_schema.iter().any(|item| is_any(item, names));
         let with = in_schema.iter().find_map(with);
         if !has(&["schema_with", "transform"]) {
-            for name in BOUNDING {
-                self.bounds(file, &metas(attributes, name), with.as_ref().unwrap_or(ty));
-            }
+            self.bounds(file, &in_schema, with.as_ref().unwrap_or(ty));
         }
         if has(&["with", "schema_with"]) {
             return;
@@ -171,7 +169,7 @@ impl Check<'_> {
         };
         if of.is_read() && denies && matches!(self.types.shape(ty), Shape::Map | Shape::Anything) {
             let message = format!(
-                "`flatten` takes no other names into `{}`: names that are not written out are refused",
+                "`{}` gets no values: unknown names are refused here",
                 text(ty)
             );
             let next = "Take a map as an argument of its own; or take all arguments as `input: T`, whose type has no \
@@ -188,19 +186,19 @@ impl Check<'_> {
             let name = name.unwrap_or_default();
             let (message, next) = match name.as_str() {
                 "alias" if of.is_read() => (
-                    "`alias` cannot be used: the schema has one name, and the host checks the arguments with it",
+                    "`alias` never matches: the host refuses names that the schema does not have",
                     "Remove it; `rename` gives the other name in the place of this one.",
                 ),
                 "other" if of.is_read() => (
-                    "`other` cannot be used: the schema lists the values, and the host refuses all others",
+                    "`other` never matches: the host refuses values that the schema does not list",
                     "Remove it; take the value as a `String`, if there may be others.",
                 ),
                 "deserialize_with" if of.is_read() && !replaced => (
-                    "`deserialize_with` reads what the schema does not know: it has the type of the field",
+                    "the schema has the type of the field, and not what `deserialize_with` reads",
                     "Say what the function reads: `#[schemars(with = \"String\")]`.",
                 ),
                 "serialize_with" if !of.is_read() && !replaced => (
-                    "`serialize_with` writes what the schema does not know: it has the type of the field",
+                    "the schema has the type of the field, and not what `serialize_with` writes",
                     "Say what the function writes: `#[schemars(with = \"String\")]`.",
                 ),
                 _ => continue,
@@ -288,9 +286,11 @@ impl Check<'_> {
         let number = text_of_name
             .strip_prefix("NonZero")
             .unwrap_or(&text_of_name);
-        if number.eq_ignore_ascii_case("u128") || number.eq_ignore_ascii_case("i128") {
-            let message =
-                format!("`{name}` has values that no number of a call has: they have 64 bits");
+        let is_wide = ["u128", "i128"]
+            .iter()
+            .any(|wide| number.eq_ignore_ascii_case(wide));
+        if is_wide && of.is_read() {
+            let message = format!("a number of a call has at most 64 bits, and `{name}` has more");
             let next = "Take a `u64` or an `i64`; or a `String`, and parse it.";
             return self.add(file, name.span(), message, next);
         }

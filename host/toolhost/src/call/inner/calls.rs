@@ -17,13 +17,10 @@ use crate::call::hints;
 use crate::call::outer::JoinedTransaction;
 use crate::call::outer::budget::{Budget, CallLimit};
 use crate::call::scope::CallScope;
-use crate::catalog::callable::CallableTools;
+use crate::catalog::callable::{CallableTools, DEPTH_MAX};
 use crate::catalog::not_in_catalog;
 use crate::catalog::tool_names::is_catalog_tool;
 use crate::middleware::CallIdentity;
-
-/// Most calls within each other, the outermost included.
-const DEPTH_MAX: usize = 3;
 
 /// What to do in the place of a call of a tool within a call of its own.
 const WITHIN_ITSELF: [&str; 2] = [
@@ -97,7 +94,7 @@ impl Calls {
         if !self.callable.is_granted(item) {
             return Err(self.denied(item));
         }
-        if !self.callable.may_be_within(item) {
+        if !self.callable.is_callable_within(item) {
             let message = format!(
                 "Tool '{}' cannot be called from within a call of '{}'.",
                 item.name, self.caller.tool_name
@@ -109,7 +106,7 @@ impl Calls {
             };
             return Err(failure_of(self.beyond(message, advice), None));
         }
-        if self.callable.chain().len() >= DEPTH_MAX {
+        if self.callable.is_deepest() {
             let message = format!("At most {DEPTH_MAX} calls within each other are allowed.");
             return Err(failure_of(self.beyond(message, TOO_DEEP), None));
         }

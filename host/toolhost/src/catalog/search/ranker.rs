@@ -8,8 +8,8 @@ use crate::catalog::ToolCatalog;
 /// Ranks the tools of a catalog for a query, in the place of [`ToolCatalog::search`]: see
 /// [`HostBuilder::tool_ranker`](crate::HostBuilder::tool_ranker).
 ///
-/// The host asks it for each search of a step, and passes on at most `limit` of the hits: those whose tools are in the
-/// catalog. Returning none says that nothing fits. The future is dropped at the deadline of the call that searches.
+/// The host asks it for each search of a step or a program, and passes on the hits whose tools are in the catalog and may be
+/// called there. So `limit` is as many as are wanted, and as many more as may not be called. Returning none says that nothing fits. The future is dropped at the deadline of the call that searches.
 ///
 /// ```
 /// use toolhost::{BoxFuture, ToolCatalog, search::{ToolHit, ToolRanker}};

@@ -31,7 +31,7 @@ fn takes(types: &str) -> String {
 }
 
 #[test]
-fn bounds_that_a_type_cannot_have_are_errors_at_their_line() {
+fn bounds_that_a_type_cannot_have_are_noted_at_their_line() {
     let arguments = "#[tool]\nfn f(\n    #[schemars(range(min = 1))] a: String,\n    #[schemars(length(max = 9))] b: u32,\n    \
                      #[validate(email)] c: Option<bool>,\n    #[garde(pattern(\"a\"))] d: &[u8],\n    \
                      #[schemars(inner(range(min = 1)))] e: Vec<String>,\n    #[schemars(inner(length(min = 1)))] f: HashMap<String, String>,\n) {}";
@@ -40,8 +40,6 @@ fn bounds_that_a_type_cannot_have_are_errors_at_their_line() {
         &[
             (3, "`range` has no effect on `String`"),
             (4, "`length` has no effect on `u32`"),
-            (5, "`email` has no effect on `Option<bool>`"),
-            (6, "`pattern` has no effect on `&[u8]`"),
             (7, "`range` has no effect on `String`"),
             (8, "`inner` has no effect on `HashMap<String, String>`"),
         ],
@@ -62,7 +60,7 @@ fn bounds_that_a_type_cannot_have_are_errors_at_their_line() {
 }
 
 #[test]
-fn bounds_that_a_type_has_and_types_that_are_not_known_are_no_errors() {
+fn bounds_that_a_type_has_and_types_that_are_not_known_are_not_noted() {
     expect(
         "#[tool]\nfn f(\n    ctx: &Context,\n    #[schemars(range(min = 1, max = 9))] a: Option<NonZeroU8>,\n    \
          #[schemars(length(min = 1), regex(pattern = \"a\"), inner(length(min = 1)))] b: Vec<String>,\n    \
@@ -89,7 +87,7 @@ fn bounds_that_a_type_has_and_types_that_are_not_known_are_no_errors() {
 }
 
 #[test]
-fn keys_and_numbers_that_json_cannot_have_are_errors_at_their_line() {
+fn keys_and_numbers_that_json_cannot_have_are_noted_at_their_line() {
     expect(
         &takes(
             "#[derive(Deserialize, JsonSchema)]\nstruct T {\n    a: HashMap<Point, u8>,\n    b: Vec<BTreeMap<(u8, u8), String>>,\n    \
@@ -100,18 +98,21 @@ fn keys_and_numbers_that_json_cannot_have_are_errors_at_their_line() {
         &[
             (4, "`Point` cannot be the key of a map"),
             (5, "`(u8, u8)` cannot be the key of a map"),
-            (6, "`u128` has values that no number of a call has"),
-            (7, "`NonZeroI128` has values that no number of a call has"),
+            (
+                6,
+                "a number of a call has at most 64 bits, and `u128` has more",
+            ),
+            (
+                7,
+                "a number of a call has at most 64 bits, and `NonZeroI128` has more",
+            ),
             (9, "`Forms` cannot be the key of a map"),
         ],
     );
-    // Also in what a tool returns.
+    // What a tool returns is written with all digits.
     expect(
         "#[tool]\nfn f() -> Result<Out, Error> {}\n#[derive(Serialize, JsonSchema)]\nstruct Out {\n    a: i128,\n    b: HashMap<Vec<u8>, u8>,\n}",
-        &[
-            (5, "`i128` has values"),
-            (6, "`Vec<u8>` cannot be the key of a map"),
-        ],
+        &[(6, "`Vec<u8>` cannot be the key of a map")],
     );
     // serde reads a value first where the form decides, and keys of numbers as texts then.
     expect(
@@ -123,19 +124,19 @@ fn keys_and_numbers_that_json_cannot_have_are_errors_at_their_line() {
 }
 
 #[test]
-fn attributes_that_serde_and_the_schema_read_differently_are_errors_at_their_line() {
+fn attributes_that_serde_and_the_schema_read_differently_are_noted_at_their_line() {
     expect(
         "#[tool]\nfn f(\n    #[serde(rename = \"q\", alias = \"query\")] words: &str,\n    #[schemars(rename = \"m\")] n: u8,\n    \
          #[serde(deserialize_with = \"read\")] o: u8,\n    #[serde(deserialize_with = \"read\")] #[schemars(with = \"String\")] p: u128,\n    \
          #[serde(flatten)] rest: HashMap<String, Value>,\n) {}",
         &[
-            (3, "`alias` cannot be used"),
+            (3, "`alias` never matches"),
             (4, "`rename` of #[schemars] changes the schema"),
-            (5, "`deserialize_with` reads what the schema does not know"),
             (
-                7,
-                "`flatten` takes no other names into `HashMap<String, Value>`",
+                5,
+                "the schema has the type of the field, and not what `deserialize_with` reads",
             ),
+            (7, "`HashMap<String, Value>` gets no values"),
         ],
     );
     expect(
@@ -148,9 +149,9 @@ fn attributes_that_serde_and_the_schema_read_differently_are_errors_at_their_lin
         ),
         &[
             (3, "`rename_all` of #[schemars] changes the schema"),
-            (5, "`alias` cannot be used"),
-            (17, "`alias` cannot be used"),
-            (19, "`other` cannot be used"),
+            (5, "`alias` never matches"),
+            (17, "`alias` never matches"),
+            (19, "`other` never matches"),
             (25, "`String` cannot be within an enum with `tag`"),
         ],
     );
@@ -158,7 +159,10 @@ fn attributes_that_serde_and_the_schema_read_differently_are_errors_at_their_lin
     expect(
         "#[tool]\nfn f() -> Out {}\n#[derive(Serialize, Deserialize, JsonSchema)]\nstruct Out {\n    #[serde(alias = \"b\", deserialize_with = \"r\")]\n    a: u8,\n    \
          #[serde(serialize_with = \"w\")]\n    c: u8,\n    #[serde(with = \"w\")]\n    #[schemars(with = \"String\")]\n    d: u8,\n}",
-        &[(7, "`serialize_with` writes what the schema does not know")],
+        &[(
+            7,
+            "the schema has the type of the field, and not what `serialize_with` writes",
+        )],
     );
     // What is read in the place of a type is looked at.
     expect(
@@ -166,12 +170,12 @@ fn attributes_that_serde_and_the_schema_read_differently_are_errors_at_their_lin
             "#[derive(Deserialize, JsonSchema)]\n#[serde(try_from = \"Raw\")]\nstruct T {\n    #[serde(alias = \"b\")]\n    a: u8,\n}\n\
                 #[derive(Deserialize, JsonSchema)]\nstruct Raw {\n    #[serde(alias = \"b\")]\n    a: u8,\n}",
         ),
-        &[(10, "`alias` cannot be used")],
+        &[(10, "`alias` never matches")],
     );
 }
 
 #[test]
-fn an_input_that_is_no_object_is_an_error_at_its_line() {
+fn an_input_that_is_no_object_is_noted_at_its_line() {
     expect(
         "#[tool]\nfn f(ctx: &Context,\n    input: Vec<u8>) {}\n#[tool]\nfn g(input: Value) {}\n#[tool]\nfn h(words: Vec<u8>) {}",
         &[(3, "the input of a tool is an object, and `Vec<u8>` is none")],
