@@ -271,13 +271,13 @@ async fn a_timeout_keeps_the_output_and_files_written_before() {
         "until false; do true; done",
     ] {
         let script = format!("echo before; echo kept > kept.txt; {endless}; echo never");
-        let args = json!({"command": script, "timeoutMs": 300});
+        let args = json!({"command": script, "timeoutMs": 1000});
         let result = test_host.call("bash__exec", args).await;
         let output = output(&result);
         assert_eq!(output["timedOut"], true, "{endless}: {output}");
         assert_eq!(output["exitCode"], 124);
         assert_eq!(output["stdout"], "before\n", "{endless}");
-        assert!(output["stderr"].as_str().unwrap().contains("300 ms"));
+        assert!(output["stderr"].as_str().unwrap().contains("1000 ms"));
         let kept = fs::read_to_string(test_host.work.path("kept.txt")).unwrap();
         assert_eq!(kept, "kept\n");
     }

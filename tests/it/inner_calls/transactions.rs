@@ -43,7 +43,7 @@ async fn what_all_calls_changed_is_kept_together_and_each_sees_it_before() {
     // One receipt and one undo for all of them.
     let changes = result.usage().changes.counts();
     assert_eq!(changes.created, 3, "{:?}", result.usage());
-    assert!(result.usage().tool_calls.as_ref().unwrap().count == 2);
+    assert_eq!(result.usage().tool_calls.as_ref().unwrap().count, 3);
     let instance = host.agent.instance("instance", host.work.workdir.clone());
     instance.undo(None).await.unwrap();
     for path in ["own", "a", "b"] {
