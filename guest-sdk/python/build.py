@@ -98,7 +98,7 @@ def parse() -> argparse.Namespace:
         "--without-componentize-py",
         dest="has_linker",
         action="store_false",
-        help="this Python has none, or one of any version: say so where a build needs it",
+        help="use no componentize-py that this Python may have: say so where a build needs it",
     )
     parser.add_argument("--check", action="store_true", help="find errors without building; nothing of the tool runs")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object on stdout")

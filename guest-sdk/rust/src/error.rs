@@ -24,8 +24,8 @@ use crate::place::place;
 /// - a [`serde_json::Error`], with the code `INVALID_JSON`
 /// - a [`CallError`](crate::tools::CallError), as the called tool wrote it
 /// - the errors of the standard library for texts and numbers, such as [`ParseIntError`](std::num::ParseIntError)
-/// - a [`Box<dyn Error>`](Error), with the code of what is in it. `anyhow::Error` becomes one with `?`: return
-///   `Result<T, Box<dyn Error + Send + Sync>>` from the tool.
+/// - a [`Box<dyn Error>`](Error), with the code of what is in it. `anyhow::Error` becomes one with `?`, without a
+///   code: return `Result<T, Box<dyn Error + Send + Sync>>` from the tool.
 ///
 /// For an error of your own, write `impl From<MyError> for ToolError`, or `.map_err(|error| error.to_string())?`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use syn::{Attribute, Fields, GenericArgument, Ident, Item, PathArguments, Type};
 
 use super::source::{Placed, metas};
 
-/// Types with a type within that say nothing themselves.
+/// Types that are read and written as the type within them.
 const WRAPPERS: [&str; 11] = [
     "Option",
     "Box",
