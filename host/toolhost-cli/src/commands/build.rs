@@ -96,8 +96,8 @@ pub(crate) async fn until_readable(bundle: &Path, settings: &Settings) -> Result
     base::refuse(bundle, "dev")?;
     loop {
         let sources = SourceWatch::new(bundle, &settings.base).await?;
-        let opened = settings.base.open(bundle);
-        match opened.map_err(|error| Failure::of_bundle(error, None)) {
+        let manifest = settings.base.open(bundle);
+        match manifest.map_err(|error| Failure::of_bundle(error, None)) {
             Ok(_) => return Ok(()),
             Err(failure) if failure.findings.is_empty() => return Err(failure),
             Err(failure) => failure.print(settings.style),

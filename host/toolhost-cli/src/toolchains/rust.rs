@@ -59,12 +59,12 @@ pub(super) async fn build(
     refuse_outside_data(&inputs, &messages, options.bundle)?;
     let mut notes = messages.warnings();
     let component = fs::read(&component).context("cargo wrote no component")?;
-    let found = Sources::with(package, &inputs, |sources| {
+    let remarks = Sources::with(package, &inputs, |sources| {
         let mut notes = types::check(sources);
         notes.extend(handlers::unlisted(sources));
         (handlers::unserved(sources), notes)
     });
-    let (unserved, of_sources) = found.unwrap_or_default();
+    let (unserved, of_sources) = remarks.unwrap_or_default();
     // A macro of the author's may write `handlers!`: the component tells.
     if let Some(fault) = unserved.filter(|_| !handlers::are_served(&component)) {
         return Err(BuildError::source(fault));

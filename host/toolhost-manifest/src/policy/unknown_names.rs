@@ -95,7 +95,7 @@ impl Policy {
                     continue;
                 }
                 let message =
-                    format!("Tool/{tool} may call '{pattern}', which is no tool of the bundle");
+                    format!("Tool/{tool} may call '{pattern}', which the bundle does not have");
                 let code = ToolErrorCode::ConfigRefNotFound;
                 let finding = Diagnostic::warning(code, rule.place.clone(), message);
                 let similar = pattern.closest(&names);

@@ -203,7 +203,7 @@ fn a_default_that_does_not_fit_its_own_schema_is_found() {
             "/$defs/Node/properties/n/default parameters.$defs.Node.properties.n.default: the default does not fit: expected integer but got string",
         ],
     );
-    // A property of this name is no default.
+    // A property may be named `default`.
     check(
         json!({"type": "object", "properties": {"default": {"type": "string"}}}),
         &[],

@@ -23,8 +23,9 @@ const TOOLS_BYTES: usize = 64 << 10;
 const SMALL_CATALOG: usize = 200;
 
 impl CallScope {
-    /// Returns which tools a model finds: what its programs may call, if it calls tools in programs alone.
-    pub(crate) fn searched(&self) -> impl Fn(&ToolCatalogItem) -> bool {
+    /// Returns a filter for the tools that a model finds: those that its programs may call, if it calls tools in programs
+    /// alone.
+    pub(crate) fn search_filter(&self) -> impl Fn(&ToolCatalogItem) -> bool {
         let in_programs = self.turn.options.exposure == ToolExposure::Script;
         let programs = in_programs.then(|| {
             let programs = self.catalog.programs();
@@ -106,7 +107,7 @@ pub(super) async fn run(
     let query = valid.args.get("query").and_then(Value::as_str);
     let limit = valid.args.get("limit").and_then(Value::as_u64);
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-    let admits = scope.searched();
+    let admits = scope.search_filter();
     let search = scope.search(
         query.unwrap_or_default(),
         limit.unwrap_or(HITS),

@@ -208,8 +208,8 @@ impl Step {
     /// [event](crate::events). The tools of [`catalog_tools`](crate::catalog_tools) themselves are left out; with
     /// [`ToolExposure::Script`](crate::search::ToolExposure::Script), so is what no program may call.
     pub async fn search(&self, query: &str, limit: usize) -> Vec<ToolHit<'_>> {
-        let found = self.scope.searched();
-        self.scope.search(query, limit, None, found).await
+        let admits = self.scope.search_filter();
+        self.scope.search(query, limit, None, admits).await
     }
 
     /// Executes a call that `message` contains. Every failure is a [`ToolResult`] too.

@@ -163,7 +163,7 @@ fn explain(package: &Path, fault: &Fault) -> Option<Fault> {
     let function = listed.rsplit("::").next().unwrap_or(listed);
     let next = format!("Write `#[tool]` above `fn {function}`, or correct the list.");
     let explained = Fault {
-        message: format!("`handlers!` lists `{listed}`, which is no function with #[tool]"),
+        message: format!("`handlers!` lists `{listed}`, which is not a function with #[tool]"),
         detail: None,
         ..fault.clone()
     };

@@ -7,7 +7,9 @@
 
 use std::collections::HashMap;
 
-use syn::{Attribute, Fields, GenericArgument, Ident, Item, PathArguments, Type};
+use syn::{
+    Attribute, Fields, GenericArgument, Ident, Item, Path, PathArguments, PathSegment, Type,
+};
 
 use super::source::{Placed, metas};
 
@@ -64,6 +66,25 @@ pub(super) enum Shape<'t> {
     Unknown,
 }
 
+/// How paths begin to types of the standard library, of JSON and of the sources.
+const KNOWN: [&str; 8] = [
+    "alloc",
+    "core",
+    "crate",
+    "indexmap",
+    "self",
+    "serde_json",
+    "std",
+    "super",
+];
+
+/// Returns the last name of a path that may be looked up by it: `a::Value` may be a type of another package.
+pub(super) fn known_name(path: &Path) -> Option<&PathSegment> {
+    let (first, last) = (path.segments.first()?, path.segments.last()?);
+    let is_known = path.segments.len() == 1 || KNOWN.iter().any(|known| first.ident == known);
+    is_known.then_some(last)
+}
+
 /// The types of the sources by their names.
 pub(super) struct Types<'s>(pub(super) HashMap<String, Placed<'s, Item>>);
 
@@ -93,7 +114,7 @@ impl<'s> Types<'s> {
             Type::Reference(it) => return self.shape_within(&it.elem, depth + 1),
             Type::Paren(it) => return self.shape_within(&it.elem, depth + 1),
             Type::Group(it) => return self.shape_within(&it.elem, depth + 1),
-            Type::Path(path) => match path.path.segments.last() {
+            Type::Path(path) => match known_name(&path.path) {
                 Some(last) => (&last.ident, type_arguments(&last.arguments)),
                 None => return Shape::Unknown,
             },

@@ -14,7 +14,7 @@ use syn::{
     Attribute, Expr, Fields, FnArg, ItemEnum, ItemFn, Lit, Meta, Pat, ReturnType, Token, Type,
 };
 
-use super::shape::{MAPS, Shape, Types, derives, has_any, type_arguments};
+use super::shape::{MAPS, Shape, Types, derives, has_any, known_name, type_arguments};
 use super::source::{SourceFile, Sources, metas};
 use crate::toolchains::build_error::Fault;
 
@@ -57,6 +57,17 @@ impl Use {
 
     fn is_read(self) -> bool {
         self != Self::Written
+    }
+
+    /// Whether a field or a variant with these attributes has no part in it.
+    fn skips(self, attributes: &[Attribute]) -> bool {
+        let in_part = if self.is_read() {
+            "skip_deserializing"
+        } else {
+            "skip_serializing"
+        };
+        has_any(attributes, "serde", &["skip", in_part])
+            || has_any(attributes, "schemars", &["skip"])
     }
 
     fn derive(self) -> &'static str {
@@ -141,18 +152,10 @@ impl Check<'_> {
         of: Use,
         denies: bool,
     ) {
-        let skipped = if of.is_read() {
-            "skip_deserializing"
-        } else {
-            "skip_serializing"
-        };
-        if has_any(attributes, "serde", &["skip", skipped]) {
+        if of.skips(attributes) {
             return;
         }
         let in_schema = metas(attributes, "schemars");
-        if in_schema.iter().any(|item| is_any(item, &["skip"])) {
-            return;
-        }
         let replaced = in_schema.iter().any(|item| is_any(item, &REPLACING));
         self.serde(file, attributes, of, replaced);
         let has = |names: &[&str]| in_schema.iter().any(|item| is_any(item, names));
@@ -265,7 +268,7 @@ impl Check<'_> {
             Type::Group(it) => self.ty(file, &it.elem, of),
             Type::Tuple(it) => it.elems.iter().for_each(|it| self.ty(file, it, of)),
             Type::Path(path) => {
-                let Some(last) = path.path.segments.last() else {
+                let Some(last) = known_name(&path.path) else {
                     return;
                 };
                 let within = type_arguments(&last.arguments);
@@ -383,7 +386,8 @@ impl Check<'_> {
         let has = |names: &[&str]| items.iter().any(|item| is_any(item, names));
         let is_later = has(&["tag", "untagged"]);
         let is_internal = has(&["tag"]) && !has(&["content"]);
-        for variant in &item.variants {
+        let variants = item.variants.iter();
+        for variant in variants.filter(|variant| !of.skips(&variant.attrs)) {
             let in_schema = metas(&variant.attrs, "schemars");
             let replaced = in_schema.iter().any(|item| is_any(item, &REPLACING));
             self.serde(file, &variant.attrs, of, replaced);
@@ -393,8 +397,7 @@ impl Check<'_> {
             {
                 continue;
             }
-            let own = metas(&variant.attrs, "serde");
-            let own_untagged = own.iter().any(|item| is_any(item, &["untagged"]));
+            let own_untagged = has_any(&variant.attrs, "serde", &["untagged"]);
             let of = if is_later || own_untagged {
                 of.later()
             } else {
@@ -416,7 +419,7 @@ impl Check<'_> {
                 Shape::Text | Shape::Number | Shape::Bool | Shape::List(_) | Shape::Names
             ) {
                 let message = format!(
-                    "`{}` cannot be within an enum with `tag`: it is no object that could have a tag",
+                    "`{}` cannot be within an enum with `tag`: only an object has room for the tag",
                     text(&field.ty)
                 );
                 let next = "Give the field a name, `{ value: T }`, or the enum a `content`.";

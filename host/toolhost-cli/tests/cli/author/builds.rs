@@ -278,7 +278,7 @@ fn say_what_no_schema_says(desk: &Desk) {
         &[
             (
                 "counts,\n    count\n",
-                "`handlers!` lists `counts`, which is no function with #[tool]",
+                "`handlers!` lists `counts`, which is not a function with #[tool]",
             ),
             ("count\n}", "`handlers!` lists count twice"),
         ],

@@ -79,7 +79,7 @@ fn a_program_that_is_too_old_or_incomplete_is_reported() {
         "python3 is older than 3.10",
         "Install Python 3.10 or newer",
     );
-    // The kit needs componentize-py, as there is no base, and says nothing else but why.
+    // A kit that needs componentize-py replies with this kind, and with the reason as a second error.
     let reply = r#"{"ok": false, "kind": "componentize-py", "errors": [{"text": "none"}, {"text": "it is damaged"}]}"#;
     let no_venv = format!(
         "case $2 in -c) ;; -B) echo '{reply}'; exit 2 ;; *) echo 'ensurepip is not available'; exit 1; esac"

@@ -82,6 +82,16 @@ fn bounds_that_a_type_has_and_types_that_are_not_known_are_not_noted() {
         "#[derive(Deserialize, JsonSchema)]\nstruct T { #[serde(alias = \"b\")] a: u128 }\n#[tool]\nfn f(a: u8) {}",
         &[],
     );
+    // Of another package, whatever its last name is; and what has no part in the arguments.
+    expect(
+        &takes(
+            "#[derive(Deserialize, JsonSchema)]\nstruct T {\n    #[schemars(range(min = 1))] a: wire::String,\n    b: wire::Config,\n    \
+             c: Filter,\n    #[serde(default)] #[schemars(skip)] d: u128,\n}\n\
+             #[derive(Deserialize, JsonSchema)]\nenum Filter { All, #[serde(skip)] Cached(u128) }\n\
+             #[derive(Deserialize, JsonSchema)]\nstruct Config { #[serde(alias = \"x\")] e: u8 }",
+        ),
+        &[],
+    );
     // Of tests.
     expect("#[cfg(test)]\nmod tests { #[tool] fn f(a: u128) {} }", &[]);
 }
