@@ -6,14 +6,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolhost_files::{ChangedFiles, DirView, EntryKind as Kind, Links, PrivateDir, ReadError};
+use toolhost_files::{
+    ChangedFiles, Differences, DirView, EntryKind as Kind, Links, PrivateDir, ReadError,
+};
 use toolhost_store::random_text;
 
-use crate::diff::Differences;
 use crate::entry::{Digest, Entry, digest};
 use crate::error::{ChangesetError, unfit};
 use crate::limits::{ENTRIES_MAX, FILE_BYTES_MAX};
-use crate::outcome::ChangedFile;
+use crate::outcome::{ChangeKind, ChangedFile};
 use crate::path::is_hidden;
 use crate::records::{FileRow, FileRows, FileVersion};
 
@@ -154,11 +155,25 @@ impl Merged<'_> {
 
     /// Returns the files that differ from the bundle's, sorted by path.
     pub(crate) fn changes(&self) -> Result<Vec<ChangedFile>, ChangesetError> {
-        let mut differences = Differences::new();
+        let mut differences = Differences::default();
         let mut changes = Vec::new();
         for versions in self.versions() {
             let (path, old, new) = versions?;
-            changes.extend(differences.of(path, old.as_deref(), new.as_deref()));
+            let change = match (&old, &new) {
+                (None, None) => continue,
+                (Some(old), Some(new)) if old == new => continue,
+                (Some(_), Some(_)) => ChangeKind::Changed,
+                (None, Some(_)) => ChangeKind::Created,
+                (Some(_), None) => ChangeKind::Deleted,
+            };
+            let bytes = new.as_ref().map(|bytes| bytes.len() as u64);
+            let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+            changes.push(ChangedFile {
+                path: path.to_owned(),
+                change,
+                bytes,
+                diff: differences.unified(path, &old, &new),
+            });
         }
         Ok(changes)
     }

@@ -36,7 +36,6 @@
 
 mod changesets;
 mod commit;
-mod diff;
 mod edit;
 mod entry;
 mod error;

@@ -20,15 +20,6 @@ pub(crate) const READ_BYTES_MAX: u64 = 1 << 20;
 /// Entries of one folder that are listed.
 pub(crate) const ENTRIES_MAX: usize = 10_000;
 
-/// Bytes of a file up to which it is compared line by line.
-pub(crate) const DIFF_BYTES_MAX: usize = 256 << 10;
-
-/// Bytes of all differences of a changeset. Those of further files are left out.
-pub(crate) const DIFFS_BYTES_MAX: usize = 2 << 20;
-
-/// How long the lines of all files of a changeset are compared precisely.
-pub(crate) const DIFFS_TIME: Duration = Duration::from_secs(1);
-
 /// Length of a path, in bytes.
 pub(crate) const PATH_BYTES_MAX: usize = 1_024;
 

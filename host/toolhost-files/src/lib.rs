@@ -6,6 +6,7 @@
 
 mod accounting;
 mod call;
+mod diff;
 mod error;
 pub mod platform;
 mod private;
@@ -19,6 +20,7 @@ pub use call::{
     CHUNK, CallFiles, Descriptor, FileAccess, FileMeter, Listing, OpenFile, OpenRequest, Synced,
     digest_changes,
 };
+pub use diff::{DIFF_BYTES_MAX, Differences};
 pub use error::{EntryKind, ReadError};
 pub use private::{
     NotPrivate, PrivateDir, PrivateFile, is_of_this_user, read_key, read_or_make_key,
@@ -28,7 +30,8 @@ pub use resolve::Links;
 pub use view::{ChangedFiles, DirView};
 pub use workdir::{
     CommitError, CommitOptions, CommitTurn, Durability, FileError, FileIo, FileReplacement,
-    FileResult, Recovered, ReplaceFilesError, ReplacedFiles, Shortage, StagingError, StagingRoot,
-    UndoError, UndoLimits, UndoRecord, Undone, Unrecovered, Workdir, WorkdirCommit, WorkdirError,
-    WorkdirHandle, WorkdirRules, WorkdirUsages, WriteProtected, errno_of, file_id, has_openat2,
+    FileResult, HeldChanges, HeldError, HeldState, Recovered, ReplaceFilesError, ReplacedFiles,
+    Shortage, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone, Unrecovered,
+    Workdir, WorkdirCommit, WorkdirError, WorkdirHandle, WorkdirRules, WorkdirUsages,
+    WriteProtected, errno_of, file_id, has_openat2,
 };

@@ -3,7 +3,9 @@
 use toolhost_contract::FileChanges;
 
 use super::Workdir;
-use super::staging::{CommitClock, CommitError, CommitOptions, CommitTurn, StagingError};
+use super::staging::{
+    CommitClock, CommitError, CommitOptions, CommitTurn, HeldChanges, StagingError,
+};
 
 /// What a transaction changed in its workdir.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +54,29 @@ impl Workdir {
             changes,
             undo: committed.undo,
         })
+    }
+
+    /// Checks the changes of a [transaction](Self::transactional) as [`commit`](Self::commit) does, and keeps them in
+    /// the state root until they are [committed](super::StagingRoot::commit_held). Calls that have a handle of it can
+    /// change nothing afterwards. Returns none if there are none.
+    ///
+    /// # Errors
+    /// [`CommitError`]. The changes are dropped.
+    pub fn hold(&self, options: &CommitOptions) -> Result<Option<HeldChanges>, CommitError> {
+        let Some(overlay) = self.overlay() else {
+            return Ok(None);
+        };
+        let clock = CommitClock::start(options.time);
+        let set = overlay.change_set(&clock)?;
+        let listed = overlay.differences(&self.handle.dir, &clock)?;
+        let staging = overlay.take_staging();
+        let staging = staging.map_err(|errno| CommitError::failed("reading the changes", errno))?;
+        match staging {
+            Some(staging) if !set.ops.is_empty() => {
+                staging.hold(self, &set, listed, options, &clock).map(Some)
+            }
+            Some(_) | None => Ok(None),
+        }
     }
 
     /// Waits, without a thread, until no other commit of this process to the directory runs; the next one waits

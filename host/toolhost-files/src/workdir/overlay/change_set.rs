@@ -2,6 +2,7 @@
 
 use std::collections::{BinaryHeap, HashMap};
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
@@ -13,6 +14,7 @@ use toolhost_contract::{FileChange, FileChangeKind, FileChanges, FileDigest};
 use super::state::{Entry, ReadPath, Shown, State, join};
 use super::view::Overlay;
 use crate::accounting::file_changes::{DIGESTED_MAX, FILES_MAX, PATH_BYTES_MAX};
+use crate::diff::{DIFF_BYTES_MAX, Differences};
 use crate::platform::KEEP_ACCESS_TIME;
 use crate::workdir::error::errno_of;
 use crate::workdir::staging::{ChangeSet, CommitClock, CommitError, FileKind, RenameOp, Stamp};
@@ -161,6 +163,49 @@ impl Overlay {
     /// # Errors
     /// [`CommitError::Late`], [`CommitError::Failed`].
     pub(crate) fn changes(&self, clock: &CommitClock) -> Result<FileChanges, CommitError> {
+        self.each_change(clock, |_, _, _| Ok(()))
+    }
+
+    /// Returns the changes, and how the lines of each file differ: none where they cannot be shown. `workdir` is the
+    /// lower layer.
+    ///
+    /// # Errors
+    /// As [`Self::changes`].
+    pub(crate) fn differences(
+        &self,
+        workdir: &Dir,
+        clock: &CommitClock,
+    ) -> Result<(FileChanges, Vec<Option<String>>), CommitError> {
+        let (mut differences, mut diffs) = (Differences::default(), Vec::new());
+        let changes = self.each_change(clock, |change, staging, staged| {
+            let path = Path::new(&change.path);
+            let former = || text_of(workdir, path);
+            let versions = match &change.kind {
+                FileChangeKind::Created => Some(Vec::new()),
+                FileChangeKind::Changed | FileChangeKind::Deleted => former(),
+                FileChangeKind::Renamed { .. } => None,
+            };
+            let versions = versions.and_then(|old| {
+                let new = match (&change.kind, staged) {
+                    (FileChangeKind::Deleted, _) => Some(Vec::new()),
+                    (_, staged) => text_of(staging, Path::new(staged?)),
+                };
+                Some((old, new?))
+            });
+            let diff =
+                versions.and_then(|(old, new)| differences.unified(&change.path, &old, &new));
+            diffs.push(diff);
+            Ok(())
+        })?;
+        Ok((changes, diffs))
+    }
+
+    /// Returns the changes, with what lies in the staging directory for each.
+    fn each_change(
+        &self,
+        clock: &CommitClock,
+        mut each: impl FnMut(&FileChange, &Dir, Option<&str>) -> Result<(), CommitError>,
+    ) -> Result<FileChanges, CommitError> {
         let mut changes = Changes::default();
         let Some(staging) = self.add_changes(&mut changes, clock)? else {
             return Ok(FileChanges::default());
@@ -174,6 +219,7 @@ impl Overlay {
                 break;
             }
             clock.check()?;
+            each(&change, &staging, staged.as_deref())?;
             if let Some(staged) = staged
                 && let Some(digest) = digest(&staging, &staged, &mut left).map_err(failed)?
             {
@@ -290,6 +336,20 @@ impl Changes {
         }
         Ok(())
     }
+}
+
+/// Returns the bytes of a regular file that can be compared; none of another one.
+fn text_of(dir: &Dir, path: &Path) -> Option<Vec<u8>> {
+    let found = dir.symlink_metadata(path).ok()?;
+    if !found.is_file() || found.len() > DIFF_BYTES_MAX as u64 {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let file = dir.open(path).ok()?;
+    file.take(DIFF_BYTES_MAX as u64)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(bytes)
 }
 
 /// Returns the digest of a file. None if it has more bytes than are left.

@@ -12,6 +12,7 @@ use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;
 use super::contents::is_empty;
 use super::error::{CommitError, LISTED_MAX};
+use super::held;
 use super::journal::{self, BYTES_MAX, Committed as EndMark, Mark, Progress};
 use super::namespace::{Checked, Placed, check, staged_dir};
 use super::plan::{JournalOp, Plan, WorkdirPlace};
@@ -91,6 +92,17 @@ impl Staging {
         workdir: &WorkdirHandle,
         set: &ChangeSet,
         options: &CommitOptions,
+        clock: CommitClock,
+    ) -> Result<Committed, CommitError> {
+        self.try_commit(workdir, set, options, clock)
+    }
+
+    /// Commits, and keeps the transaction if that fails.
+    pub(super) fn try_commit(
+        &mut self,
+        workdir: &WorkdirHandle,
+        set: &ChangeSet,
+        options: &CommitOptions,
         mut clock: CommitClock,
     ) -> Result<Committed, CommitError> {
         if set.ops.is_empty() && set.read.is_empty() {
@@ -161,7 +173,12 @@ impl Staging {
 
         let id = self.id().to_owned();
         self.leave();
-        drop(self);
+        if let Err(error) = held::forget(&dir) {
+            // Nothing commits it again: it has the mark.
+            tracing::warn!(id, %error, "the list of held changes could not be removed");
+        }
+        // It may be beyond the limits itself.
+        root.unlock(&dir);
         records.insert(0, (id.clone(), end));
         prune(&root, records, options.undo);
         let is_kept = options.undo.commits > 0 && end.bytes <= options.undo.bytes;

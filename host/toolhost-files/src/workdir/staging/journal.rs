@@ -110,6 +110,8 @@ pub(super) fn write(dir: &Dir, plan: &Plan) -> io::Result<()> {
 }
 
 fn write_new(dir: &Dir, plan: &Plan) -> io::Result<()> {
+    // Changes that are held may have one of a process that died.
+    let _ = unlinkat(dir, NEW_NAME, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let file = File::from(openat(dir, NEW_NAME, flags, mode)?);

@@ -9,6 +9,7 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::error::{StagingError, named};
+use super::held::is_held;
 use super::journal::{self, Committed, Journal, Progress};
 use super::plan::WorkdirPlace;
 use super::records::{committed, progress_of, remove};
@@ -93,6 +94,7 @@ impl StagingRoot {
         PrivateDir::check(dir, &self.path().join(id)).map_err(|error| error.to_string())?;
         match journal::progress(dir).map_err(|error| error.to_string())? {
             Progress::Committed(_) => return Ok(self.drop_orphan(id, dir)),
+            Progress::NotBegun if is_held(dir) => return Ok(Done::Nothing),
             Progress::NotBegun => {
                 remove(self, id, dir);
                 return Ok(Done::Removed);
@@ -183,7 +185,8 @@ pub(super) fn finish_dead(
     Ok(committed(all))
 }
 
-/// Takes back an unfinished commit, or finishes an undo, and removes the staging directory.
+/// Takes back an unfinished commit, or finishes an undo, and removes the staging directory; or leaves in it the changes
+/// that are held.
 fn finish(
     root: &StagingRoot,
     id: &str,
@@ -191,18 +194,37 @@ fn finish(
     workdir: &Dir,
     journal: &Journal,
 ) -> Result<(), String> {
+    take_back_renames(dir, workdir, journal)?;
+    if is_held(dir) {
+        return journal::remove(dir).map_err(|errno| errno.to_string());
+    }
+    remove(root, id, dir);
+    Ok(())
+}
+
+/// Takes back the commit of held changes that a dead process has not finished. Called under the lock of the workdir.
+pub(super) fn take_back_unfinished(dir: &Dir, workdir: &Dir) -> Result<(), String> {
+    match journal::read(dir)? {
+        Some(journal) if journal.committed.is_none() => {
+            take_back_renames(dir, workdir, &journal)?;
+            journal::remove(dir).map_err(|errno| errno.to_string())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn take_back_renames(dir: &Dir, workdir: &Dir, journal: &Journal) -> Result<(), String> {
     let renames = Renames {
         workdir,
         staging: dir,
     };
     let stuck = take_back(&renames, &journal.plan).map_err(|error| error.to_string())?;
-    if let Some(first) = stuck.first() {
-        return Err(format!(
-            "{} could not be put back, as {}: move away what is there, and start again",
-            named(&paths(&stuck)),
-            first.error
-        ));
-    }
-    remove(root, id, dir);
-    Ok(())
+    let Some(first) = stuck.first() else {
+        return Ok(());
+    };
+    Err(format!(
+        "{} could not be put back, as {}: move away what is there, and start again",
+        named(&paths(&stuck)),
+        first.error
+    ))
 }

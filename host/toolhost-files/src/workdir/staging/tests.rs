@@ -2,6 +2,7 @@
 
 mod commits;
 mod concurrent;
+mod held;
 mod hostile;
 mod killed;
 mod limits;

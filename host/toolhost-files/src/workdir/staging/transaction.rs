@@ -52,7 +52,7 @@ impl Staging {
         }
     }
 
-    fn of(root: &StagingRoot, id: String, dir: Dir) -> Self {
+    pub(super) fn of(root: &StagingRoot, id: String, dir: Dir) -> Self {
         Self {
             path: root.path().join(&id),
             root: root.clone(),
@@ -91,6 +91,11 @@ impl Staging {
     /// Leaves the directory where it is when this is dropped.
     pub(super) fn leave(&mut self) {
         self.is_kept = true;
+    }
+
+    /// Removes the directory when this is dropped.
+    pub(super) fn drop_with_contents(&mut self) {
+        self.is_kept = false;
     }
 }
 

@@ -78,6 +78,12 @@ fn process() {
         "fail" => drop(change_all(&site).commit().unwrap_err()),
         "recover" => drop(site.root.recover().unwrap()),
         "undo" => drop(site.undo().unwrap()),
+        "hold" => drop(held::hold_all(&site)),
+        "release" => {
+            let held = fs::read_to_string(site.state.join("held")).unwrap();
+            let (id, digest) = held.split_once(' ').unwrap();
+            site.release(&(id.to_owned(), digest.to_owned())).unwrap();
+        }
         "obstruct" => drop(site.undo().unwrap_err()),
         _ => panic!("{order}"),
     }
@@ -190,6 +196,50 @@ fn an_undo_that_is_killed_at_any_step_is_there_in_whole_or_not_at_all() {
         }
     }
     assert!(old > 15 && new > 0, "{old} undone, {new} not");
+}
+
+#[test]
+fn a_release_that_is_killed_at_any_step_is_there_in_whole_or_not_at_all() {
+    let (mut waiting, mut committed, mut conflicts) = (0, 0, 0);
+    for at in 0.. {
+        let mut is_over = false;
+        with_files(|site| {
+            let before = site.tree();
+            let held = held::hold_all(site);
+            fs::write(site.state.join("held"), format!("{} {}", held.0, held.1)).unwrap();
+            is_over = !is_killed("release", at, top(site));
+            // The next process may release it before it recovers anything.
+            if at % 2 == 0 {
+                recover(site);
+            }
+            match site.root.held(&held.0) {
+                HeldState::Waiting => match site.release(&held) {
+                    Ok(()) => waiting += 1,
+                    // What was renamed and taken back has another time of change.
+                    Err(HeldError::Commit(CommitError::Conflict { .. })) => {
+                        conflicts += 1;
+                        assert_eq!(site.tree(), before, "step {at}");
+                        assert!(site.staged().is_empty());
+                        return;
+                    }
+                    Err(error) => panic!("step {at}: {error:?}"),
+                },
+                HeldState::Committed => committed += 1,
+                HeldState::Gone => panic!("step {at}"),
+            }
+            check_changed(site);
+            recover(site);
+            check_changed(site);
+            assert!(matches!(site.release(&held), Err(HeldError::Changed)));
+            site.undo().unwrap();
+            assert_eq!(site.tree(), before, "step {at}");
+        });
+        if is_over {
+            break;
+        }
+    }
+    let counted = format!("{waiting} waiting, {conflicts} conflicts, {committed} committed");
+    assert!(waiting > 3 && conflicts > 20 && committed > 1, "{counted}");
 }
 
 #[test]

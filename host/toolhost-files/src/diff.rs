@@ -4,25 +4,34 @@ use std::time::{Duration, Instant};
 
 use similar::TextDiff;
 
-use crate::limits::{DIFF_BYTES_MAX, DIFFS_BYTES_MAX, DIFFS_TIME};
-use crate::outcome::{ChangeKind, ChangedFile};
+/// Bytes of a file up to which it is compared line by line.
+pub const DIFF_BYTES_MAX: usize = 256 << 10;
+
+/// Bytes of all differences of one comparison. Those of further files are left out.
+const DIFFS_BYTES_MAX: usize = 2 << 20;
+
+/// How long the lines of all files of one comparison are compared precisely.
+const DIFFS_TIME: Duration = Duration::from_secs(1);
 
 /// Lines around a difference.
 const CONTEXT: usize = 3;
 
 /// Compares files, within a total of time and of text: lines without order take time with the square of their number.
-pub(crate) struct Differences {
+#[derive(Debug)]
+pub struct Differences {
     /// From then on, all lines between the first and the last difference count as changed.
     precise_until: Instant,
     /// Bytes of text that may follow.
     bytes: usize,
 }
 
-impl Differences {
-    pub(crate) fn new() -> Self {
+impl Default for Differences {
+    fn default() -> Self {
         Self::within(DIFFS_TIME)
     }
+}
 
+impl Differences {
     fn within(time: Duration) -> Self {
         let now = Instant::now();
         Self {
@@ -31,29 +40,9 @@ impl Differences {
         }
     }
 
-    /// Returns how a file differs; none if it does not. Each version is none if it does not exist.
-    pub(crate) fn of(
-        &mut self,
-        path: &str,
-        old: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> Option<ChangedFile> {
-        let change = match (old, new) {
-            (None, None) => return None,
-            (Some(old), Some(new)) if old == new => return None,
-            (Some(_), Some(_)) => ChangeKind::Changed,
-            (None, Some(_)) => ChangeKind::Created,
-            (Some(_), None) => ChangeKind::Deleted,
-        };
-        Some(ChangedFile {
-            path: path.to_owned(),
-            change,
-            bytes: new.map(|bytes| bytes.len() as u64),
-            diff: self.unified(path, old.unwrap_or_default(), new.unwrap_or_default()),
-        })
-    }
-
-    fn unified(&mut self, path: &str, old: &[u8], new: &[u8]) -> Option<String> {
+    /// Returns how the lines of a file differ, as a unified diff. None if a version is larger than [`DIFF_BYTES_MAX`] or
+    /// no UTF-8, or the total is used up.
+    pub fn unified(&mut self, path: &str, old: &[u8], new: &[u8]) -> Option<String> {
         if self.bytes == 0 || old.len().max(new.len()) > DIFF_BYTES_MAX {
             return None;
         }
@@ -88,8 +77,7 @@ mod tests {
     }
 
     fn diff_of(differences: &mut Differences, old: &str, new: &str) -> Option<String> {
-        let change = differences.of("a.txt", Some(old.as_bytes()), Some(new.as_bytes()));
-        change.unwrap().diff
+        differences.unified("a.txt", old.as_bytes(), new.as_bytes())
     }
 
     #[test]
@@ -97,7 +85,7 @@ mod tests {
         let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = old.replace("5\n", "five\n");
         assert_eq!(
-            diff_of(&mut Differences::new(), old, &new).unwrap(),
+            diff_of(&mut Differences::default(), old, &new).unwrap(),
             "--- a.txt\n+++ a.txt\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
         );
     }
@@ -117,12 +105,12 @@ mod tests {
         assert!(old.ends_with(&of('-')) || old.contains(&of('-')));
         assert!(new.ends_with(&of('+')) || new.contains(&of('+')));
         // By default, it ends as well.
-        assert!(diff_of(&mut Differences::new(), &old, &new).is_some());
+        assert!(diff_of(&mut Differences::default(), &old, &new).is_some());
     }
 
     #[test]
     fn all_differences_together_have_a_total() {
-        let mut differences = Differences::new();
+        let mut differences = Differences::default();
         let (old, new) = ("a\n".repeat(100_000), "b\n".repeat(100_000));
         let texts: Vec<_> = (0..10)
             .map(|_| diff_of(&mut differences, &old, &new))
