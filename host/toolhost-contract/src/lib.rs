@@ -33,6 +33,7 @@ mod result;
 mod schema;
 pub mod suggest;
 pub mod text;
+mod text_pattern;
 mod timestamp;
 mod tool_pattern;
 mod usage;
@@ -80,6 +81,7 @@ pub use resource::{
 };
 pub use result::{ToolResult, ToolStatus};
 pub use schema::{JsonSchemaObject, SchemaShapeError};
+pub use text_pattern::{TextPattern, TextPatternError};
 pub use timestamp::Timestamp;
 pub use tool_pattern::{ToolPattern, ToolPatternError};
 pub use usage::{ToolCallUsage, ToolCallsUsage, Usage};

@@ -1,5 +1,6 @@
 //! The operator's policy: the grants and limits of each tool. This module does no I/O.
 
+mod ask;
 mod changesets;
 mod credentials;
 mod grants;
@@ -28,6 +29,7 @@ use toolhost_contract::{
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lock::{Drift, Lock};
+pub use ask::{Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules};
 pub use changesets::ChangesetGrant;
 pub use credentials::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
@@ -211,7 +213,22 @@ impl Policy {
     /// Returns when the changes that a call of a tool makes in its workdir take effect. Default: at once.
     pub fn workdir_changes(&self, agent: &str, tool: &ResourceName) -> WorkdirChanges {
         let of_tool = self.last(agent, tool, |rule| rule.changes);
-        of_tool.or(self.defaults.changes).unwrap_or_default()
+        let changes = of_tool.or(self.defaults.changes).unwrap_or_default();
+        let is_held = || {
+            let rules = self.ask_rules(agent, tool);
+            rules.is_some_and(|rules| rules.holds_changes())
+        };
+        if changes == WorkdirChanges::Direct && is_held() {
+            // What waits for consent is kept apart.
+            return WorkdirChanges::Transactional;
+        }
+        changes
+    }
+
+    /// Returns which calls of a tool wait for a person's consent; none if no call does, which is the default.
+    pub fn ask_rules(&self, agent: &str, tool: &ResourceName) -> Option<&Arc<AskRules>> {
+        let of_tool = self.last(agent, tool, |rule| rule.ask.as_ref());
+        of_tool.or(self.defaults.ask.as_ref())
     }
 
     /// Returns which outputs mean that the changes of a transaction are kept. None: all. The policy's rule
@@ -233,7 +250,10 @@ impl Policy {
     pub fn has_transactions(&self) -> bool {
         let of_tools = self.all_rules().filter_map(|rule| rule.changes);
         let mut modes = of_tools.chain(self.defaults.changes);
+        let of_tools = self.all_rules().filter_map(|rule| rule.ask.as_ref());
+        let mut asks = of_tools.chain(&self.defaults.ask);
         modes.any(|changes| changes != WorkdirChanges::Direct)
+            || asks.any(|rules| rules.holds_changes())
     }
 
     /// Returns the secrets that the policy names for a tool that this agent calls.

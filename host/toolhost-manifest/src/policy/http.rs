@@ -52,6 +52,14 @@ pub(super) fn add(grants: &mut Grants, rules: &[HttpRule], answered_by: Option<S
     grants.http = Some(Arc::new(http));
 }
 
+/// Reads a rule for requests.
+pub(super) fn read_rule(at: &Cursor<'_>, findings: &mut Findings) -> Option<HttpRule> {
+    let text = at.text(findings)?;
+    let rule = HttpRule::parse(text);
+    rule.map_err(|error| add_invalid("rule", text, &error, at, Some(RULE), findings))
+        .ok()
+}
+
 /// Reads the value of `http`.
 pub(super) fn read(
     at: &Cursor<'_>,
@@ -59,12 +67,7 @@ pub(super) fn read(
     findings: &mut Findings,
 ) -> Option<HttpRules> {
     at.mapping(findings, |fields| {
-        let allow = entries(fields, "allow", |at, findings| {
-            let text = at.text(findings)?;
-            let rule = HttpRule::parse(text);
-            rule.map_err(|error| add_invalid("rule", text, &error, at, Some(RULE), findings))
-                .ok()
-        });
+        let allow = entries(fields, "allow", read_rule);
         let (private_networks, credentials) = read_reach(fields, secrets);
         let grant = HttpGrant {
             allow: allow.into(),

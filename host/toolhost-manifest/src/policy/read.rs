@@ -120,6 +120,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         })
     })?;
     check_commit_rules(&policy, findings);
+    check_ask_rules(&policy, findings);
     Some(policy)
 }
 
@@ -154,6 +155,7 @@ fn check_commit_rules(policy: &Policy, findings: &mut Findings) {
     let is_transaction = |changes: Option<WorkdirChanges>| {
         changes.is_some_and(|changes| changes != WorkdirChanges::Direct)
     };
+    let is_held = |rule: &Rule| rule.ask.as_ref().is_some_and(|ask| ask.holds_changes());
     let agents = policy.agents.values().flat_map(|agent| &agent.tools);
     for (name, rule) in policy.tools.iter().chain(agents) {
         if rule.commit_when.is_none() {
@@ -163,12 +165,29 @@ fn check_commit_rules(policy: &Policy, findings: &mut Findings) {
         let of_agents = of_agents.filter_map(|agent| agent.tools.get(name));
         let mut rules = of_agents.chain(policy.tools.get(name));
         let of_defaults = rule.changes.is_none() && is_transaction(policy.defaults.changes);
-        if !of_defaults && !rules.any(|rule| is_transaction(rule.changes)) {
+        if !of_defaults && !rules.any(|rule| is_transaction(rule.changes) || is_held(rule)) {
             let message =
                 format!("'commitWhen' of {name} has no effect, as its changes take effect at once");
             let finding =
                 Diagnostic::error(ToolErrorCode::ConfigSchema, rule.place.clone(), message);
             findings.add(finding.with_help("Add `workdir: transactional`, or remove it."));
+        }
+    }
+}
+
+/// Refuses changes at once for tools whose changes may have to wait.
+fn check_ask_rules(policy: &Policy, findings: &mut Findings) {
+    let agents = policy.agents.values().flat_map(|agent| &agent.tools);
+    for (name, rule) in policy.tools.iter().chain(agents) {
+        let is_held = rule.ask.as_ref().is_some_and(|ask| ask.holds_changes());
+        if is_held && rule.changes == Some(WorkdirChanges::Direct) {
+            let message = format!(
+                "'workdir: direct' of {name} contradicts 'ask': changes that wait for consent are kept apart"
+            );
+            let finding =
+                Diagnostic::error(ToolErrorCode::ConfigSchema, rule.place.clone(), message);
+            let help = "Remove it, or write `ask: {effects: {workdir: false}}`.";
+            findings.add(finding.with_help(help));
         }
     }
 }

@@ -8,6 +8,7 @@ use toolhost_contract::{
     CommitCondition, Grants, ResourceName, ToolPattern, WorkdirAccess, WorkdirChanges,
 };
 
+use super::ask::{self, AskRules};
 use super::changesets::ChangesetGrant;
 use super::credentials::Credentials;
 use super::http::{self, HttpRules};
@@ -41,6 +42,8 @@ pub(super) struct Rule {
     pub(super) tools: Option<Arc<[ToolPattern]>>,
     /// The OAuthApps that the tool may use.
     pub(super) oauth: Option<BTreeMap<ResourceName, ToolOAuthRule>>,
+    /// Which calls wait for consent.
+    pub(super) ask: Option<Arc<AskRules>>,
 }
 
 impl Rule {
@@ -65,6 +68,7 @@ impl Rule {
             oauth: fields.read("oauth", |at, findings| {
                 named(at, findings, oauth_apps::read_use)
             }),
+            ask: fields.read("ask", ask::read).map(Arc::new),
         }
     }
 
@@ -94,6 +98,7 @@ pub(super) enum CommitRule {
 pub(super) struct Defaults {
     pub(super) limits: LimitChanges,
     pub(super) changes: Option<WorkdirChanges>,
+    pub(super) ask: Option<Arc<AskRules>>,
 }
 
 impl Defaults {
@@ -102,6 +107,7 @@ impl Defaults {
             Some(Self {
                 limits: fields.read("limits", limits::read).unwrap_or_default(),
                 changes: fields.read("workdir", read_changes),
+                ask: fields.read("ask", ask::read).map(Arc::new),
             })
         })
     }

@@ -1,3 +1,4 @@
+mod ask;
 mod credentials;
 mod grants;
 mod http;
