@@ -149,6 +149,7 @@ pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invoc
         agents: None,
         tools: None,
         outer: None,
+        effects: None,
         log: None,
         limits: Limits::default(),
         record: None,

@@ -87,7 +87,7 @@ impl Message {
 /// {"target": "coder", "eventId": "…", "correlationId": "…", "accepted": true, "async": false,
 ///  "response": {"n": 1}}
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Requested {
     /// The agent.
@@ -106,7 +106,7 @@ pub struct Requested {
 }
 
 /// The outcome of a message: `{"target", "eventId", "accepted": true, "sent": true}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sent {
     /// The agent.

@@ -107,6 +107,12 @@ codes! {
     CallNotUndone = "E_TOOL_CALL_NOT_UNDONE", "ToolCallNotUndoneError",
         "None of the changes were kept: correct the call that failed, then repeat the whole.",
         "변경 사항이 반영되지 않았습니다. 실패한 호출을 고친 뒤 전체를 다시 실행하세요.";
+    ApprovalDenied = "E_TOOL_APPROVAL_DENIED", "ToolApprovalDeniedError",
+        "Nothing of it was done: do not make the same call again; follow the reason, or ask the user.",
+        "아무것도 처리되지 않았습니다. 같은 호출을 반복하지 말고 사유를 따르거나 사용자에게 물어보세요.";
+    ApprovalExpired = "E_TOOL_APPROVAL_EXPIRED", "ToolApprovalExpiredError",
+        "Nothing of it was done, as nobody decided in time: make the call again if it is still needed.",
+        "제때 결정한 사람이 없어 아무것도 처리되지 않았습니다. 아직 필요하면 다시 호출하세요.";
     Interrupted = "E_TOOL_INTERRUPTED", "ToolInterruptedError",
         "The host stopped while the call ran: check what was done before calling again.",
         "호출이 실행되는 동안 호스트가 중단되었습니다. 다시 호출하기 전에 무엇이 처리되었는지 확인하세요.";

@@ -6,6 +6,7 @@
 mod agent_event;
 pub mod agents;
 mod attempts;
+mod awaiting_approval;
 mod call;
 mod catalog;
 mod code;
@@ -43,6 +44,7 @@ pub use agent_event::{
     IpcError, IpcMessage, RESPONSE_TYPE, ReplyTo,
 };
 pub use attempts::Attempts;
+pub use awaiting_approval::{AwaitingApproval, HeldEffect};
 pub use call::ToolCall;
 pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};

@@ -11,7 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Denial, FileChanges, ToolCallsUsage, ToolError, Usage};
+use crate::{AwaitingApproval, Denial, FileChanges, ToolCallsUsage, ToolError, Usage};
 
 /// Status of a [`ToolResult`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -75,9 +75,17 @@ const DROPPED: &str = "The call's changes of files were dropped, as its output m
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 enum ResultBody {
-    Ok { output: Value },
-    Pending { handle: String },
-    Error { error: ToolError },
+    Ok {
+        output: Value,
+    },
+    Pending {
+        handle: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        details: Option<AwaitingApproval>,
+    },
+    Error {
+        error: ToolError,
+    },
 }
 
 impl ToolResult {
@@ -98,7 +106,19 @@ impl ToolResult {
 
     /// Creates the result of a pending call.
     pub fn pending(call_id: &str, tool_name: &str, handle: String) -> Self {
-        Self::new(call_id, tool_name, ResultBody::Pending { handle })
+        let details = None;
+        Self::new(call_id, tool_name, ResultBody::Pending { handle, details })
+    }
+
+    /// Creates the result of a call that waits for consent.
+    pub fn awaiting_approval(
+        call_id: &str,
+        tool_name: &str,
+        handle: String,
+        details: AwaitingApproval,
+    ) -> Self {
+        let details = Some(details);
+        Self::new(call_id, tool_name, ResultBody::Pending { handle, details })
     }
 
     /// Creates the result of a failed call.
@@ -172,10 +192,18 @@ impl ToolResult {
 
     /// Returns the handle, for status `pending`.
     pub fn handle(&self) -> Option<&str> {
-        let ResultBody::Pending { handle } = &self.outcome else {
+        let ResultBody::Pending { handle, .. } = &self.outcome else {
             return None;
         };
         Some(handle)
+    }
+
+    /// Returns why the result is pending, if the call waits for consent.
+    pub fn awaits_approval(&self) -> Option<AwaitingApproval> {
+        let ResultBody::Pending { details, .. } = &self.outcome else {
+            return None;
+        };
+        *details
     }
 
     /// Returns the error, for status `error`.

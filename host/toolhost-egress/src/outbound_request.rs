@@ -48,6 +48,43 @@ pub struct OutboundRequest<B> {
     pub(crate) timeouts: Timeouts,
 }
 
+impl<B> OutboundRequest<B> {
+    /// Takes the request out, to be put back with another body.
+    pub fn take_request(self) -> (Request<B>, OutboundRequest<()>) {
+        let Self {
+            request,
+            route,
+            slots,
+            timeouts,
+        } = self;
+        let rest = OutboundRequest {
+            request: Request::new(()),
+            route,
+            slots,
+            timeouts,
+        };
+        (request, rest)
+    }
+}
+
+impl OutboundRequest<()> {
+    /// Puts the request back.
+    pub fn with_request<B>(self, request: Request<B>) -> OutboundRequest<B> {
+        let Self {
+            route,
+            slots,
+            timeouts,
+            ..
+        } = self;
+        OutboundRequest {
+            request,
+            route,
+            slots,
+            timeouts,
+        }
+    }
+}
+
 impl<B> OutboundRequest<B>
 where
     B: Body<Data = Bytes, Error: Into<RequestError>> + Send + Unpin + 'static,

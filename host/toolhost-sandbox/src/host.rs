@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod bindings;
+pub(crate) mod effects;
 pub(crate) mod filesystem;
 pub(crate) mod http;
 pub(crate) mod logging;

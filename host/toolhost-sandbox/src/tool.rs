@@ -66,6 +66,7 @@ use crate::{Grants, Limits, SandboxError};
 ///         grants: Grants::none(),
 ///         agents: None,
 ///         tools: None,
+///         effects: None,
 ///         outer: None,
 ///         log: None,
 ///         limits: Limits::default(),
@@ -203,6 +204,7 @@ impl PreparedTool {
             grants: invocation.grants,
             agents: invocation.agents,
             tools: invocation.tools,
+            effects: invocation.effects,
             meters: Arc::clone(&meters),
             imports,
         };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use toolhost_contract::{ResourceName, ToolName, ToolPattern, WorkdirChanges};
-use toolhost_manifest::policy::{ChangesetGrant, Policy};
+use toolhost_manifest::policy::{AskRules, ChangesetGrant, Policy};
 use toolhost_runtime::{debug_fields, lock};
 use toolhost_sandbox::{Grants, Limits};
 
@@ -35,6 +35,8 @@ pub(crate) struct ToolPermit {
     pub(crate) sets_deadline: bool,
     /// When changes of the workdir take effect.
     pub(crate) changes: WorkdirChanges,
+    /// Which calls wait for consent; none if none does.
+    pub(crate) ask: Option<Arc<AskRules>>,
 }
 
 impl ToolPermit {
@@ -48,6 +50,7 @@ impl ToolPermit {
             oauth: Arc::default(),
             sets_deadline: policy.sets_deadline(agent, tool),
             changes: policy.workdir_changes(agent, tool),
+            ask: policy.ask_rules(agent, tool).cloned(),
         }
     }
 }

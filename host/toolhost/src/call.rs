@@ -5,6 +5,7 @@ mod access_tokens;
 pub(crate) mod cancellation;
 mod catalog_search;
 pub(crate) mod component;
+pub(crate) mod consent;
 pub(crate) mod executor;
 mod exit;
 mod failed_operation;

@@ -282,7 +282,7 @@ impl HostBuilder {
                 .threads()
                 .spawn_own(events.forward_grants(oauth.granted()));
         }
-        let pending = PendingCalls::new(sandbox.clone(), root, expiry, locale);
+        let pending = PendingCalls::new(sandbox.clone(), (root, staging.clone()), expiry, locale);
         Ok(Host(Arc::new(HostInner {
             sandbox,
             redactor: policy.redactor(),

@@ -49,6 +49,7 @@ mod agent;
 mod agents_port;
 mod agents_tool;
 mod api;
+pub mod approvals;
 mod background;
 mod call;
 mod catalog;

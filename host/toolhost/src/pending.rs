@@ -8,6 +8,7 @@ mod calls;
 pub(crate) mod completion;
 pub(crate) mod per_handle_lock;
 pub(crate) mod record;
+mod waiting;
 
 pub(crate) use calls::{EXPIRY, PendingCalls};
 pub use completion::{Completed, Completion, Completions, CompletionsError};

@@ -19,7 +19,7 @@ impl ToolResult {
     /// An error with [`ToolError::details`] has the link and the code for the user in further lines,
     /// `AUTHORIZE` and `USER CODE`.
     ///
-    /// A [note](Self::note) is a further line, `NOTE`.
+    /// A [note](Self::note) is a further line, `NOTE`; and that a call waits for consent, `AWAITING APPROVAL`.
     ///
     /// Further lines of a part are indented, and an output is JSON, so that no tool can imitate an error or
     /// a part of one.
@@ -28,7 +28,14 @@ impl ToolResult {
     pub fn to_text(&self) -> String {
         let mut text = match &self.outcome {
             ResultBody::Ok { output } => output.to_string(),
-            ResultBody::Pending { handle } => format!("PENDING: {handle}"),
+            ResultBody::Pending { handle, details } => {
+                let mut text = format!("PENDING: {handle}");
+                if let Some(details) = details {
+                    text.push_str("\nAWAITING APPROVAL: ");
+                    text.push_str(&details.for_model());
+                }
+                text
+            }
             ResultBody::Error { error } => error_text(error),
         };
         if let Some(note) = self.note() {

@@ -56,6 +56,17 @@ impl Workdir {
         })
     }
 
+    /// Returns what a [transaction](Self::transactional) has changed so far.
+    ///
+    /// # Errors
+    /// [`CommitError`].
+    pub fn staged_changes(&self, options: &CommitOptions) -> Result<FileChanges, CommitError> {
+        match self.overlay() {
+            Some(overlay) => overlay.changes(&CommitClock::start(options.time)),
+            None => Ok(FileChanges::default()),
+        }
+    }
+
     /// Checks the changes of a [transaction](Self::transactional) as [`commit`](Self::commit) does, and keeps them in
     /// the state root until they are [committed](super::StagingRoot::commit_held). Calls that have a handle of it can
     /// change nothing afterwards. Returns none if there are none.

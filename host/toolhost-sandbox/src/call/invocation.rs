@@ -9,6 +9,7 @@ use toolhost_files::{Workdir, WriteProtected};
 
 use crate::accounting::output::{LogRecord, LogSink};
 use crate::host::agents::port::AgentsPort;
+use crate::host::effects::EffectsPort;
 use crate::host::tools::port::{OuterCall, ToolsPort};
 use crate::operation::Outcome;
 use crate::recording::options::RecordOptions;
@@ -32,6 +33,8 @@ pub struct Invocation {
     pub agents: Option<Arc<dyn AgentsPort>>,
     /// The other tools; none where it may not call them.
     pub tools: Option<Arc<dyn ToolsPort>>,
+    /// Decides about its effects, which may need consent; none if none does.
+    pub effects: Option<Arc<dyn EffectsPort>>,
     /// The call that calls this tool; what this call uses counts for that one, too.
     pub outer: Option<OuterCall>,
     /// Receives its log while it runs; none if nobody listens.

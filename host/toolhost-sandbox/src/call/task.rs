@@ -8,6 +8,7 @@ use toolhost_runtime::ComponentId;
 use crate::call::code::ComponentCode;
 use crate::host::agents::port::AgentsPort;
 use crate::host::agents::{Agents, GrantedAgents};
+use crate::host::effects::EffectsPort;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::Http;
 use crate::host::tools::Tools;
@@ -30,6 +31,7 @@ pub(crate) struct CallTask {
     pub(crate) grants: Grants,
     pub(crate) agents: Option<Arc<dyn AgentsPort>>,
     pub(crate) tools: Option<Arc<dyn ToolsPort>>,
+    pub(crate) effects: Option<Arc<dyn EffectsPort>>,
     pub(crate) meters: Arc<CallMeters>,
     pub(crate) imports: CallImports,
 }
@@ -59,6 +61,7 @@ impl CallTask {
             grants: Grants::none(),
             agents: None,
             tools: None,
+            effects: None,
             meters: Arc::new(meters),
             imports: CallImports::Host,
         }
@@ -94,9 +97,10 @@ impl CallTask {
             ends,
         };
         let sender = (sandbox.egress).sender(self.grants.http, Arc::clone(&meters.http), ends);
-        let http = Http::new(sender, Arc::clone(&meters.attempts));
+        let effects = self.effects;
+        let http = Http::new(sender, Arc::clone(&meters.attempts), effects.clone());
         CallState::new(
-            self.grants.env,
+            (self.grants.env, effects),
             fs,
             memory,
             (agents, ports.tools),

@@ -9,8 +9,10 @@ use wasmtime_wasi_http::WasiHttpCtxView;
 
 use crate::accounting::output::Stream;
 use crate::host::agents::Agents;
+use crate::host::effects::{EffectsPort, hash_seed, repeat};
 use crate::host::filesystem::Filesystem;
 use crate::host::http::{Http, handle_memory};
+use crate::host::random::InsecureSeed;
 use crate::host::stdio::Captured;
 use crate::host::tools::Tools;
 use crate::store::meters::CallMeters;
@@ -33,7 +35,7 @@ pub(crate) struct CallState {
 
 impl CallState {
     pub(crate) fn new(
-        env: Vec<(String, String)>,
+        (env, effects): (Vec<(String, String)>, Option<Arc<dyn EffectsPort>>),
         fs: Filesystem,
         memory: MemoryLimiter,
         (agents, tools): (Agents, Tools),
@@ -43,7 +45,11 @@ impl CallState {
         let mut table = ResourceTable::new();
         table.set_max_capacity(meters.limits.handles);
         Self {
-            wasi: LazyWasi { env, made: None },
+            wasi: LazyWasi {
+                env,
+                effects,
+                made: None,
+            },
             table,
             fs,
             memory,
@@ -63,6 +69,13 @@ impl CallState {
             table: &mut self.table,
             hooks: &mut self.http.hooks,
         }
+    }
+}
+
+impl CallState {
+    /// The seeds of the guest's hash maps.
+    pub(crate) fn hash_seed(&self) -> InsecureSeed {
+        InsecureSeed(self.wasi.effects.as_deref().map(hash_seed))
     }
 }
 
@@ -117,13 +130,19 @@ impl WasiView for CallState {
 /// guest first uses one of them, as seeding its generators costs more than anything else in the store.
 struct LazyWasi {
     env: Vec<(String, String)>,
+    /// Gives it its times and random numbers.
+    effects: Option<Arc<dyn EffectsPort>>,
     made: Option<WasiCtx>,
 }
 
 impl LazyWasi {
     fn get(&mut self, meters: &CallMeters) -> &mut WasiCtx {
         self.made.get_or_insert_with(|| {
-            WasiCtx::builder()
+            let mut builder = WasiCtx::builder();
+            if let Some(effects) = &self.effects {
+                repeat(&mut builder, effects);
+            }
+            builder
                 .envs(&self.env)
                 .stdout(Captured::new(&meters.output, Stream::Stdout))
                 .stderr(Captured::new(&meters.output, Stream::Stderr))

@@ -102,8 +102,8 @@ fn log_of(state: &mut CallState) -> LogView<'_> {
     LogView(&state.meters.output)
 }
 
-fn seed_of(_: &mut CallState) -> InsecureSeed {
-    InsecureSeed
+fn seed_of(state: &mut CallState) -> InsecureSeed {
+    state.hash_seed()
 }
 
 fn agents_of(state: &mut CallState) -> &mut Agents {

@@ -51,6 +51,7 @@ impl Replay {
             grants: Grants::none(),
             agents: None,
             tools: None,
+            effects: None,
             outer: None,
             log: None,
             limits: limits(&recording.limits, &recording.outcome),

@@ -7,11 +7,12 @@ use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, To
 use toolhost_sandbox::Operation;
 
 use crate::call::component::stored_run;
+use crate::call::consent::{self, Refused, Release};
 use crate::call::run::Answer;
 use crate::call::scope::TurnScope;
 use crate::catalog::ToolCatalog;
 use crate::middleware::{CallIdentity, CallKind, Extensions, Progress, ToolCallContext};
-use crate::pending::record::PendingCall;
+use crate::pending::record::{Handle, PendingCall};
 use crate::registry::RegisteredTool;
 
 /// What the component itself answered, beneath the layers.
@@ -29,6 +30,7 @@ pub(super) async fn poll(
     turn: &Arc<TurnScope>,
     call: &PendingCall,
     guest_handle: String,
+    consent: (Option<Arc<Release>>, Handle),
 ) -> (ToolResult, Option<PollOutcome>) {
     let (agent, identity) = (turn.agent(), turn.stored_identity(call));
     let running = match turn.begin_call() {
@@ -47,7 +49,8 @@ pub(super) async fn poll(
             Box::pin(async move {
                 progress.set_running();
                 let tool = tool.as_ref();
-                let result = run(&turn, &identity, &message, tool, guest_handle, &outcome).await;
+                let polled = (guest_handle, consent);
+                let result = run(&turn, &identity, &message, tool, polled, &outcome).await;
                 progress.set_result(&result);
                 result
             })
@@ -71,15 +74,27 @@ async fn run(
     identity: &CallIdentity,
     message: &AssistantMessage,
     tool: Option<&RegisteredTool>,
-    guest_handle: String,
+    (guest_handle, (release, handle)): (String, (Option<Arc<Release>>, Handle)),
     outcome: &OnceLock<PollOutcome>,
 ) -> ToolResult {
-    let Some(run) = stored_run(turn, identity, message, tool) else {
+    let Some(mut run) = stored_run(turn, identity, message, tool, Some(handle)) else {
         let name = &identity.tool_name;
         let message = format!("Tool '{name}' has been removed, so its result cannot be polled.");
         let error = ToolError::host(ToolErrorCode::NotFound, message, turn.locale());
         return identity.error(error);
     };
+    let calls = message.tool_calls().iter();
+    let args = calls
+        .filter(|one| one.id == *identity.call_id)
+        .map(|one| &one.args);
+    let args = args.cloned().next().unwrap_or_default().into();
+    let call = (&args, guest_handle.as_str());
+    match consent::check(turn, run.tool, &run.permit, call, release.as_ref()) {
+        Ok(consent) => run.consent = consent,
+        // The whole call was approved before it ran.
+        Err(Refused::Hold) => {}
+        Err(Refused::Ended(end)) => return end.into_result(identity),
+    }
     let operation = Operation::Poll {
         handle: guest_handle,
     };
@@ -87,6 +102,7 @@ async fn run(
     let polled = match &mut end.answer {
         // The host's handle takes the place of the component's.
         Ok(Answer::Pending(renewed)) => PollOutcome::Pending(std::mem::take(renewed)),
+        Ok(Answer::Held(..)) => return end.into_result(identity),
         Ok(Answer::Output(_)) | Err(_) => PollOutcome::Ended,
     };
     // If the host stopped the component, the next poll may succeed.

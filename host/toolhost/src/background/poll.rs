@@ -10,6 +10,7 @@ use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
 use super::guest_poll::{self, PollOutcome};
+use super::held::{self, Released};
 use super::resumed::instance_of;
 use super::running::{announce, settle};
 use crate::call::component;
@@ -73,7 +74,7 @@ impl PendingCalls {
         })
     }
 
-    /// Returns the name of the tool whose component a poll of this handle runs. None if it runs none.
+    /// Returns the name of the tool whose component a poll of this handle may run. None if it runs none.
     pub(crate) async fn polled_tool(
         &self,
         instance: &InstanceScope,
@@ -81,8 +82,8 @@ impl PendingCalls {
     ) -> Option<String> {
         let handle = self.parse(handle).ok()?;
         let record = self.find(instance, &handle).await.ok()?;
-        let is_waiting = matches!(record.state, State::Waiting { .. });
-        is_waiting.then_some(record.call.tool_name)
+        let may_run = matches!(record.state, State::Waiting { .. } | State::Held { .. });
+        may_run.then_some(record.call.tool_name)
     }
 
     /// Cancels a pending call: `E_TOOL_CANCELLED`, or the result that it already had.
@@ -116,26 +117,44 @@ impl PendingCalls {
             let error = self.error(ToolErrorCode::Interrupted, message);
             return self.end(&turn, &record, failed(&record, error)).await;
         }
-        let State::Waiting { guest_handle } = &record.state else {
-            return Ok(self.status_of(&record));
+        let (guest_handle, release) = match &record.state {
+            State::Waiting { guest_handle } => (guest_handle.clone(), None),
+            State::Held { guest_handle } => {
+                let Some(owner) = instance_of(instance, &record.call).await else {
+                    return Ok(self.without_workdir(&record));
+                };
+                let turn = TurnScope::resumed(&owner, &record.call);
+                match self.release(&turn, &record, guest_handle.as_ref()).await? {
+                    Released::Waits(result) => {
+                        held::watch(instance);
+                        return Ok(PollReply {
+                            result,
+                            has_ended: false,
+                        });
+                    }
+                    Released::Ended(result) => return self.end(&turn, &record, result).await,
+                    Released::Changed => return self.status_now(instance, handle).await,
+                    Released::Polled(release, guest_handle) => (guest_handle, Some(release)),
+                }
+            }
+            State::Running { .. } | State::Done(_) | State::Cancelled => {
+                return Ok(self.status_of(&record));
+            }
         };
         let Some(owner) = instance_of(instance, &record.call).await else {
-            let name = &record.call.tool_name;
-            let message = format!(
-                "Tool '{name}' cannot be polled: the working directory of its call is not there."
-            );
-            return Ok(PollReply {
-                result: failed(&record, self.error(ToolErrorCode::Host, message)),
-                has_ended: false,
-            });
+            return Ok(self.without_workdir(&record));
         };
         let turn = TurnScope::resumed(&owner, &record.call);
-        let polled = guest_poll::poll(&turn, &record.call, guest_handle.clone());
+        let consent = (release, handle.clone());
+        let polled = guest_poll::poll(&turn, &record.call, guest_handle.clone(), consent);
         let (result, outcome) = polled.await;
+        if result.awaits_approval().is_some() {
+            held::watch(instance);
+        }
         match outcome {
             Some(PollOutcome::Ended) => self.end(&turn, &record, result).await,
             Some(PollOutcome::Pending(renewed)) => {
-                if renewed == *guest_handle {
+                if renewed == guest_handle {
                     return Ok(self.status_of(&record));
                 }
                 let records = self.records().await?;
@@ -159,6 +178,35 @@ impl PendingCalls {
                 has_ended: false,
             }),
         }
+    }
+
+    fn without_workdir(&self, record: &Record) -> PollReply {
+        let name = &record.call.tool_name;
+        let message = format!(
+            "Tool '{name}' cannot be polled: the working directory of its call is not there."
+        );
+        PollReply {
+            result: failed(record, self.error(ToolErrorCode::Host, message)),
+            has_ended: false,
+        }
+    }
+
+    /// Returns the status of a call that may wait for consent again.
+    async fn status_now(
+        &self,
+        instance: &Arc<InstanceScope>,
+        handle: &Handle,
+    ) -> Result<PollReply, ToolError> {
+        let record = self.find(instance, handle).await?;
+        let mut reply = self.status_of(&record);
+        if matches!(record.state, State::Held { .. }) {
+            held::watch(instance);
+            let hold = self.records().await?.hold_of(handle).await;
+            if let Some(hold) = hold.map_err(|error| self.store_error(&error))? {
+                reply.result = held::waiting(&record, &hold);
+            }
+        }
+        Ok(reply)
     }
 
     /// Ends a record that was read as open, and announces its result.
@@ -207,7 +255,15 @@ impl PendingCalls {
         let result = failed(&record, self.cancelled());
         announce(&turn, &record.handle, &result);
         self.stop(&record.handle);
-        if let State::Waiting { guest_handle } = &record.state {
+        let guest_handle = match &record.state {
+            State::Waiting { guest_handle } => Some(guest_handle),
+            State::Held { guest_handle } => {
+                self.drop_staged(records).await;
+                guest_handle.as_ref()
+            }
+            State::Running { .. } | State::Done(_) | State::Cancelled => None,
+        };
+        if let Some(guest_handle) = guest_handle {
             match instance_of(instance, &record.call).await {
                 Some(own) => {
                     let turn = TurnScope::resumed(&own, &record.call);
@@ -253,7 +309,7 @@ impl PendingCalls {
         let result = match &record.state {
             State::Done(result) => (**result).clone().with_call(id, name),
             State::Cancelled => failed(record, self.cancelled()),
-            State::Running { .. } | State::Waiting { .. } => {
+            State::Running { .. } | State::Waiting { .. } | State::Held { .. } => {
                 ToolResult::pending(id, name, record.handle.as_str().to_owned())
             }
         };
@@ -285,6 +341,6 @@ fn reply_of(error: ToolError) -> PollReply {
     }
 }
 
-fn failed(record: &Record, error: ToolError) -> ToolResult {
+pub(super) fn failed(record: &Record, error: ToolError) -> ToolResult {
     ToolResult::error(&record.call.call_id, &record.call.tool_name, error)
 }

@@ -10,6 +10,7 @@ use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, To
 use tracing::instrument::WithSubscriber;
 use tracing::{Instrument, Span};
 
+use super::held;
 use super::running::BackgroundCall;
 use crate::call::cancellation::{TURN_CANCELLED, cancelled_result};
 use crate::call::scope::CallScope;
@@ -123,6 +124,10 @@ async fn run(
         if result.handle().is_none() {
             return Some(result);
         }
+        if result.awaits_approval().is_some() {
+            held::watch(&turn.instance);
+            return None;
+        }
         let host = &turn.agent().host;
         let (mut wait, longest) = POLL_AFTER;
         loop {
@@ -133,12 +138,8 @@ async fn run(
                 .await;
             wait = (wait * 2).min(longest);
             // If the call has ended, the poll has recorded its result.
-            if host
-                .pending
-                .poll_once(&turn.instance, &handle)
-                .await
-                .has_ended
-            {
+            let reply = host.pending.poll_once(&turn.instance, &handle).await;
+            if reply.has_ended || reply.result.awaits_approval().is_some() {
                 return None;
             }
         }

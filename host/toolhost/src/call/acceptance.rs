@@ -22,7 +22,7 @@ pub(super) async fn finish(
 ) -> RunEnd {
     let guest_handle = match &ended.end.answer {
         Ok(Answer::Pending(handle)) => handle.clone(),
-        Ok(Answer::Output(_)) | Err(_) => return ended.finish().await,
+        Ok(Answer::Output(_) | Answer::Held(..)) | Err(_) => return ended.finish(None).await,
     };
     let (turn, name) = (&scope.turn, &tool.item.name);
     if !tool.polls() {
@@ -31,11 +31,11 @@ pub(super) async fn finish(
         );
         let code = ToolErrorCode::InvalidOutput;
         ended.end.answer = Err(ToolError::host(code, message, turn.locale()));
-        return ended.finish().await;
+        return ended.finish(None).await;
     }
     let (pending, owner) = (turn.pending(), turn.instance.owner());
     let call = turn.pending_call(identity, message);
-    let background = scope.background.as_ref();
+    let background = scope.handle();
     let accepted = pending.accept_guest(
         owner.clone(),
         call.clone(),
@@ -49,8 +49,10 @@ pub(super) async fn finish(
             None
         }
     };
-    let mut end = ended.finish().await;
+    let mut end = ended.finish(accepted.clone()).await;
     match (&end.answer, accepted) {
+        // It is the same handle.
+        (Ok(Answer::Held(..)), _) => {}
         (Ok(_), Some(handle)) => {
             end.answer = Ok(Answer::Pending(handle.as_str().to_owned()));
         }

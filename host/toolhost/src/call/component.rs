@@ -6,23 +6,24 @@ use std::time::Instant;
 
 use toolhost_contract::{
     AssistantMessage, CommitCondition, ErrorCode, FileChanges, HeldSecret, Recording, ToolError,
-    ToolErrorCode, WorkdirAccess, WorkdirChanges,
+    ToolErrorCode, Usage, WorkdirAccess, WorkdirChanges,
 };
-use toolhost_sandbox::{Invocation, Operation};
+use toolhost_sandbox::{HeldChanges, Invocation, Operation};
 
 use super::access_tokens::SentToken;
+use super::consent::{self, Consent};
 use super::failure::end_of;
 use super::inner::InnerCalls;
 use super::outer::JoinedTransaction;
 use super::recorded::record;
-use super::run::{Answer, ComponentRun, RunEnd};
+use super::run::{Answer, ComponentRun, RunEnd, result_of};
 use super::scope::TurnScope;
 use super::transaction::{CallTransaction, TransactionCall};
 use super::transaction_part::TransactionPart;
 use super::{access_tokens, output_schema, telemetry};
 use crate::agents_port;
 use crate::middleware::CallIdentity;
-use crate::pending::record::PendingCall;
+use crate::pending::record::{Handle, NewHold, PendingCall};
 use crate::registry::{RegisteredTool, Runs};
 use crate::workdir_provider::{CallWorkdir, WorkdirTransaction, end_call};
 
@@ -56,7 +57,7 @@ impl<'a> ComponentRun<'a> {
     pub(crate) async fn run(self, operation: Operation) -> RunEnd {
         let answered = pin!(self.answer(operation)).await;
         match answered {
-            Ok(ended) => ended.finish().await,
+            Ok(ended) => ended.finish(None).await,
             Err(refused) => refused,
         }
     }
@@ -86,14 +87,21 @@ impl<'a> ComponentRun<'a> {
         let redactor = &turn.agent().host.redactor;
         let operation = Arc::new(operation);
         let (permit, recorder) = (&self.permit, turn.recorder());
-        let agents = permit.agents;
+        let agents = permit.agents.then(|| {
+            let port = agents_port::port(turn.options.agents.as_ref(), redactor);
+            match &self.consent {
+                None => port,
+                Some(consent) => consent.agents(port),
+            }
+        });
         let invocation = Invocation {
             operation: Arc::clone(&operation),
             context: self.call.tool_context(self.message),
             workdir: Some(directory.workdir),
             protected: std::mem::take(&mut self.protected),
             grants: permit.grants.clone(),
-            agents: agents.then(|| agents_port::port(turn.options.agents.as_ref(), redactor)),
+            agents,
+            effects: self.consent.as_ref().map(Consent::port),
             tools: self.inner.as_ref().map(InnerCalls::port),
             outer: self.outer.as_ref().map(|outer| outer.caller.clone()),
             log: turn.log_sink(self.call),
@@ -103,10 +111,22 @@ impl<'a> ComponentRun<'a> {
         let began = Instant::now();
         let mut report = {
             let running = pin!(component.call(invocation));
-            match &self.inner {
-                None => running.await,
-                // In a box, so that the futures of other calls are smaller.
-                Some(inner) => Box::pin(inner.drive(running)).await,
+            // In boxes, so that the futures of other calls are smaller.
+            match (&self.inner, &self.consent) {
+                (None, None) => running.await,
+                (Some(inner), None) => Box::pin(inner.drive(running)).await,
+                (inner, Some(consent)) => {
+                    let running = async {
+                        match inner {
+                            None => running.await,
+                            Some(inner) => inner.drive(running).await,
+                        }
+                    };
+                    match Box::pin(consent.until_held(running)).await {
+                        Ok(report) => report,
+                        Err(held) => return Err(Box::pin(self.hold(held, &operation)).await),
+                    }
+                }
             }
         };
         telemetry::record_run(turn, tool, &report);
@@ -135,6 +155,21 @@ impl<'a> ComponentRun<'a> {
             of_provider: directory.transaction,
             recording,
         })
+    }
+
+    /// Holds the call at what its component came to.
+    async fn hold(&self, held: NewHold, operation: &Operation) -> RunEnd {
+        if matches!(operation, Operation::Cancel { .. }) {
+            let tool = &self.tool.item.name;
+            let message = format!(
+                "Tool '{tool}' may do this only with consent, and a cancelled call waits for none."
+            );
+            let locale = self.turn.locale();
+            return RunEnd::refused(ToolError::host(ToolErrorCode::Denied, message, locale));
+        }
+        let permit = self.turn.agent().permit(self.tool.item.name.resource());
+        let input = consent::input_of(operation);
+        self.held_call(&permit).hold_effect(held, input).await
     }
 
     /// The transaction of a call around it, of which its changes are a part.
@@ -216,7 +251,9 @@ impl<'a> ComponentRun<'a> {
 
 impl EndedRun<'_> {
     /// Commits the changes of a run that succeeded, drops those of another, and records the run.
-    pub(crate) async fn finish(self) -> RunEnd {
+    ///
+    /// `handle` is the one that the host has just given to the answer.
+    pub(crate) async fn finish(self, handle: Option<Handle>) -> RunEnd {
         let Self {
             mut end,
             run,
@@ -232,15 +269,25 @@ impl EndedRun<'_> {
         // A cancellation has no output.
         let when = commit_when(turn, run.tool).filter(|_| !is_cancellation);
         let is_kept = |answer: &Answer| when.is_none_or(|when| answer.meets(when));
+        let rules = run.consent.as_ref().map(Consent::rules);
         if let Some(part) = part {
-            end.answer = part.end(end.answer, when);
+            end.answer = part.end(end.answer, when, rules);
         }
         if let Some(own) = own {
             let host = &turn.agent().host;
             // In a box, so that the futures of calls without a transaction are smaller.
-            let ending = own.end(end.answer, &mut end.usage, &host.sandbox, is_kept);
-            end.answer = Box::pin(ending).await;
+            let ending = own.end(end.answer, &mut end.usage, &host.sandbox, is_kept, rules);
+            let ended = Box::pin(ending).await;
             host.redactor.changes(&mut end.usage.changes);
+            end.answer = match ended {
+                Ok((answer, None)) => Ok(answer),
+                Ok((answer, Some(held))) => {
+                    let wait =
+                        hold_changes(&run, &operation, (answer, held), &mut end.usage, handle);
+                    Box::pin(wait).await
+                }
+                Err(error) => Err(error),
+            };
         }
         let usage = &mut end.usage;
         if let Ok(answer) = &end.answer
@@ -266,6 +313,26 @@ impl EndedRun<'_> {
     }
 }
 
+/// Holds the changes of a call, with what it answered and used.
+async fn hold_changes(
+    run: &ComponentRun<'_>,
+    operation: &Operation,
+    (answer, held): (Answer, HeldChanges),
+    usage: &mut Usage,
+    handle: Option<Handle>,
+) -> Result<Answer, ToolError> {
+    if matches!(operation, Operation::Cancel { .. }) {
+        // They are dropped.
+        usage.changes = FileChanges::default();
+        return Ok(answer);
+    }
+    let stored = result_of(Ok(answer), run.call).with_usage(std::mem::take(usage));
+    let permit = run.turn.agent().permit(run.tool.item.name.resource());
+    let mut call = run.held_call(&permit);
+    call.handle = call.handle.or(handle);
+    call.hold_changes(held, stored).await
+}
+
 /// Returns which outputs mean that the changes of a call are committed; none: all.
 fn commit_when<'t>(turn: &'t TurnScope, tool: &'t RegisteredTool) -> Option<&'t CommitCondition> {
     let (agent, resource) = (turn.agent(), tool.item.name.resource());
@@ -279,10 +346,13 @@ pub(crate) fn stored_run<'a>(
     call: &'a CallIdentity,
     message: &'a AssistantMessage,
     tool: Option<&'a RegisteredTool>,
+    handle: Option<Handle>,
 ) -> Option<ComponentRun<'a>> {
     let tool = tool?;
     match &tool.runs {
         Runs::Component(component) if tool.polls() => Some(ComponentRun {
+            consent: None,
+            handle,
             turn,
             call,
             message,
@@ -309,7 +379,7 @@ pub(crate) async fn cancel(turn: &TurnScope, call: &PendingCall, guest_handle: S
     };
     let tool = running.registry.get(&*call.tool_name);
     let identity = turn.stored_identity(call);
-    if let Some(run) = stored_run(turn, &identity, &call.message, tool) {
+    if let Some(run) = stored_run(turn, &identity, &call.message, tool, None) {
         let operation = Operation::Cancel {
             handle: guest_handle,
         };

@@ -15,6 +15,7 @@ use toolhost_sandbox::Operation;
 use tracing::Instrument;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
+use super::consent::{self, Consent, HeldCall, Refused};
 use super::exit::exit;
 use super::inner::InnerCalls;
 use super::run::{ComponentRun, RunEnd};
@@ -167,6 +168,14 @@ async fn run(
     message: &AssistantMessage,
 ) -> RunEnd {
     let (turn, tool) = (&scope.turn, valid.tool);
+    let consent = match &valid.permit.ask {
+        None => None,
+        // In a box, so that the futures of other calls are smaller.
+        Some(_) => match Box::pin(consented(scope, identity, &valid, message)).await {
+            Ok(consent) => consent,
+            Err(ended) => return ended,
+        },
+    };
     let component = match &tool.runs {
         Runs::Native { owner, handler } => {
             let handler = (owner, &**handler);
@@ -184,13 +193,15 @@ async fn run(
         tool,
         component,
         inner: InnerCalls::of(
-            scope,
+            (scope, consent.as_ref()),
             identity,
             tool.item.name.resource(),
             &valid.permit,
             execute_inner,
         ),
         outer: scope.outer.clone(),
+        consent,
+        handle: scope.handle().cloned(),
         permit: valid.permit,
         protected: scope.protected.clone(),
     };
@@ -203,6 +214,35 @@ async fn run(
     match answered {
         Ok(ended) => pin!(acceptance::finish(scope, identity, tool, message, ended)).await,
         Err(refused) => refused,
+    }
+}
+
+/// Decides whether a valid call may run now. Returns what its run needs if its effects may wait.
+///
+/// # Errors
+/// The end of a call that is refused, or waits before it runs.
+async fn consented(
+    scope: &CallScope,
+    identity: &CallIdentity,
+    valid: &ValidCall<'_>,
+    message: &AssistantMessage,
+) -> Result<Option<Consent>, RunEnd> {
+    let (turn, tool, permit) = (&scope.turn, valid.tool, &valid.permit);
+    let call = (&valid.args, valid.input.as_str());
+    match consent::check(turn, tool, permit, call, scope.release.as_ref()) {
+        Ok(consent) => Ok(consent),
+        Err(Refused::Ended(end)) => Err(end),
+        Err(Refused::Hold) => {
+            let held = HeldCall {
+                turn,
+                call: identity,
+                message,
+                tool,
+                permit,
+                handle: scope.handle().cloned(),
+            };
+            Err(held.hold_call(&valid.args, &valid.input).await)
+        }
     }
 }
 

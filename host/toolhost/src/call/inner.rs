@@ -25,6 +25,7 @@ use toolhost_sandbox::ToolsPort;
 
 use self::calls::{Calls, Execute};
 use self::port::InnerCallsPort;
+use super::consent::Consent;
 use super::outer::JoinedTransaction;
 use super::outer::budget::Budget;
 use super::scope::CallScope;
@@ -43,7 +44,7 @@ pub(crate) struct InnerCalls {
 impl InnerCalls {
     /// Prepares the calls of a call, if its tool may call tools.
     pub(super) fn of(
-        scope: &CallScope,
+        (scope, consent): (&CallScope, Option<&Consent>),
         caller: &CallIdentity,
         tool: &ResourceName,
         permit: &ToolPermit,
@@ -55,7 +56,12 @@ impl InnerCalls {
         let chain = around.chain([tool]).cloned().collect();
         let budget = outer.map(|outer| Arc::clone(&outer.budget));
         let calls = Calls {
-            scope: scope.clone(),
+            scope: CallScope {
+                // Each call waits for consent of its own.
+                release: None,
+                ..scope.clone()
+            },
+            gate: consent.map(|consent| Arc::clone(consent.gate())),
             callable: CallableTools::new(grant, chain),
             budget: budget.unwrap_or_else(|| Budget::of(&permit.limits)),
             execute,

@@ -2,9 +2,10 @@
 
 pub(super) mod budget;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use toolhost_contract::{ResourceName, ToolError, ToolErrorCode};
+use toolhost_manifest::policy::AskRules;
 use toolhost_sandbox::{OuterCall, Workdir};
 
 use self::budget::Budget;
@@ -28,6 +29,8 @@ pub(super) struct JoinedTransaction {
     pub(super) workdir: Workdir,
     /// How the inner call ended whose changes would have to be undone, and cannot be without the others.
     pub(super) not_undone: Arc<OnceLock<String>>,
+    /// The rules of the calls whose changes may have to wait.
+    pub(super) asks: Arc<Mutex<Vec<Arc<AskRules>>>>,
 }
 
 impl JoinedTransaction {
@@ -35,6 +38,16 @@ impl JoinedTransaction {
         Arc::new(Self {
             workdir,
             not_undone: Arc::default(),
+            asks: Arc::default(),
+        })
+    }
+
+    /// Returns a handle that tells apart what one inner call changes.
+    pub(super) fn part(&self) -> Arc<Self> {
+        Arc::new(Self {
+            workdir: self.workdir.part(),
+            not_undone: Arc::clone(&self.not_undone),
+            asks: Arc::clone(&self.asks),
         })
     }
 

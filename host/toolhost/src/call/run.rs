@@ -4,14 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost_contract::{AssistantMessage, CommitCondition, ToolError, ToolResult, Usage};
+use toolhost_contract::{
+    AssistantMessage, AwaitingApproval, CommitCondition, ToolError, ToolResult, Usage,
+};
 use toolhost_sandbox::WriteProtected;
 
+use super::consent::{Consent, HeldCall};
 use super::inner::InnerCalls;
 use super::outer::OuterCalls;
 use super::scope::TurnScope;
 use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
+use crate::pending::record::Handle;
 use crate::registry::RegisteredTool;
 use crate::registry::loaded_component::LoadedComponent;
 
@@ -29,6 +33,27 @@ pub(crate) struct ComponentRun<'a> {
     pub(crate) inner: Option<InnerCalls>,
     /// The calls around it; none for a call of the model's.
     pub(crate) outer: Option<Arc<OuterCalls>>,
+    /// Lets its effects wait; none if none has to.
+    pub(crate) consent: Option<Consent>,
+    /// The handle that its call has already.
+    pub(crate) handle: Option<Handle>,
+}
+
+impl<'a> ComponentRun<'a> {
+    /// The call, to be held.
+    pub(super) fn held_call<'r>(&'r self, permit: &'r ToolPermit) -> HeldCall<'r>
+    where
+        'a: 'r,
+    {
+        HeldCall {
+            turn: self.turn,
+            call: self.call,
+            message: self.message,
+            tool: self.tool,
+            permit,
+            handle: self.handle.clone(),
+        }
+    }
 }
 
 /// The answer of a run that did not fail.
@@ -38,6 +63,8 @@ pub(crate) enum Answer {
     Output(Value),
     /// The handle of a call whose result comes later.
     Pending(String),
+    /// The host's handle of a call that waits for consent.
+    Held(String, AwaitingApproval),
 }
 
 impl Answer {
@@ -45,7 +72,7 @@ impl Answer {
     pub(super) fn meets(&self, condition: &CommitCondition) -> bool {
         match self {
             Self::Output(output) => condition.holds(output),
-            Self::Pending(_) => false,
+            Self::Pending(_) | Self::Held(..) => false,
         }
     }
 }
@@ -64,8 +91,13 @@ pub(crate) struct RunEnd {
 impl RunEnd {
     /// A run that was refused before it used anything.
     pub(crate) fn refused(error: ToolError) -> Self {
+        Self::of_answer(Err(error))
+    }
+
+    /// A run that has an answer of the host's.
+    pub(crate) fn of_answer(answer: Result<Answer, ToolError>) -> Self {
         Self {
-            answer: Err(error),
+            answer,
             usage: Usage::default(),
             has_answered: false,
             recording: None,
@@ -76,7 +108,10 @@ impl RunEnd {
     pub(crate) fn of(mut result: ToolResult) -> Self {
         let answer = match (result.tool_error(), result.handle()) {
             (Some(error), _) => Err(error.clone()),
-            (None, Some(handle)) => Ok(Answer::Pending(handle.to_owned())),
+            (None, Some(handle)) => Ok(match result.awaits_approval() {
+                Some(details) => Answer::Held(handle.to_owned(), details),
+                None => Answer::Pending(handle.to_owned()),
+            }),
             (None, None) => {
                 let output = result.output_mut().map(std::mem::take);
                 Ok(Answer::Output(output.unwrap_or_default()))
@@ -102,6 +137,9 @@ pub(crate) fn result_of(answer: Result<Answer, ToolError>, call: &CallIdentity) 
     match answer {
         Ok(Answer::Output(output)) => ToolResult::ok(&call.call_id, &call.tool_name, output),
         Ok(Answer::Pending(handle)) => ToolResult::pending(&call.call_id, &call.tool_name, handle),
+        Ok(Answer::Held(handle, details)) => {
+            ToolResult::awaiting_approval(&call.call_id, &call.tool_name, handle, details)
+        }
         Err(error) => call.error(error),
     }
 }

@@ -17,6 +17,7 @@ use toolhost_runtime::lock;
 use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
 use tracing::{Instrument, Span};
 
+use super::consent::Release;
 use super::exit::exit;
 use super::live_log::LogListener;
 use super::outer::OuterCalls;
@@ -399,9 +400,30 @@ pub(crate) struct CallScope {
     pub(crate) trace: TraceContext,
     /// The calls around an inner call.
     pub(crate) outer: Option<Arc<OuterCalls>>,
+    /// What somebody has consented to, if the call waited for that.
+    pub(crate) release: Option<Arc<Release>>,
 }
 
 impl CallScope {
+    /// Returns the scope of a call that was stored earlier and runs now: with the tools that a step has now.
+    pub(crate) fn resumed(turn: Arc<TurnScope>, handle: Handle, release: Arc<Release>) -> Self {
+        let agent = turn.agent();
+        let overlay = agent.overlay.snapshot();
+        Self {
+            catalog: agent.step_catalog(&overlay),
+            step_id: Arc::default(),
+            extensions: None,
+            notices: Notices::default(),
+            background: Some(handle),
+            overlay,
+            protected: agent.host.protection.snapshot(),
+            trace: turn.instance.emitter.trace(None),
+            outer: None,
+            release: Some(release),
+            turn,
+        }
+    }
+
     /// Starts an inner call: within the span that runs now, which is that of the calling one.
     pub(crate) fn inner_activity<'c>(&'c self, call: &'c CallIdentity) -> Activity<'c> {
         self.turn.instance.emitter.inner_call(call, &self.trace)
@@ -428,6 +450,20 @@ impl CallScope {
         {
             self.notices.add(needed);
         }
+    }
+
+    /// The handle that the call has already: that of the background, which no call within it has.
+    pub(crate) fn handle(&self) -> Option<&Handle> {
+        self.background.as_ref().filter(|_| self.outer.is_none())
+    }
+
+    /// Whether the call, one within another, has begun to change files of their transaction.
+    pub(crate) fn has_staged(&self) -> bool {
+        let transaction = self
+            .outer
+            .as_ref()
+            .and_then(|outer| outer.transaction.as_ref());
+        transaction.is_some_and(|transaction| transaction.workdir.has_staged())
     }
 
     /// The token that cancels the call. A call in the background has none.

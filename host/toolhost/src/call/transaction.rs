@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, WorkdirChanges};
+use toolhost_manifest::policy::AskRules;
+use toolhost_runtime::lock;
 use toolhost_sandbox::{
-    CommitError, CommitOptions, Durability, Sandbox, Shortage, StagingError, StagingRoot, Workdir,
-    WorkdirAccess, WorkdirCommit, WriteProtected,
+    CommitError, CommitOptions, Durability, HeldChanges, Sandbox, Shortage, StagingError,
+    StagingRoot, Workdir, WorkdirAccess, WorkdirCommit, WriteProtected,
 };
 
 use super::cancellation::note_commit;
@@ -75,8 +77,8 @@ impl<'a> CallTransaction<'a> {
         &self.joined
     }
 
-    /// Commits the changes of a call that succeeded and whose answer `is_kept`, and adds them to its usage. Drops
-    /// those of another.
+    /// Commits the changes of a call that succeeded and whose answer `is_kept`, and adds them to its usage; or returns them
+    /// where these rules, or those of a call within it, say that they have to wait. Drops those of another.
     ///
     /// If the future is dropped before the commit begins, nothing is committed. Afterwards the commit is made
     /// all the same, and the log says so: nobody gets the result.
@@ -86,7 +88,8 @@ impl<'a> CallTransaction<'a> {
         usage: &mut Usage,
         sandbox: &Sandbox,
         is_kept: impl Fn(&T) -> bool,
-    ) -> Result<T, ToolError> {
+        rules: Option<&Arc<AskRules>>,
+    ) -> Result<(T, Option<HeldChanges>), ToolError> {
         let TransactionCall { tool, call, .. } = self.call;
         let locale = call.origin.locale;
         let workdir = self.joined.workdir.clone();
@@ -95,7 +98,7 @@ impl<'a> CallTransaction<'a> {
         }
         // Most calls change nothing.
         if !workdir.has_staged() {
-            return answer;
+            return answer.map(|answer| (answer, None));
         }
         let answer = answer.and_then(|answer| self.joined.check(call).map(|()| answer));
         let answer = match answer {
@@ -104,7 +107,7 @@ impl<'a> CallTransaction<'a> {
                 usage.changes_dropped = dropped.is_ok();
                 // If this fails, they are dropped with the workdir.
                 let _is_dropped = sandbox.threads().wait(move || workdir.drop_changes()).await;
-                return dropped;
+                return dropped.map(|answer| (answer, None));
             }
         };
         let mut options = CommitOptions::default();
@@ -112,6 +115,23 @@ impl<'a> CallTransaction<'a> {
         options.durability = self.durability;
         options.label = format!("{tool} {}", self.call.call.call_id);
         options.time = self.call.deadline.max(TIME_MIN);
+        let asks = std::mem::take(&mut *lock(&self.joined.asks));
+        let asks: Vec<_> = asks.into_iter().chain(rules.cloned()).collect();
+        if asks.iter().any(|rules| rules.effects.has_workdir()) {
+            let (workdir, options) = (workdir.clone(), options.clone());
+            let held = move || hold_if_asked(&workdir, &options, &asks);
+            match sandbox.threads().wait(held).await {
+                Ok(Ok(None)) => {}
+                Ok(Ok(Some(held))) => {
+                    usage.changes.clone_from(&held.changes);
+                    return Ok((answer, Some(held)));
+                }
+                Ok(Err(error)) => return Err(not_committed(tool, &error, locale)),
+                Err(error) => {
+                    return Err(super::failure::failure(tool, &error.into(), locale));
+                }
+            }
+        }
         // Calls that wait keep no thread, and can still be stopped.
         let turn = workdir.commit_turn().await;
         note_commit();
@@ -138,12 +158,27 @@ impl<'a> CallTransaction<'a> {
         match committed {
             Ok(Ok(committed)) => {
                 usage.changes = committed.changes;
-                Ok(answer)
+                Ok((answer, None))
             }
             Ok(Err(error)) => Err(not_committed(tool, &error, locale)),
             Err(error) => Err(super::failure::failure(tool, &error.into(), locale)),
         }
     }
+}
+
+/// Holds the changes of a transaction, if these rules say that they have to wait.
+fn hold_if_asked(
+    workdir: &Workdir,
+    options: &CommitOptions,
+    asks: &[Arc<AskRules>],
+) -> Result<Option<HeldChanges>, CommitError> {
+    let changes = workdir.staged_changes(options)?;
+    let is_whole = !changes.truncated;
+    let mut asks = asks.iter().map(|rules| &rules.effects);
+    if asks.any(|effects| effects.asks_for_changes(&changes.files, is_whole)) {
+        return workdir.hold(options);
+    }
+    Ok(None)
 }
 
 /// Returns the error of a call that could not begin, or not keep its changes apart.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use toolhost_contract::text::shorten;
 use toolhost_contract::{CommitCondition, Locale, ToolError, ToolErrorCode};
+use toolhost_manifest::policy::AskRules;
+use toolhost_runtime::lock;
 
 use super::hints;
 use super::outer::JoinedTransaction;
@@ -25,12 +27,8 @@ pub(super) struct TransactionPart {
 
 impl TransactionPart {
     pub(super) fn begin(transaction: &JoinedTransaction, call: &CallIdentity) -> Self {
-        let joined = JoinedTransaction {
-            workdir: transaction.workdir.part(),
-            not_undone: Arc::clone(&transaction.not_undone),
-        };
         Self {
-            joined: Arc::new(joined),
+            joined: transaction.part(),
             call: call.clone(),
             is_kept: false,
             ended: "was stopped".to_owned(),
@@ -42,7 +40,8 @@ impl TransactionPart {
         &self.joined
     }
 
-    /// Leaves the changes of a call that succeeded to the outer call, if its output meets `when`.
+    /// Leaves the changes of a call that succeeded to the outer call, if its output meets `when`. They have to wait with
+    /// those of the outer call where these rules say so.
     ///
     /// # Errors
     /// The call's own error; or `E_TOOL_CALL_NOT_UNDONE` if its changes would have to be undone, so that who made the call
@@ -51,17 +50,23 @@ impl TransactionPart {
         mut self,
         answer: Result<Answer, ToolError>,
         when: Option<&CommitCondition>,
+        rules: Option<&Arc<AskRules>>,
     ) -> Result<Answer, ToolError> {
         let answer =
             answer.inspect_err(|error| self.ended = format!("failed with {}", error.code))?;
         let has_changed = self.joined.workdir.has_staged();
+        if let Some(rules) = rules.filter(|_| has_changed) {
+            lock(&self.joined.asks).push(Arc::clone(rules));
+        }
         let (Some(when), true) = (when.filter(|when| !answer.meets(when)), has_changed) else {
             self.is_kept = true;
             return Ok(answer);
         };
         let (unmet, output) = match &answer {
             Answer::Output(output) => (when.unmet(output), output.to_string()),
-            Answer::Pending(_) => ("it has no output yet".to_owned(), "pending".to_owned()),
+            Answer::Pending(_) | Answer::Held(..) => {
+                ("it has no output yet".to_owned(), "pending".to_owned())
+            }
         };
         self.ended = format!("ended without success ({unmet})");
         let (tool, locale) = (&self.call.tool_name, self.call.origin.locale);

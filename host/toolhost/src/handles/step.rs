@@ -13,7 +13,7 @@ use toolhost_contract::{
 use toolhost_runtime::debug_fields;
 use tracing::Instrument;
 
-use crate::background::submit;
+use crate::background::{held, submit};
 use crate::call::cancellation::{cancelled_result, run_until};
 use crate::call::executor;
 use crate::call::scope::{CallScope, Notices, TurnScope};
@@ -158,6 +158,7 @@ impl Turn {
             turn: Arc::clone(turn),
             trace: span.trace().clone(),
             outer: None,
+            release: None,
         };
         Ok(Step {
             scope,
@@ -227,6 +228,9 @@ impl Step {
         let executed = pin!(executor::execute(&self.scope, call, &identity, message));
         let result = executed.instrument(activity.span().clone()).await;
         activity.end_call(&result);
+        if result.awaits_approval().is_some() {
+            held::watch(&self.scope.turn.instance);
+        }
         result
     }
 

@@ -8,12 +8,16 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, OnceCell, broadcast, oneshot};
 use toolhost_contract::{Locale, ToolError, ToolErrorCode};
-use toolhost_sandbox::Sandbox;
+use toolhost_runtime::debug_fields;
+use toolhost_sandbox::{Sandbox, StagingRoot};
 use toolhost_store::{Store, StoreError};
 
 use super::completion::{Completion, Completions, CompletionsError, announce, channel};
 use super::per_handle_lock::HandleLocks;
-use super::record::{AcceptError, Handle, NewRecord, Owner, PendingCall, Records, SCHEMA, State};
+use super::record::{
+    AcceptError, Handle, NewHold, NewRecord, Owner, PendingCall, Records, SCHEMA, State,
+};
+use super::waiting::WaitingInstances;
 
 /// How long a handle can be polled, by default.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -33,13 +37,16 @@ pub(crate) struct PendingCalls {
     /// Calls that run in the background of this process, and how to stop each.
     pub(crate) running: Mutex<HashMap<Handle, Arc<Notify>>>,
     pub(crate) polled: Arc<HandleLocks>,
+    pub(crate) staging: Option<StagingRoot>,
+    /// The instances whose calls wait for consent.
+    pub(crate) waiting: WaitingInstances,
 }
 
 impl PendingCalls {
     /// `locale` is that of the results that the host makes.
     pub(crate) fn new(
         sandbox: Sandbox,
-        state_root: Option<PathBuf>,
+        (state_root, staging): (Option<PathBuf>, Option<StagingRoot>),
         expiry: Duration,
         locale: Locale,
     ) -> Self {
@@ -53,6 +60,8 @@ impl PendingCalls {
             listeners: channel(),
             running: Mutex::default(),
             polled: Arc::default(),
+            staging,
+            waiting: WaitingInstances::default(),
         }
     }
 
@@ -166,12 +175,60 @@ impl PendingCalls {
         stored.map_err(|error| self.not_accepted(&error))
     }
 
+    /// Stores that a call waits for consent. Returns its handle, and until when somebody may decide.
+    pub(crate) async fn hold(
+        &self,
+        owner: Owner,
+        call: PendingCall,
+        existing: Option<Handle>,
+        hold: NewHold,
+    ) -> Result<(Handle, SystemTime), ToolError> {
+        let (records, now) = (self.records().await?, SystemTime::now());
+        let expires_at = after(now, self.expiry);
+        let new = NewRecord {
+            owner,
+            call,
+            guest_handle: None,
+            // So that a later poll still learns that nobody decided.
+            expires_at: after(expires_at, self.expiry),
+        };
+        let hold = NewHold { expires_at, ..hold };
+        let stored = records.hold(existing, new, hold, now).await;
+        let handle = stored.map_err(|error| self.not_accepted(&error))?;
+        Ok((handle, expires_at))
+    }
+
+    /// Removes the staged changes of calls that wait no longer: their instance was removed, or a process died.
+    pub(crate) async fn drop_staged(&self, records: &Records) {
+        let Some(staging) = &self.staging else {
+            return;
+        };
+        // In this order: what is staged meanwhile is in neither, or in both.
+        let Ok(ids) = staging.held_ids() else {
+            return;
+        };
+        if ids.is_empty() {
+            return;
+        }
+        match records.held_staging().await {
+            Ok(held) => ids
+                .iter()
+                .filter(|id| !held.contains(id))
+                .for_each(|id| staging.drop_held(id)),
+            Err(error) => {
+                let error = error.with_causes();
+                tracing::warn!(%error, "staged changes that wait no longer could not be removed");
+            }
+        }
+    }
+
     /// Removes expired records, and ends the calls that dead processes left running.
     async fn tidy(&self, records: &Records, now: SystemTime) {
         if let Err(error) = records.sweep(now).await {
             let error = error.with_causes();
             tracing::warn!(%error, "expired pending calls could not be removed");
         }
+        self.drop_staged(records).await;
         match records.interrupt_dead_runs().await {
             Ok(ended) => ended.into_iter().for_each(|record| {
                 if let State::Done(result) = &record.state {
@@ -212,7 +269,10 @@ impl PendingCalls {
 
     fn not_accepted(&self, error: &AcceptError) -> ToolError {
         let code = match error {
-            AcceptError::Full { .. } | AcceptError::NoRoom => ToolErrorCode::Busy,
+            AcceptError::Full { .. } | AcceptError::NoRoom | AcceptError::NoRoomForHeld => {
+                ToolErrorCode::Busy
+            }
+            AcceptError::Cancelled => ToolErrorCode::Cancelled,
             AcceptError::MessageTooDeep { .. } => ToolErrorCode::InvalidArgs,
             AcceptError::MessageOfAnotherCall { .. }
             | AcceptError::Random(_)
@@ -235,3 +295,5 @@ fn after(now: SystemTime, time: Duration) -> SystemTime {
     let latest = || SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(i64::MAX as u64));
     now.checked_add(time).or_else(latest).unwrap_or(now)
 }
+
+debug_fields!(PendingCalls, this => state_root: this.state_root);

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! Running ─┬▶ Done        a process runs the call; if it dies, Done: interrupted
-//! Waiting ─┴▶ Cancelled   the component is polled with its own handle
+//! Waiting ─┤  Cancelled   the component is polled with its own handle
+//! Held ────┘              somebody has to consent; then it runs, waits or is done
 //! ```
 
+mod approval;
 mod call_workdir;
 mod records;
 mod row;
@@ -17,6 +19,9 @@ use toolhost_store::rusqlite::types::ToSqlOutput;
 use toolhost_store::rusqlite::{self, ToSql};
 use toolhost_store::{is_random_text, random_text};
 
+pub(crate) use self::approval::{
+    ApprovalId, Decided, Decision, Hold, NewHold, OwnedHold, TEXT_MAX,
+};
 pub(crate) use self::call_workdir::CallWorkdir;
 pub(crate) use self::records::{AcceptError, Records};
 pub(crate) use self::schema::SCHEMA;
@@ -55,7 +60,7 @@ impl ToSql for Handle {
 }
 
 /// Owner of a record. Only the owner can find it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Owner {
     /// Key of the bundle, as in the path of its workspaces.
     pub(crate) bundle: String,
@@ -103,6 +108,11 @@ pub(crate) enum State {
         /// The handle that the component returned last.
         guest_handle: String,
     },
+    /// Somebody has to consent first.
+    Held {
+        /// The handle of its component, which waits as well.
+        guest_handle: Option<String>,
+    },
     /// The call has ended with this result.
     Done(Box<ToolResult>),
     /// The caller cancelled the call.
@@ -113,7 +123,7 @@ impl State {
     /// Returns whether the state can still change.
     pub(crate) fn is_open(&self) -> bool {
         match self {
-            Self::Running { .. } | Self::Waiting { .. } => true,
+            Self::Running { .. } | Self::Waiting { .. } | Self::Held { .. } => true,
             Self::Done(_) | Self::Cancelled => false,
         }
     }

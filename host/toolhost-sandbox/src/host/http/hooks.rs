@@ -8,13 +8,16 @@ use http_body_util::BodyExt;
 use tokio::runtime::Handle;
 use toolhost_contract::http::is_reserved_header;
 use toolhost_contract::{Attempts, FailedOperation};
-use toolhost_egress::{FailedRequest, HttpSender, RequestError, RequestTimeouts};
+use toolhost_egress::{FailedRequest, HttpSender, OutboundRequest, RequestError, RequestTimeouts};
 use wasmtime_wasi_http::{
     Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpHooks,
 };
 
 use super::body_drain::{BodyDrain, SharedBody};
 use super::error::to_wasi;
+use crate::host::effects::{
+    EffectsPort, RequestVerdict, to_wasi_response, whole_request, whole_response,
+};
 
 /// Maximum bytes of a body that a guest passes at once.
 pub(super) const BODY_CHUNK: usize = 16 << 10;
@@ -34,16 +37,23 @@ pub(crate) struct HttpHooks {
     sender: HttpSender,
     attempts: Arc<Attempts>,
     drain: BodyDrain,
+    /// Decides about requests; none if none needs consent.
+    effects: Option<Arc<dyn EffectsPort>>,
 }
 
 impl Http {
-    pub(crate) fn new(sender: HttpSender, attempts: Arc<Attempts>) -> Self {
+    pub(crate) fn new(
+        sender: HttpSender,
+        attempts: Arc<Attempts>,
+        effects: Option<Arc<dyn EffectsPort>>,
+    ) -> Self {
         let mut ctx = WasiHttpCtx::new();
         ctx.set_field_size_limit(sender.meter().limits().http_header_bytes);
         let hooks = HttpHooks {
             sender,
             attempts,
             drain: BodyDrain::default(),
+            effects,
         };
         Self {
             ctx,
@@ -85,7 +95,9 @@ impl WasiHttpHooks for HttpHooks {
         _processed: Connection,
     ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Connection), Error>> + Send> {
         let (request, body) = SharedBody::share(request);
-        let limit = self.sender.meter().limits().http_request_bytes;
+        let limits = self.sender.meter().limits();
+        let (limit, response_limit) = (limits.http_request_bytes, limits.http_response_bytes);
+        let effects = self.effects.clone();
         let (drain, attempts) = (self.drain.clone(), Arc::clone(&self.attempts));
         let options = options.unwrap_or_default();
         let admitted = self.sender.admit(
@@ -100,13 +112,19 @@ impl WasiHttpHooks for HttpHooks {
             record_denial(&attempts, error);
         }
         Box::new(async move {
-            let sent = match admitted {
-                Ok(request) => request.send().await.map_err(|it| record(&attempts, it)),
-                Err(error) => Err(error),
+            let sent = match (admitted, effects) {
+                (Ok(request), None) => {
+                    let sent = request.send().await.map_err(|it| record(&attempts, it));
+                    sent.map(|it| it.map(|body| body.map_err(to_wasi).boxed_unsync()))
+                }
+                (Ok(request), Some(effects)) => {
+                    let limits = (limit, response_limit);
+                    Box::pin(send_with_consent(request, &*effects, &attempts, limits)).await
+                }
+                (Err(error), _) => Err(error),
             };
             match sent {
                 Ok(response) => {
-                    let response = response.map(|body| body.map_err(to_wasi).boxed_unsync());
                     // The body owns its connection.
                     Ok((response, Box::new(ready(Ok(()))) as Connection))
                 }
@@ -116,6 +134,28 @@ impl WasiHttpHooks for HttpHooks {
                 }
             }
         })
+    }
+}
+
+/// Sends a request, unless it waits for consent: then this never ends.
+async fn send_with_consent(
+    request: OutboundRequest<SharedBody>,
+    effects: &dyn EffectsPort,
+    attempts: &Attempts,
+    (limit, response_limit): (u64, u64),
+) -> Result<Response<WasiBody>, RequestError> {
+    let (request, admitted) = request.take_request();
+    let (whole, request) = whole_request(request, limit).await?;
+    match effects.request(&whole) {
+        RequestVerdict::Held => std::future::pending().await,
+        RequestVerdict::Answered(response) => to_wasi_response(response),
+        RequestVerdict::Send => {
+            let sent = admitted.with_request(request).send().await;
+            let response = sent.map_err(|it| record(attempts, it))?;
+            let response = whole_response(response, response_limit).await?;
+            effects.answered(&whole, &response);
+            to_wasi_response(response)
+        }
     }
 }
 

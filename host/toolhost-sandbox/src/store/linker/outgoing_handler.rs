@@ -107,7 +107,7 @@ mod tests {
             ..HttpGrant::default()
         };
         let sender = egress.sender(Some(Arc::new(grant)), meter, None);
-        let mut http = Http::new(sender, Arc::default());
+        let mut http = Http::new(sender, Arc::default(), None);
         let clock = threads.clock().clone();
         let call = async move {
             let network = http.hooks.runtime().unwrap();

@@ -13,6 +13,7 @@ use toolhost_contract::{
 use toolhost_sandbox::CallFailure;
 
 use super::last_stopped::LastStopped;
+use crate::call::consent::gate::Gate;
 use crate::call::hints;
 use crate::call::outer::JoinedTransaction;
 use crate::call::outer::budget::{Budget, CallLimit};
@@ -52,6 +53,8 @@ pub(super) type Execute = for<'a> fn(
 pub(super) struct Calls {
     /// The scope of the inner calls, but for its transaction.
     pub(super) scope: CallScope,
+    /// Has the outputs that an earlier run of the caller got, where its effects may wait.
+    pub(super) gate: Option<Arc<Gate>>,
     pub(super) callable: CallableTools,
     pub(super) budget: Arc<Budget>,
     pub(super) execute: Execute,

@@ -76,18 +76,28 @@ impl ToolsPort for InnerCallsPort {
         let number = calls.number.fetch_add(1, Relaxed);
         let id = format!("{}/{number}", calls.caller.call_id);
         let started = Arc::new(StartedCall::new(id.clone()));
+        let gate = calls.gate.as_ref();
+        if let Some(output) = gate.and_then(|gate| gate.output(name, arguments)) {
+            drop(running);
+            started.end(Ok(output));
+            return Ok(started);
+        }
         let mut scope = calls.scope.clone();
         scope.outer = Some(Arc::new(OuterCalls {
             chain: Arc::clone(calls.callable.chain()),
             budget: Arc::clone(&calls.budget),
             caller,
-            transaction: calls.transaction.get().cloned(),
+            transaction: calls.transaction.get().map(|transaction| match gate {
+                None => Arc::clone(transaction),
+                Some(_) => transaction.part(),
+            }),
         }));
         let call = InnerCall {
             running: StartedRecord::begin(calls, &id, name, running),
             scope,
             call: ToolCall::new(id, name, args),
             started: Arc::clone(&started),
+            arguments: gate.map(|_| arguments.to_owned()),
         };
         lock(&calls.started).push(Box::pin(call.run()));
         calls.waker.wake();

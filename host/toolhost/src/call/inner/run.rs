@@ -25,6 +25,8 @@ pub(super) struct InnerCall {
     pub(super) call: ToolCall,
     pub(super) started: Arc<StartedCall>,
     pub(super) running: StartedRecord,
+    /// Its arguments as they were passed, if its caller may run again.
+    pub(super) arguments: Option<String>,
 }
 
 impl InnerCall {
@@ -35,6 +37,7 @@ impl InnerCall {
             call,
             started,
             running,
+            arguments,
         } = self;
         let calls = Arc::clone(running.calls());
         let message = AssistantMessage::for_call(&call);
@@ -59,7 +62,14 @@ impl InnerCall {
         } else {
             running.end(&result);
         }
-        started.end(calls.answer(result));
+        let name = identity.tool_name;
+        let answer = calls.answer(result);
+        if let (Some(gate), Some(arguments), Ok(output)) = (&calls.gate, arguments, &answer)
+            && !scope.has_staged()
+        {
+            gate.keep_output(&name, &arguments, output);
+        }
+        started.end(answer);
     }
 }
 

@@ -33,6 +33,10 @@ pub(crate) enum AcceptError {
     Full { ceiling: u32 },
     #[error("the stored messages and results of pending calls have reached their size limit")]
     NoRoom,
+    #[error("the calls that wait for approval keep as much as they may")]
+    NoRoomForHeld,
+    #[error("the call was cancelled")]
+    Cancelled,
     #[error("the message contains no tool call '{call_id}'")]
     MessageOfAnotherCall { call_id: String },
     #[error("the message is nested {depth} deep; the limit is {JSON_DEPTH_MAX}")]
@@ -99,6 +103,24 @@ impl Records {
         new: NewRecord,
         now: SystemTime,
     ) -> Result<Handle, AcceptError> {
+        let state = if new.guest_handle.is_some() {
+            "waiting"
+        } else {
+            "running"
+        };
+        self.accept_with(new, now, state, |_, _| Ok(Ok(()))).await
+    }
+
+    /// Stores a record in this state, with what `more` adds in the same transaction.
+    pub(super) async fn accept_with(
+        &self,
+        new: NewRecord,
+        now: SystemTime,
+        state: &'static str,
+        more: impl FnOnce(&Transaction<'_>, &Handle) -> rusqlite::Result<Result<(), AcceptError>>
+        + Send
+        + 'static,
+    ) -> Result<Handle, AcceptError> {
         let depth = new.call.message.depth();
         if depth > JSON_DEPTH_MAX {
             return Err(AcceptError::MessageTooDeep { depth });
@@ -120,8 +142,14 @@ impl Records {
                     return Ok(Err(AcceptError::NoRoom));
                 }
             }
-            row::insert(tx, &inserted, &new, &run_id, (now_ms, expires_ms))?;
-            Ok(Ok(()))
+            let run_id = (state == "running").then_some(&*run_id);
+            row::insert(tx, &inserted, &new, (state, run_id), (now_ms, expires_ms))?;
+            let added = more(tx, &inserted)?;
+            if added.is_err() {
+                tx.prepare_cached("DELETE FROM pending WHERE handle = ?1")?
+                    .execute((&inserted,))?;
+            }
+            Ok(added)
         });
         stored.await?.map(|()| handle)
     }
@@ -129,6 +157,11 @@ impl Records {
     /// Returns whether a record is running in this process.
     pub(crate) fn is_own_running(&self, record: &Record) -> bool {
         matches!(&record.state, State::Running { run_id } if run_id == self.store.run_id())
+    }
+
+    /// Returns whether the process of this id runs.
+    pub(crate) fn is_alive(&self, run_id: &str) -> bool {
+        self.store.is_alive(run_id)
     }
 
     /// Returns whether a record is running in a dead process.
@@ -226,7 +259,7 @@ impl Records {
             if was.is_some() {
                 tx.prepare_cached(
                     "UPDATE pending SET state = 'cancelled', message = ''
-                     WHERE handle = ?1 AND state IN ('running', 'waiting')",
+                     WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')",
                 )?
                 .execute((handle,))?;
             }
@@ -350,7 +383,7 @@ fn count_open(
         "SELECT count(*) FROM (
              SELECT 1 FROM pending
              WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3
-                 AND expires_ms > ?4 AND state IN ('running', 'waiting')
+                 AND expires_ms > ?4 AND state IN ('running', 'waiting', 'held')
              LIMIT ?5
          )",
     )?
@@ -396,7 +429,7 @@ fn interrupted(record: &Record, locale: Locale) -> ToolResult {
 }
 
 /// Converts to Unix milliseconds; 0 for earlier times.
-fn unix_ms(time: SystemTime) -> i64 {
+pub(super) fn unix_ms(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -23,18 +23,14 @@ struct Unreadable {
     column: &'static str,
 }
 
-/// Inserts an open record. The process of `run_id` runs the call if no component is to be polled.
+/// Inserts an open record. The process of `run_id`, if there is one, runs the call.
 pub(super) fn insert(
     tx: &Transaction<'_>,
     handle: &Handle,
     new: &NewRecord,
-    run_id: &str,
+    (state, run_id): (&str, Option<&str>),
     (now_ms, expires_ms): (i64, i64),
 ) -> rusqlite::Result<()> {
-    let (state, run_id) = match new.guest_handle {
-        Some(_) => ("waiting", None),
-        None => ("running", Some(run_id)),
-    };
     let workdir = new.call.workdir.as_ref();
     tx.prepare_cached(
         "INSERT INTO pending (handle, bundle, agent, instance_key, call_id, tool_name, turn_id,
@@ -100,7 +96,7 @@ pub(super) fn end(tx: &Transaction<'_>, handle: &Handle, result: &str) -> rusqli
     let rows = tx
         .prepare_cached(
             "UPDATE pending SET state = 'done', result = ?2, message = ''
-             WHERE handle = ?1 AND state IN ('running', 'waiting')",
+             WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')",
         )?
         .execute((handle, result))?;
     Ok(rows == 1)
@@ -173,6 +169,9 @@ fn state(row: &Row<'_>) -> rusqlite::Result<State> {
         "waiting" => Ok(State::Waiting {
             guest_handle: row.get("guest_handle")?,
         }),
+        "held" => Ok(State::Held {
+            guest_handle: row.get("guest_handle")?,
+        }),
         "cancelled" => Ok(State::Cancelled),
         "done" => {
             let text: String = row.get("result")?;
@@ -185,7 +184,7 @@ fn state(row: &Row<'_>) -> rusqlite::Result<State> {
     }
 }
 
-fn unreadable(row: &Row<'_>, column: &'static str) -> rusqlite::Error {
+pub(super) fn unreadable(row: &Row<'_>, column: &'static str) -> rusqlite::Error {
     let index = row.as_ref().column_index(column).unwrap_or_default();
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(Unreadable { column }))
 }

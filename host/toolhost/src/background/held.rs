@@ -1,0 +1,299 @@
+//! Calls that wait for consent, and what becomes of them once somebody has decided.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use toolhost_contract::{
+    AwaitingApproval, HeldEffect, Timestamp, ToolCall, ToolError, ToolErrorCode, ToolResult,
+};
+use toolhost_sandbox::{CommitError, CommitOptions, HeldError, HeldState, StagingRoot};
+
+use super::poll::failed;
+use super::running::BackgroundCall;
+use crate::call::consent::{self, Release};
+use crate::call::executor;
+use crate::call::scope::{CallScope, InstanceScope, TurnScope};
+use crate::pending::PendingCalls;
+use crate::pending::record::{Decision, Hold, Record};
+
+/// What a poll of a call that waits returns.
+pub(super) enum Released {
+    /// It waits on.
+    Waits(ToolResult),
+    /// It has ended with this result, which is to be stored.
+    Ended(ToolResult),
+    /// It has run, or waits for its component: its record says how it is.
+    Changed,
+    /// Its component is polled, with this consent.
+    Polled(Arc<Release>, String),
+}
+
+/// Releases the calls of an instance once somebody has decided about them, as long as the instance is used.
+pub(crate) fn watch(instance: &Arc<InstanceScope>) {
+    let (pending, owner) = (instance.pending(), instance.owner());
+    let decided = pending.wait_for_decisions(owner.clone());
+    let (weak, scope) = (Arc::downgrade(pending), Arc::downgrade(instance));
+    let watching = async move {
+        loop {
+            decided.notified().await;
+            let Some(pending) = weak.upgrade().filter(|it| it.is_waiting(&owner, &decided)) else {
+                return;
+            };
+            let Some(instance) = scope.upgrade() else {
+                return pending.stop_waiting(&owner, &decided);
+            };
+            let Ok(records) = pending.records().await else {
+                continue;
+            };
+            let handles = records.decided(SystemTime::now()).await;
+            for (handle, of) in handles.unwrap_or_default() {
+                if of == owner {
+                    pending.poll_once(&instance, &handle).await;
+                }
+            }
+            let rest = records.holds(Some(owner.clone()), true, SystemTime::now(), 1);
+            let rest = rest.await;
+            if rest.is_ok_and(|rest| rest.is_empty()) {
+                // A call that waits from now on is watched anew.
+                return pending.stop_waiting(&owner, &decided);
+            }
+        }
+    };
+    pending.sandbox.threads().spawn(watching);
+}
+
+impl PendingCalls {
+    /// Does what somebody has consented to, if so.
+    pub(super) async fn release(
+        &self,
+        turn: &Arc<TurnScope>,
+        record: &Record,
+        guest_handle: Option<&String>,
+    ) -> Result<Released, ToolError> {
+        let records = self.records().await?;
+        let hold = records.hold_of(&record.handle).await;
+        let hold = hold.map_err(|error| self.store_error(&error))?;
+        let Some(hold) = hold else {
+            let message = "What the call waits for was removed from the state root.";
+            return Ok(Released::Ended(failed(
+                record,
+                self.error(ToolErrorCode::Host, message),
+            )));
+        };
+        let Some(decision) = &hold.decision else {
+            if hold.expires_at > SystemTime::now() {
+                return Ok(Released::Waits(waiting(record, &hold)));
+            }
+            self.drop_changes(&hold);
+            let name = &record.call.tool_name;
+            let message = format!("Nobody approved the call of tool '{name}' in time.");
+            let error = self.error(ToolErrorCode::ApprovalExpired, message);
+            return Ok(Released::Ended(failed(record, error)));
+        };
+        if !decision.is_approved {
+            self.drop_changes(&hold);
+            return Ok(Released::Ended(failed(
+                record,
+                self.denied(record, decision),
+            )));
+        }
+        if turn.begin_call().is_err() {
+            // It is released once the bundle is loaded again.
+            return Ok(Released::Waits(waiting(record, &hold)));
+        }
+        if hold.effect == HeldEffect::Workdir {
+            return self.release_changes(turn, record, hold).await;
+        }
+        if hold.released_by.is_some() {
+            return Ok(Released::Waits(waiting(record, &hold)));
+        }
+        let taken = records.take_approved(&hold.id, None, guest_handle.is_none());
+        if !taken.await.map_err(|error| self.store_error(&error))? {
+            return Ok(Released::Waits(waiting(record, &hold)));
+        }
+        match guest_handle {
+            Some(guest_handle) => {
+                let waits = records.wait_again(&record.handle, guest_handle.clone());
+                waits.await.map_err(|error| self.store_error(&error))?;
+                Ok(Released::Polled(Release::of(hold), guest_handle.clone()))
+            }
+            None => {
+                self.run_again(turn, record, Release::of(hold)).await;
+                Ok(Released::Changed)
+            }
+        }
+    }
+
+    fn denied(&self, record: &Record, decision: &Decision) -> ToolError {
+        let name = &record.call.tool_name;
+        let message = match &decision.why {
+            Some(why) => format!("The call of tool '{name}' was not approved: {why}"),
+            None => format!("The call of tool '{name}' was not approved."),
+        };
+        self.error(ToolErrorCode::ApprovalDenied, message)
+    }
+
+    fn drop_changes(&self, hold: &Hold) {
+        if let (Some(staging), Some(id)) = (&self.staging, &hold.staging) {
+            staging.drop_held(id);
+        }
+    }
+
+    /// Commits staged changes that somebody has consented to.
+    async fn release_changes(
+        &self,
+        turn: &Arc<TurnScope>,
+        record: &Record,
+        hold: Hold,
+    ) -> Result<Released, ToolError> {
+        let records = self.records().await?;
+        let dead = match &hold.released_by {
+            None => None,
+            Some(run_id) if records.is_alive(run_id) => {
+                return Ok(Released::Waits(waiting(record, &hold)));
+            }
+            Some(run_id) => Some(run_id.clone()),
+        };
+        let (Some(staging), Some(id), Some(answer)) = (&self.staging, &hold.staging, &hold.answer)
+        else {
+            let message = "The changes of the call are not in the state root.";
+            return Ok(Released::Ended(failed(
+                record,
+                self.error(ToolErrorCode::Host, message),
+            )));
+        };
+        let taken = records.take_approved(&hold.id, dead.clone(), false).await;
+        if !taken.map_err(|error| self.store_error(&error))? {
+            return Ok(Released::Waits(waiting(record, &hold)));
+        }
+        let is_bound = bound_now(turn, record).is_some_and(|bound| bound == hold.bound);
+        let again = match staging.held(id) {
+            HeldState::Committed => false,
+            HeldState::Waiting if !is_bound => {
+                staging.drop_held(id);
+                true
+            }
+            HeldState::Waiting => match self.commit(turn, staging, record, &hold).await {
+                Ok(again) => again,
+                Err(waits) => return Ok(waits),
+            },
+            // Another process committed them, and they could be undone no longer.
+            HeldState::Gone if dead.is_some() => {
+                let name = &record.call.tool_name;
+                let message = format!(
+                    "Tool '{name}' was interrupted: the host stopped while it kept the changes that were approved."
+                );
+                let error = self.error(ToolErrorCode::Interrupted, message);
+                return Ok(Released::Ended(failed(record, error)));
+            }
+            HeldState::Gone => true,
+        };
+        if again {
+            tracing::info!(
+                tool = record.call.tool_name,
+                "what was approved cannot be done as it was shown: the call runs again"
+            );
+            let runs = records.run_again(&record.handle).await;
+            if runs.map_err(|error| self.store_error(&error))? {
+                self.run_again(turn, record, Release::of_nothing(hold))
+                    .await;
+            }
+            return Ok(Released::Changed);
+        }
+        match answer.handle() {
+            // Its component is polled from now on.
+            Some(guest_handle) => {
+                let waits = records.wait_again(&record.handle, guest_handle.to_owned());
+                waits.await.map_err(|error| self.store_error(&error))?;
+                Ok(Released::Changed)
+            }
+            None => Ok(Released::Ended(answer.clone())),
+        }
+    }
+
+    /// Commits changes as they were shown. Returns whether the call has to run again.
+    ///
+    /// # Errors
+    /// What a poll returns if they cannot be committed now.
+    async fn commit(
+        &self,
+        turn: &TurnScope,
+        staging: &StagingRoot,
+        record: &Record,
+        hold: &Hold,
+    ) -> Result<bool, Released> {
+        let host = &turn.agent().host;
+        let mut options = CommitOptions::default();
+        options.protected = host.protection.snapshot();
+        options.label = format!("{} {}", record.call.tool_name, record.call.call_id);
+        let workdir = turn.instance.workdir.clone();
+        let (staging, id) = (staging.clone(), hold.staging.clone().unwrap_or_default());
+        let digest = hold.digest.clone();
+        let committed = move || staging.commit_held(&workdir, &id, &digest, &options);
+        let committed = host.sandbox.threads().wait(committed).await;
+        let error = match committed {
+            Ok(Ok(_)) => return Ok(false),
+            Ok(Err(HeldError::Changed | HeldError::Commit(CommitError::Conflict { .. }))) => {
+                return Ok(true);
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(
+            tool = record.call.tool_name,
+            error,
+            "approved changes cannot be kept now: they wait on"
+        );
+        if let Ok(records) = self.records().await {
+            // If that fails, it is taken over once this process has ended.
+            let _is_given_back = records.give_back(&hold.id).await.is_ok();
+        }
+        Err(Released::Waits(waiting(record, hold)))
+    }
+
+    /// Runs a call with what somebody has consented to, and stores its result, or what it waits for by now.
+    async fn run_again(&self, turn: &Arc<TurnScope>, record: &Record, release: Arc<Release>) {
+        let call = &record.call;
+        let identity = turn.stored_identity(call);
+        let background = BackgroundCall::begin(turn, &record.handle, &identity);
+        let stopped = Arc::clone(&background.stopped);
+        let scope = CallScope::resumed(Arc::clone(turn), record.handle.clone(), release);
+        let mut calls = call.message.tool_calls().iter();
+        let args = calls.find(|one| one.id == call.call_id);
+        let args = args.map(|one| one.args.clone()).unwrap_or_default();
+        let again = ToolCall::new(&*call.call_id, &*call.tool_name, args);
+        let running = Box::pin(executor::execute(&scope, again, &identity, &call.message));
+        let result = tokio::select! {
+            biased;
+            () = stopped.notified() => None,
+            result = running => Some(result),
+        };
+        match result {
+            Some(result) if result.handle().is_none() => background.settle(result).await,
+            Some(_) | None => background.release(),
+        }
+    }
+}
+
+/// Returns what an approval of a stored call would be bound to now. None if its tool was removed.
+fn bound_now(turn: &TurnScope, record: &Record) -> Option<String> {
+    let running = turn.begin_call().ok()?;
+    let tool = running.registry.get(&*record.call.tool_name)?;
+    let permit = turn.agent().permit(tool.item.name.resource());
+    Some(consent::bound(tool, &permit, ""))
+}
+
+/// Returns the result of a call that waits for consent.
+pub(super) fn waiting(record: &Record, hold: &Hold) -> ToolResult {
+    let handle = record.handle.as_str().to_owned();
+    let details = AwaitingApproval {
+        effect: hold.effect,
+        expires_at: Timestamp(hold.expires_at),
+    };
+    ToolResult::awaiting_approval(
+        &record.call.call_id,
+        &record.call.tool_name,
+        handle,
+        details,
+    )
+}
