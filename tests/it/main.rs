@@ -12,6 +12,7 @@
 
 mod agent_example;
 mod agents;
+mod approvals;
 mod architecture;
 mod base_tools;
 mod cache;

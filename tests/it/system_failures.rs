@@ -4,6 +4,6 @@
 mod addresses;
 mod descriptors;
 mod disk;
-mod host_process;
+pub(crate) mod host_process;
 mod killed;
 mod killed_calls;

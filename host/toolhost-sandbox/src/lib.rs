@@ -34,7 +34,9 @@ pub use component::limits::CompileLimits;
 pub use config::SandboxConfig;
 pub use error::{CacheError, PrepareError, SandboxError, SandboxStartError};
 pub use host::agents::port::{AgentsFuture, AgentsPort};
-pub use host::effects::{ClockKind, EffectsPort, RequestVerdict, WholeRequest, WholeResponse};
+pub use host::effects::{
+    ClockKind, EffectsPort, InFlight, RequestVerdict, SentCount, WholeRequest, WholeResponse,
+};
 pub use host::tools::port::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
 pub use kernel_features::KernelFeatures;
 pub use operation::Outcome;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full, Limited};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use tokio::sync::Notify;
 use toolhost_contract::http::{Origin, Scheme};
 use toolhost_egress::RequestError;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
@@ -46,11 +48,48 @@ pub struct WholeResponse {
     pub body: Bytes,
 }
 
+/// Counts what was sent and has no answer yet. Dropping it means that it has one, or never will.
+#[derive(Debug)]
+pub struct InFlight {
+    sent: Arc<SentCount>,
+}
+
+/// How much was sent and has no answer yet.
+#[derive(Debug, Default)]
+pub struct SentCount {
+    sent: AtomicUsize,
+    ended: Notify,
+}
+
+impl SentCount {
+    /// Counts something that is sent.
+    pub fn begin(self: &Arc<Self>) -> InFlight {
+        self.sent.fetch_add(1, Relaxed);
+        InFlight {
+            sent: Arc::clone(self),
+        }
+    }
+
+    /// Waits until all that was sent has ended.
+    pub async fn ended(&self) {
+        while self.sent.load(Relaxed) > 0 {
+            self.ended.notified().await;
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.sent.sent.fetch_sub(1, Relaxed);
+        self.sent.ended.notify_one();
+    }
+}
+
 /// What becomes of a request.
 #[derive(Debug)]
 pub enum RequestVerdict {
     /// It is sent, and [`EffectsPort::answered`] gets its response.
-    Send,
+    Send(InFlight),
     /// It was sent by an earlier run, which got this response.
     Answered(WholeResponse),
     /// It waits for consent. The guest gets no answer: whoever decided so stops the call.

@@ -1,13 +1,16 @@
 //! Sends HTTP requests. Input `{url, method?, headers?: {name: value | [value]}, body?, bodyBytes?,
-//! follow?, times?, atOnce?, read?, connectMs?, firstByteMs?, betweenBytesMs?, hold?, respond?, then?}`.
+//! follow?, times?, atOnce?, read?, connectMs?, firstByteMs?, betweenBytesMs?, hold?, respond?, first?, write?, then?}`.
 //!
 //! Sends the same request `times` times, `atOnce` concurrently; follows up to `follow` redirects; reads
 //! `read` bytes of each body, or all. Output `{answers: […]}`, each `{url, status, headers, body,
 //! bytes, failed?}` or `{url, error}`; `body` is its first 4,096 bytes as text, and `failed` the error of
 //! reading it. `hold`: before that, creates that many requests that are never sent, each with
-//! a started body; `respond`: creates a response. `then`: `panic` at the end.
+//! a started body; `respond`: creates a response. `first`: before that, gets that URL, and sends what it answered, the
+//! time and random numbers as the body. `write`: before all, writes that file. `then`: `panic` at the end.
 
 mod wit;
+
+use std::hash::{BuildHasher, RandomState};
 
 use guest_glue::{ToolError, Value, json, number, text};
 use wit::wasi::http::outgoing_handler;
@@ -22,7 +25,17 @@ const BODY_BYTES: usize = 4096;
 
 guest_glue::serve!(run);
 
-fn run(input: Value) -> Result<Value, ToolError> {
+fn run(mut input: Value) -> Result<Value, ToolError> {
+    if let Some(path) = input["write"].as_str() {
+        std::fs::write(path, "written").map_err(|why| guest_glue::error(why.to_string()))?;
+    }
+    if let Some(first) = input["first"].as_str().map(str::to_owned) {
+        let answer = answer(&first, send(&first, &json!({})), &input);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let nanos = now.unwrap_or_default().as_nanos();
+        let random = RandomState::new().hash_one(0);
+        input["body"] = format!("{} {nanos} {random}", answer["body"]).into();
+    }
     let times = number(&input, "times").unwrap_or(1);
     let at_once = number(&input, "atOnce").unwrap_or(1).max(1);
     let url = text(&input, "url", "");

@@ -149,11 +149,12 @@ async fn send_with_consent(
     match effects.request(&whole) {
         RequestVerdict::Held => std::future::pending().await,
         RequestVerdict::Answered(response) => to_wasi_response(response),
-        RequestVerdict::Send => {
+        RequestVerdict::Send(in_flight) => {
             let sent = admitted.with_request(request).send().await;
             let response = sent.map_err(|it| record(attempts, it))?;
             let response = whole_response(response, response_limit).await?;
             effects.answered(&whole, &response);
+            drop(in_flight);
             to_wasi_response(response)
         }
     }

@@ -49,9 +49,10 @@ impl GatedAgents {
                 }
             }
             Verdict::Answered(_) => Box::pin(std::future::pending()),
-            Verdict::Send => {
+            Verdict::Send(in_flight) => {
                 let (sent, gate) = (send(&*self.agents), Arc::clone(&self.gate));
                 Box::pin(async move {
+                    let _in_flight = in_flight;
                     let answer = sent.await?;
                     if let Ok(kept) = serde_json::to_value(&answer) {
                         gate.add_answer(digest, PrefixAnswer::Message(kept));

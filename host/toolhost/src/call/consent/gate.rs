@@ -10,7 +10,9 @@ use tokio::sync::Notify;
 use toolhost_contract::{HeldEffect, Redactor};
 use toolhost_manifest::policy::AskRules;
 use toolhost_runtime::lock;
-use toolhost_sandbox::{ClockKind, EffectsPort, RequestVerdict, WholeRequest, WholeResponse};
+use toolhost_sandbox::{
+    ClockKind, EffectsPort, InFlight, RequestVerdict, SentCount, WholeRequest, WholeResponse,
+};
 
 use super::digest::Digest;
 use super::prefix::{Prefix, PrefixAnswer};
@@ -22,6 +24,8 @@ pub(crate) struct Gate {
     redactor: Redactor,
     state: Mutex<State>,
     is_held: Notify,
+    /// What was sent and has no answer yet.
+    sent: Arc<SentCount>,
     seed: [u8; 32],
 }
 
@@ -39,7 +43,7 @@ struct State {
 
 /// What becomes of a message or a call.
 pub(super) enum Verdict {
-    Send,
+    Send(InFlight),
     Answered(PrefixAnswer),
     Held,
 }
@@ -70,6 +74,7 @@ impl Gate {
                 last_time: 0,
             }),
             is_held: Notify::new(),
+            sent: Arc::default(),
             seed,
         }
     }
@@ -78,19 +83,24 @@ impl Gate {
         &self.rules
     }
 
-    /// Waits until something has to wait.
+    /// Waits until something has to wait, and what was sent before has an answer: a second run gets it, and sends nothing
+    /// twice.
     pub(super) async fn held(&self) -> NewHold {
         loop {
-            let notified = self.is_held.notified();
+            self.is_held.notified().await;
+            self.sent.ended().await;
             if let Some(held) = self.take_held() {
                 return held;
             }
-            notified.await;
         }
     }
 
+    /// Takes what has to wait, with what the run has received by then.
     pub(super) fn take_held(&self) -> Option<NewHold> {
-        lock(&self.state).held.take()
+        let mut state = lock(&self.state);
+        let held = state.held.take()?;
+        let prefix = Some(state.received.to_bytes());
+        Some(NewHold { prefix, ..held })
     }
 
     /// Decides about something with this digest, which waits if it `asks` and nobody has consented to it.
@@ -108,17 +118,16 @@ impl Gate {
             return Verdict::Answered(answer);
         }
         if !asks {
-            return Verdict::Send;
+            return Verdict::Send(self.sent.begin());
         }
         let is_it = |(of, granted): &mut (HeldEffect, String)| *of == effect && granted == digest;
         // Once.
         if state.granted.take_if(is_it).is_some() {
-            return Verdict::Send;
+            return Verdict::Send(self.sent.begin());
         }
         if state.held.is_none() {
             let mut shown = shown();
             self.redactor.value(&mut shown);
-            let prefix = state.received.to_bytes();
             state.held = Some(NewHold {
                 effect,
                 shown,
@@ -126,7 +135,7 @@ impl Gate {
                 bound: String::new(),
                 staging: None,
                 answer: None,
-                prefix: Some(prefix),
+                prefix: None,
                 staged_bytes: 0,
                 expires_at: SystemTime::now(),
             });
@@ -144,7 +153,7 @@ impl Gate {
         let digest = call_digest(name, arguments);
         match self.decide(HeldEffect::Call, &digest, false, || Value::Null) {
             Verdict::Answered(PrefixAnswer::Output(output)) => Some(output),
-            Verdict::Answered(_) | Verdict::Send | Verdict::Held => None,
+            Verdict::Answered(_) | Verdict::Send(_) | Verdict::Held => None,
         }
     }
 
@@ -209,7 +218,7 @@ impl EffectsPort for Gate {
             })
         };
         match self.decide(HeldEffect::Http, &digest, asks, shown) {
-            Verdict::Send => RequestVerdict::Send,
+            Verdict::Send(in_flight) => RequestVerdict::Send(in_flight),
             Verdict::Held => RequestVerdict::Held,
             Verdict::Answered(answer) => match answer.to_response() {
                 Some(response) => RequestVerdict::Answered(response),
