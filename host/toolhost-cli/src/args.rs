@@ -1,5 +1,6 @@
 //! The arguments of the command line.
 
+mod approvals;
 mod auth;
 mod bundle;
 mod caller;
@@ -33,6 +34,7 @@ use crate::failure::Failure;
 use crate::terminal::{ColorChoice, Verbosity};
 use crate::toolchains::Engine;
 
+pub(crate) use approvals::{ApprovalsAction, ApprovalsArgs, DecideArgs};
 pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeArgs};
 use bundle::BUNDLE;
 pub(crate) use caller::CallerArgs;
@@ -165,6 +167,15 @@ pub(crate) enum Command {
     /// Undo a call that was a transaction: restore the files that it changed
     #[command(after_long_help = help!("undo"))]
     Undo(UndoArgs),
+    /// List the calls that wait for a person's consent, or show one
+    #[command(after_long_help = help!("approvals"))]
+    Approvals(ApprovalsArgs),
+    /// Let a call do what it waits for
+    #[command(after_long_help = help!("approve"), arg_required_else_help = true)]
+    Approve(DecideArgs),
+    /// Refuse what a call waits for
+    #[command(after_long_help = help!("deny"), arg_required_else_help = true)]
+    Deny(DecideArgs),
     /// List the instances that have workspaces, or remove one
     #[command(after_long_help = help!("instances"))]
     Instances(InstancesArgs),

@@ -1,6 +1,7 @@
 //! The commands.
 
 mod agents;
+mod approvals;
 mod auth;
 mod build;
 mod cache;
@@ -60,6 +61,9 @@ pub(crate) async fn execute(
         Command::Cancel(args) => call::cancel(&args, settings).await,
         Command::Replay(args) => replay::replay(&args, settings).await,
         Command::Undo(args) => undo::undo(&args, settings).await,
+        Command::Approvals(args) => approvals::approvals(&args, settings).await,
+        Command::Approve(args) => approvals::decide(&args, true, settings).await,
+        Command::Deny(args) => approvals::decide(&args, false, settings).await,
         Command::Instances(args) => instances::instances(&args, settings).await,
         Command::Play(args) => play::play(&args, settings).await,
         Command::Script(args) => script::script(&args, settings).await,

@@ -49,6 +49,8 @@ pub const LISTED_MAX: usize = 1_000;
 pub struct Approval {
     /// Its id: who asks again gets another one.
     pub id: String,
+    /// Handle of the call: a [poll](crate::Instance::poll) of it does what was approved.
+    pub handle: String,
     /// How it is.
     pub state: ApprovalState,
     /// Key of the bundle, as in the path of its workspaces.
@@ -369,6 +371,7 @@ fn approval_of(owned: OwnedHold, now: SystemTime) -> Approval {
     };
     Approval {
         id: hold.id.as_str().to_owned(),
+        handle: hold.handle,
         state,
         bundle: owner.bundle,
         agent: owner.agent,

@@ -475,10 +475,11 @@ fn read_workdir(at: &Cursor<'_>, findings: &mut Findings) -> Option<WorkdirEffec
             let patterns = items.iter().map(|at| read_pattern(at, findings));
             Some(WorkdirEffects::Paths(patterns.collect::<Option<_>>()?))
         }
-        _ => at.expected(
-            "true, false, or a list of paths such as \"src/*\"",
-            findings,
-        ),
+        Value::Null | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Map(_) => at
+            .expected(
+                "true, false, or a list of paths such as \"src/*\"",
+                findings,
+            ),
     }
 }
 
@@ -492,9 +493,10 @@ fn read_http(at: &Cursor<'_>, findings: &mut Findings) -> Option<HttpEffects> {
             let rules = items.iter().map(|at| http::read_rule(at, findings));
             Some(HttpEffects::Rules(rules.collect::<Option<_>>()?))
         }
-        _ => at.expected(
-            "writes, true, false, or a list of rules as in http.allow",
-            findings,
-        ),
+        Value::Null | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Map(_) => at
+            .expected(
+                "writes, true, false, or a list of rules as in http.allow",
+                findings,
+            ),
     }
 }

@@ -19,6 +19,9 @@ use crate::store::meters::CallMeters;
 use crate::store::resource_limiter::MemoryLimiter;
 use crate::store::state::StoreState;
 
+/// Decides about the effects of a call; none if none needs consent.
+type Effects = Option<Arc<dyn EffectsPort>>;
+
 /// The store's data.
 pub(crate) struct CallState {
     wasi: LazyWasi,
@@ -35,7 +38,7 @@ pub(crate) struct CallState {
 
 impl CallState {
     pub(crate) fn new(
-        (env, effects): (Vec<(String, String)>, Option<Arc<dyn EffectsPort>>),
+        (env, effects): (Vec<(String, String)>, Effects),
         fs: Filesystem,
         memory: MemoryLimiter,
         (agents, tools): (Agents, Tools),
@@ -131,7 +134,7 @@ impl WasiView for CallState {
 struct LazyWasi {
     env: Vec<(String, String)>,
     /// Gives it its times and random numbers.
-    effects: Option<Arc<dyn EffectsPort>>,
+    effects: Effects,
     made: Option<WasiCtx>,
 }
 

@@ -83,17 +83,15 @@ async fn run(
         let error = ToolError::host(ToolErrorCode::NotFound, message, turn.locale());
         return identity.error(error);
     };
-    let calls = message.tool_calls().iter();
-    let args = calls
-        .filter(|one| one.id == *identity.call_id)
-        .map(|one| &one.args);
-    let args = args.cloned().next().unwrap_or_default().into();
+    let mut calls = message.tool_calls().iter();
+    let args = calls.find(|one| one.id == *identity.call_id);
+    let args = args.map(|one| one.args.clone()).unwrap_or_default().into();
     let call = (&args, guest_handle.as_str());
     match consent::check(turn, run.tool, &run.permit, call, release.as_ref()) {
         Ok(consent) => run.consent = consent,
         // The whole call was approved before it ran.
         Err(Refused::Hold) => {}
-        Err(Refused::Ended(end)) => return end.into_result(identity),
+        Err(Refused::Ended(error)) => return identity.error(*error),
     }
     let operation = Operation::Poll {
         handle: guest_handle,

@@ -71,7 +71,7 @@ pub(crate) struct Consent {
 
 /// Why a call does not run now.
 pub(crate) enum Refused {
-    Ended(RunEnd),
+    Ended(Box<ToolError>),
     /// It waits before it runs.
     Hold,
 }
@@ -90,7 +90,7 @@ pub(crate) fn bound(tool: &RegisteredTool, permit: &ToolPermit, input: &str) -> 
     Digest::default()
         .with(tool.item.name.as_str())
         .with(component)
-        .with(&rules.unwrap_or_default())
+        .with(rules.unwrap_or_default())
         .with(&grants)
         .with(input)
         .finish()
@@ -125,7 +125,7 @@ pub(crate) fn check(
                 "The operator's policy refuses calls of tool '{name}' with these arguments."
             );
             let error = ToolError::host(ToolErrorCode::Denied, message, locale);
-            return Err(Refused::Ended(RunEnd::refused(error)));
+            return Err(Refused::Ended(Box::new(error)));
         }
     };
     let release = || {

@@ -231,7 +231,7 @@ async fn consented(
     let call = (&valid.args, valid.input.as_str());
     match consent::check(turn, tool, permit, call, scope.release.as_ref()) {
         Ok(consent) => Ok(consent),
-        Err(Refused::Ended(end)) => Err(end),
+        Err(Refused::Ended(error)) => Err(RunEnd::refused(*error)),
         Err(Refused::Hold) => {
             let held = HeldCall {
                 turn,

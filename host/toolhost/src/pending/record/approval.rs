@@ -86,6 +86,7 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone)]
 pub(crate) struct Hold {
     pub(crate) id: ApprovalId,
+    pub(crate) handle: String,
     pub(crate) effect: HeldEffect,
     pub(crate) shown: Value,
     pub(crate) digest: String,
@@ -474,6 +475,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
     let effect = HeldEffect::ALL.into_iter().find(|it| it.as_str() == effect);
     Ok(Hold {
         id: ApprovalId::parse(&id).ok_or_else(|| unreadable(row, "id"))?,
+        handle: row.get("handle")?,
         effect: effect.ok_or_else(|| unreadable(row, "effect"))?,
         shown: serde_json::from_str(&shown).map_err(|_| unreadable(row, "shown"))?,
         digest: row.get("digest")?,
