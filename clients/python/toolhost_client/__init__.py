@@ -26,6 +26,8 @@ from ._types import (
     ToolResult,
     TurnStatus,
     Undone,
+    Approval,
+    AwaitingApproval,
     UndoRecord,
 )
 
@@ -50,6 +52,8 @@ __all__ = [
     "Toolhost",
     "Turn",
     "TurnStatus",
+    "Approval",
+    "AwaitingApproval",
     "UndoRecord",
     "Undone",
 ]

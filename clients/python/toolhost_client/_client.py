@@ -23,6 +23,7 @@ from ._types import (
     ToolCall,
     ToolResult,
     Undone,
+    Approval,
     UndoRecord,
 )
 
@@ -183,6 +184,24 @@ class Toolhost:
         params = given(id=id, instance=_located(instance))
         undone: Undone = (await self.request("undo/run", params))["undone"]
         return undone
+
+    async def approvals(self, token: str, *, all: bool = False) -> list[Approval]:
+        """Lists the calls that wait for consent, the newest first. `token` is that of an approver, which no agent has."""
+        params = {"token": token, "all": all}
+        approvals: list[Approval] = (await self.request("approvals/list", params))["approvals"]
+        return approvals
+
+    async def approve(self, token: str, id: str, *, why: str | None = None) -> Approval:
+        """Lets a call do what it waits for."""
+        params = given(token=token, id=id, why=why)
+        approval: Approval = (await self.request("approvals/approve", params))["approval"]
+        return approval
+
+    async def deny(self, token: str, id: str, *, why: str | None = None) -> Approval:
+        """Refuses what a call waits for; the model reads why."""
+        params = given(token=token, id=id, why=why)
+        approval: Approval = (await self.request("approvals/deny", params))["approval"]
+        return approval
 
     async def events(self, *, agent: str | None = None, key: str | None = None) -> AsyncIterator[HostEvent]:
         """Subscribes to events, in place of an earlier subscription. Iterate over what it returns."""

@@ -50,6 +50,36 @@ class FileChanges(TypedDict):
     truncated: bool
 
 
+class AwaitingApproval(TypedDict):
+    """Why a result is pending: the call waits until a person consents, until `expiresAt`."""
+
+    reason: Literal["awaiting-approval"]
+    effect: Literal["call", "workdir", "http", "agents"]
+    expiresAt: str
+
+
+class _ApprovalRequired(TypedDict):
+    id: str
+    handle: str
+    state: Literal["waiting", "approved", "denied", "expired", "ended"]
+    bundle: str
+    agent: str
+    instance: str
+    callId: str
+    tool: str
+    effect: Literal["call", "workdir", "http", "agents"]
+    what: dict[str, Json]
+    digest: str
+    createdAt: str
+    expiresAt: str
+
+
+class Approval(_ApprovalRequired, total=False):
+    """A call that waits or waited for consent; docs/approvals.md describes `what`."""
+
+    decision: dict[str, str]
+
+
 class UndoRecord(TypedDict):
     """A call that can be undone. `bytes` are those of the files that it replaced or deleted."""
 
@@ -83,6 +113,7 @@ class ToolResult(_ToolResultRequired, total=False):
     output: Json
     error: ToolError
     handle: str
+    details: AwaitingApproval
     usage: dict[str, Json]
     changes: FileChanges
 

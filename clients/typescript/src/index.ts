@@ -10,7 +10,7 @@ import { spawnServer } from './server.js';
 import { type CallOptions, split, Turn } from './turn.js';
 import type {
   AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, Sendable, ToolCall, ToolResult,
-  Undone, UndoRecord,
+  Undone, UndoRecord, Approval,
 } from './types.js';
 
 export * from './errors.js';
@@ -156,6 +156,22 @@ export class Toolhost {
   /** Undoes the newest call in an instance's workdir, or the one with this id. */
   async undo(id?: string, instance?: Instance): Promise<Undone> {
     return ((await this.request('undo/run', { id, instance: located(instance) })) as { undone: Undone }).undone;
+  }
+
+  /** Lists the calls that wait for consent, the newest first. `token` is that of an approver, which no agent has. */
+  async approvals(token: string, options: { all?: boolean } = {}): Promise<Approval[]> {
+    const listed = await this.request('approvals/list', { token, all: options.all ?? false });
+    return (listed as { approvals: Approval[] }).approvals;
+  }
+
+  /** Lets a call do what it waits for. */
+  async approve(token: string, id: string, why?: string): Promise<Approval> {
+    return ((await this.request('approvals/approve', { token, id, why })) as { approval: Approval }).approval;
+  }
+
+  /** Refuses what a call waits for; the model reads why. */
+  async deny(token: string, id: string, why?: string): Promise<Approval> {
+    return ((await this.request('approvals/deny', { token, id, why })) as { approval: Approval }).approval;
   }
 
   /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */

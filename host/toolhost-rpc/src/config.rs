@@ -1,5 +1,6 @@
 //! What a server serves.
 
+use toolhost::approvals::Approvers;
 use toolhost::{Host, LiveBundle, LoadedBundle, Workdir, search::ToolExposure};
 
 use crate::limits::RpcLimits;
@@ -37,6 +38,8 @@ pub struct RpcConfig {
     /// Which tools clients see of an agent's. With [`ToolExposure::Search`], bundles that clients load get
     /// [`toolhost::catalog_tools`]; the operator's bundle must have them. Default: all.
     pub tools: ToolExposure,
+    /// Who may decide about calls that wait, by tokens that no agent has. Default: nobody.
+    pub approvers: Approvers,
 }
 
 impl RpcConfig {
@@ -50,6 +53,7 @@ impl RpcConfig {
             workdir: None,
             limits: RpcLimits::default(),
             tools: ToolExposure::default(),
+            approvers: Approvers::default(),
         }
     }
 

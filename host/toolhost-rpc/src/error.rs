@@ -18,6 +18,8 @@ pub(crate) enum RpcErrorCode {
     Fixed,
     Busy,
     Shutdown,
+    Forbidden,
+    Decided,
     Cancelled,
 }
 
@@ -37,6 +39,8 @@ impl RpcErrorCode {
             Self::Fixed => -32004,
             Self::Busy => -32005,
             Self::Shutdown => -32006,
+            Self::Forbidden => -32007,
+            Self::Decided => -32008,
             Self::Cancelled => -32800,
         }
     }
@@ -54,6 +58,8 @@ impl RpcErrorCode {
             Self::Fixed => "E_RPC_FIXED",
             Self::Busy => "E_RPC_BUSY",
             Self::Shutdown => "E_RPC_SHUTDOWN",
+            Self::Forbidden => "E_RPC_FORBIDDEN",
+            Self::Decided => "E_RPC_DECIDED",
             Self::Cancelled => "E_RPC_CANCELLED",
         }
     }
@@ -73,6 +79,8 @@ impl RpcErrorCode {
             Self::Fixed => "Leave the parameter out: the operator has set it.",
             Self::Busy => "Wait for the answers of the requests that use it, then close it.",
             Self::Shutdown => "Connect again when the server has restarted.",
+            Self::Forbidden => "Send a token that may do this.",
+            Self::Decided => "Ask for the approvals that wait now: this one does not.",
             Self::Cancelled => "The client cancelled the request; send it again if it is needed.",
         }
     }

@@ -1,5 +1,6 @@
 //! The methods, by name.
 
+mod approval;
 mod bundle;
 mod call;
 mod event;
@@ -45,6 +46,10 @@ pub(crate) async fn call(
         "call/cancel" => call::cancel(session, parse(params)?).await,
         "undo/list" => undo::list(session, parse(params)?).await,
         "undo/run" => undo::run(session, parse(params)?).await,
+        "approvals/list" => approval::list(session, parse(params)?).await,
+        "approvals/get" => approval::get(session, parse(params)?).await,
+        "approvals/approve" => approval::approve(session, parse(params)?).await,
+        "approvals/deny" => approval::deny(session, parse(params)?).await,
         "oauth/callback" => oauth::callback(session, parse(params)?).await,
         "events/subscribe" => event::subscribe(session, parse(params)?),
         "events/unsubscribe" => event::unsubscribe(session, parse(params)?),

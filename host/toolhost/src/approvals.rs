@@ -18,6 +18,8 @@
 //!
 //! [`ToolResult::awaits_approval`]: crate::ToolResult::awaits_approval
 
+mod approvers;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -36,6 +38,7 @@ use crate::pending::record::{
     ApprovalId, Decided, Decision, OwnedHold, Owner, Records, SCHEMA, TEXT_MAX,
 };
 
+pub use self::approvers::Approvers;
 pub use toolhost_contract::{AwaitingApproval, HeldEffect};
 pub use toolhost_manifest::policy::{Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules};
 
