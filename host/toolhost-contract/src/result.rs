@@ -311,5 +311,17 @@ impl ToolResult {
     }
 }
 
+impl Usage {
+    /// Returns the usage as JSON, for the host's store only: with its denials and files, and with exact durations.
+    pub fn to_stored(&self) -> Value {
+        StoredUsage::serialize(self, serde_json::value::Serializer).unwrap_or_default()
+    }
+
+    /// Parses the JSON of [`to_stored`](Self::to_stored). Returns `None` for any other value.
+    pub fn from_stored(stored: &Value) -> Option<Self> {
+        StoredUsage::deserialize(stored).ok()
+    }
+}
+
 #[cfg(test)]
 mod tests;

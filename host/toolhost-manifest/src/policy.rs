@@ -1,6 +1,7 @@
 //! The operator's policy: the grants and limits of each tool. This module does no I/O.
 
 mod ask;
+mod calls;
 mod changesets;
 mod credentials;
 mod grants;
@@ -30,6 +31,8 @@ use toolhost_contract::{
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lock::{Drift, Lock};
 pub use ask::{Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules};
+use calls::Calls;
+pub use calls::CallsRule;
 pub use changesets::ChangesetGrant;
 pub use credentials::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
@@ -53,6 +56,7 @@ pub use variable::{SecretSource, Secrets};
 /// strict: true                     # default; false: names that the bundle does not have are warnings
 /// workspace: shop                  # the name of the instances' workspaces; default: the bundle's
 /// registryDirectCall: false        # default; true admits calls outside the step's catalog
+/// calls: {days: 7}                 # what is kept of calls in the state root; or off
 /// locale: en                       # or ko: the language of suggestions
 /// defaults:
 ///   limits: {deadlineMs: 30000, memoryBytes: 256MiB}
@@ -137,6 +141,7 @@ pub struct Policy {
     mcp_servers: BTreeMap<ResourceName, McpRule>,
     oauth_apps: BTreeMap<ResourceName, OAuthAppRule>,
     lock: LockRule,
+    calls: Calls,
     packages: Option<Arc<PackageRules>>,
     /// The tools that a tool may call, in place of those of its rules.
     tools_called: BTreeMap<ResourceName, Arc<[ToolPattern]>>,
@@ -178,6 +183,14 @@ impl Policy {
     /// Returns which differences from the lock of a bundle keep it from loading. Default: all.
     pub fn lock(&self) -> &LockRule {
         &self.lock
+    }
+
+    /// Returns what the host keeps of calls in its state root; none if the policy turns that off. Default: on.
+    pub fn calls(&self) -> Option<CallsRule> {
+        match self.calls {
+            Calls::Off => None,
+            Calls::On(rule) => Some(rule),
+        }
     }
 
     /// Returns whose signatures packages of registries must have. Default: packages need none.
@@ -263,8 +276,8 @@ impl Policy {
     }
 
     /// Limits a policy that comes with the tools: each limit of a call is at most the operator's, or the
-    /// default if that is higher; the MCP servers, the signers of packages, the name of workspaces and what differences
-    /// from the lock stop are the operator's alone; and no tool may use an OAuthApp.
+    /// default if that is higher; the MCP servers, the signers of packages, the name of workspaces, what differences
+    /// from the lock stop and what is kept of calls are the operator's alone; and no tool may use an OAuthApp.
     #[must_use]
     pub fn within(mut self, operators: &Self) -> Self {
         self.oauth_apps.clear();
@@ -272,6 +285,7 @@ impl Policy {
         self.packages.clone_from(&operators.packages);
         self.workspace.clone_from(&operators.workspace);
         self.lock.clone_from(&operators.lock);
+        self.calls = operators.calls;
         self.operators = Some(Arc::new(operators.clone()));
         self
     }

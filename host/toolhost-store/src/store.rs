@@ -56,15 +56,30 @@ impl Store {
     /// [`StoreError`] where a file or a lock cannot be made or is not this user's, or the database is
     /// damaged, locked or of a newer version.
     pub fn open(state_root: &Path, schema: &Schema) -> Result<Self, StoreError> {
-        // SQLite refuses links anywhere in the path.
-        let real = PrivateDir::make(state_root).and_then(|_| state_root.canonicalize());
-        let state_root = real.map_err(|source| StoreError::Make {
-            path: state_root.to_owned(),
-            source,
-        })?;
+        let state_root = Self::root(state_root)?;
         let path = state_root.join(FILE_NAME);
         let connection = open::file(&path, schema)?;
         Self::start(path, connection, Arc::new(FileLease::acquire(&state_root)?))
+    }
+
+    /// Opens another database, `{state_root}/{name}`, as [`Self::open`] does, but without a lease: for rows that no run
+    /// takes over from another, and whose writes must not delay those to `toolhost.db`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_apart(state_root: &Path, name: &str, schema: &Schema) -> Result<Self, StoreError> {
+        let path = Self::root(state_root)?.join(name);
+        let connection = open::file(&path, schema)?;
+        Self::start(path, connection, Arc::new(LocalLease::new()?))
+    }
+
+    /// Returns the state root without links, which SQLite refuses anywhere in a path. Makes it where it is missing.
+    fn root(state_root: &Path) -> Result<PathBuf, StoreError> {
+        let real = PrivateDir::make(state_root).and_then(|_| state_root.canonicalize());
+        real.map_err(|source| StoreError::Make {
+            path: state_root.to_owned(),
+            source,
+        })
     }
 
     /// Makes a store that lives as long as its clones.
@@ -127,6 +142,20 @@ impl Store {
         self.transact(TransactionBehavior::Deferred, work).await
     }
 
+    /// Writes as [`write`](Self::write) does, on a thread that may wait: not one that runs futures.
+    ///
+    /// # Errors
+    /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
+    pub fn blocking_write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (job, replied) = self.job(TransactionBehavior::Immediate, work);
+        let sent = self.0.jobs.blocking_send(job);
+        sent.map_err(|_| self.stopped())?;
+        replied.blocking_recv().map_err(|_| self.stopped())?
+    }
+
     /// Returns the id of this run of the store: see [`Lease::run_id`].
     pub fn run_id(&self) -> &str {
         self.0.lease.run_id()
@@ -148,20 +177,33 @@ impl Store {
         behavior: TransactionBehavior,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let (job, replied) = self.job(behavior, work);
+        let sent = self.0.jobs.send(job).await;
+        sent.map_err(|_| self.stopped())?;
+        replied.await.map_err(|_| self.stopped())?
+    }
+
+    fn job<T: Send + 'static>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> (Job, oneshot::Receiver<Result<T, StoreError>>) {
         let (reply, replied) = oneshot::channel();
         let path = self.0.path.clone();
-        let job: Job = Box::new(move |connection| {
+        let job = move |connection: &mut Connection| {
             if !reply.is_closed() {
                 let done = run(connection, &path, behavior, work);
                 // The caller may have been dropped meanwhile.
                 let _ = reply.send(done);
             }
-        });
-        let stopped = || StoreError::Stopped {
-            path: self.0.path.clone(),
         };
-        self.0.jobs.send(job).await.map_err(|_| stopped())?;
-        replied.await.map_err(|_| stopped())?
+        (Box::new(job), replied)
+    }
+
+    fn stopped(&self) -> StoreError {
+        StoreError::Stopped {
+            path: self.0.path.clone(),
+        }
     }
 }
 

@@ -1,5 +1,33 @@
 //! The public modules that name what other modules and crates define, by subject.
 
+/// The calls that were made: what a host with a state root keeps of each, and their search. [`Policy`](crate::Policy) says
+/// how much and how long: its key `calls`.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::path::Path;
+/// use toolhost::ToolStatus;
+/// use toolhost::calls::{CallLog, CallQuery};
+///
+/// // Also beside a host that runs, and in another process.
+/// let Some(log) = CallLog::open(Path::new("/var/lib/agent"))? else {
+///     return Ok(());
+/// };
+/// let mut query = CallQuery::default();
+/// query.status = Some(ToolStatus::Error);
+/// for call in log.search(query).await?.calls {
+///     println!("{} {} {:?}", call.time, call.tool, call.code);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub mod calls {
+    pub use crate::events::ring::{
+        CallDenial, CallKind, CallLog, CallLogError, CallPage, CallQuery, CallRecord, CallRef,
+    };
+    pub use toolhost_manifest::policy::CallsRule;
+}
+
 /// The secrets that calls get, and how to provide them otherwise than by the policy: see
 /// [`HostBuilder::credential_provider`](crate::HostBuilder::credential_provider).
 pub mod credentials {

@@ -1,9 +1,10 @@
 //! Events and spans of turns, steps and tool calls.
 //!
-//! There are three ways to receive them. None of them delays or fails a call:
+//! There are four ways to receive them. None of them delays or fails a call:
 //!
 //! - [`EventBus::subscribe`]: events in this process, as they happen;
 //! - `events.jsonl` in an instance's directory, one event per line;
+//! - [`calls`](crate::calls): the calls of a state root, to be searched;
 //! - `tracing` spans of target `toolhost::call`, which `toolhost-otel` exports to a collector with OTLP.
 //!
 //! Events contain no arguments, outputs or messages of a conversation, because these may contain
@@ -37,8 +38,10 @@ mod bus;
 mod event;
 mod grants;
 mod log;
+pub(crate) mod ring;
 mod span;
 mod trace;
+mod worker;
 
 pub use bus::{EventBus, EventBusConfig, EventStream, Received};
 pub use event::{EventError, EventKind, RuntimeEvent, ToolSearch};

@@ -15,6 +15,7 @@ use toolhost_sandbox::{
 };
 
 use crate::catalog::search::ranker::ToolRanker;
+use crate::events::ring::Ring;
 use crate::events::{EventBus, EventBusConfig};
 use crate::host::write_protection::WriteProtection;
 use crate::oauth::OAuth;
@@ -154,7 +155,7 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the directory for instances' workspaces, event logs and pending calls. It is created if
+    /// Sets the directory for instances' workspaces, event logs, pending calls and [past calls](crate::calls). It is created if
     /// missing, and refused if it belongs to another user or others can write it. Links in it are not
     /// followed. No workdir may contain it or lie in it. Several hosts, also in other processes, may share it.
     /// Default: none; then every instance needs a
@@ -276,7 +277,10 @@ impl HostBuilder {
         let root = self.state_root.clone();
         let policy = Arc::new(self.policy);
         let (expiry, locale) = (self.pending_expiry.unwrap_or(EXPIRY), policy.locale());
-        let events = EventBus::new(self.events);
+        let redactor = policy.redactor();
+        let ring = root.as_deref();
+        let ring = ring.map(|root| Ring::new(root, &redactor, policy.calls()));
+        let events = EventBus::with_ring(self.events, ring);
         if let Some(oauth) = &self.oauth {
             sandbox
                 .threads()
@@ -285,7 +289,7 @@ impl HostBuilder {
         let pending = PendingCalls::new(sandbox.clone(), (root, staging.clone()), expiry, locale);
         Ok(Host(Arc::new(HostInner {
             sandbox,
-            redactor: policy.redactor(),
+            redactor,
             provider: self.credentials,
             policy,
             protection: Arc::new(WriteProtection::new(rules)),
@@ -395,13 +399,16 @@ impl Host {
     /// root and its pending calls, the events, the credential provider, and the protection of bundles.
     ///
     /// What this host has loaded keeps its policy. [`Host::reload`] of the new host loads a bundle again
-    /// under the new policy. Secrets of both policies are redacted in the results of both hosts; messages
-    /// about pending calls keep the language of the first policy. Without a state root, calls that are
+    /// under the new policy. Secrets of both policies are redacted in the results of both hosts; what both keep of calls is
+    /// as the new policy says; messages about pending calls keep the language of the first policy. Without a state root, calls that are
     /// transactions under the new policy fail with `E_TOOL_WORKDIR_STAGING`. Where the rules for signatures of packages
     /// are other ones, packages do not load until the host has another component source:
     /// [`Self::with_component_source`].
     pub fn with_policy(&self, policy: Policy) -> Self {
         policy.add_secrets_to(&self.0.redactor);
+        if let Some(ring) = self.0.events.ring() {
+            ring.set_rule(policy.calls());
+        }
         let staging = self.0.staging.clone().or_else(|| {
             let root = open_staging(self.0.state_root.as_deref(), &policy);
             root.unwrap_or_else(|error| {

@@ -6,8 +6,8 @@
 //! it fails.
 //!
 //! The root has what each runtime uses. The rest is in modules by subject: [`extension`] and
-//! [`middleware`] for what a runtime adds to an agent, [`events`], [`pending`] and [`message`] for what it
-//! receives and returns, [`sandbox`], [`manifest`], [`http`], [`mcp`] and [`tool`] for what it can look at
+//! [`middleware`] for what a runtime adds to an agent, [`events`], [`calls`], [`pending`] and [`message`]
+//! for what it receives and returns, [`sandbox`], [`manifest`], [`http`], [`mcp`] and [`tool`] for what it can look at
 //! and configure, [`search`] for finding tools, [`workdir`] and [`credentials`] for parts that it can replace, [`recording`] for calls that are replayed, [`agents`] for agents that
 //! talk to each other.
 //!
@@ -75,7 +75,7 @@ mod workspace;
 
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
-pub use api::{credentials, http, lock, manifest, mcp, sandbox, search, tool, workdir};
+pub use api::{calls, credentials, http, lock, manifest, mcp, sandbox, search, tool, workdir};
 pub use catalog::ToolCatalog;
 pub use catalog::script_language::ScriptLanguage;
 pub use catalog_tools::catalog_tools;

@@ -1,4 +1,5 @@
 mod ask;
+mod calls;
 mod credentials;
 mod grants;
 mod http;

@@ -1,6 +1,7 @@
 //! Polls a component for the result of a call, in a fresh sandbox.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, ToolResult};
@@ -32,7 +33,7 @@ pub(super) async fn poll(
     guest_handle: String,
     consent: (Option<Arc<Release>>, Handle),
 ) -> (ToolResult, Option<PollOutcome>) {
-    let (agent, identity) = (turn.agent(), turn.stored_identity(call));
+    let (agent, identity, begin) = (turn.agent(), turn.stored_identity(call), Instant::now());
     let running = match turn.begin_call() {
         Ok(running) => running,
         // It can be polled once the bundle is loaded again.
@@ -66,7 +67,9 @@ pub(super) async fn poll(
     let result = layers.run(context, core).await;
     let result = progress.sanitize_codes(result, turn.locale());
     let result = result.with_call(&call.call_id, &call.tool_name);
-    (turn.instance.exit(result), outcome.get().cloned())
+    let result = turn.instance.exit(result);
+    turn.instance.emitter.polled(&identity, &result, begin);
+    (result, outcome.get().cloned())
 }
 
 async fn run(

@@ -262,7 +262,7 @@ fn on_catalog<'a>(
             Ok(inner) => inner,
             Err(refusal) => return RunEnd::refused(refusal),
         };
-        let activity = scope.inner_activity(&inner.identity);
+        let activity = scope.inner_activity(&inner.identity, &inner.call);
         let executed = execute(scope, inner.call, &inner.identity, &inner.message);
         let result = executed.instrument(activity.span().clone()).await;
         activity.end_call(&result);

@@ -425,8 +425,13 @@ impl CallScope {
     }
 
     /// Starts an inner call: within the span that runs now, which is that of the calling one.
-    pub(crate) fn inner_activity<'c>(&'c self, call: &'c CallIdentity) -> Activity<'c> {
-        self.turn.instance.emitter.inner_call(call, &self.trace)
+    pub(crate) fn inner_activity<'c>(
+        &'c self,
+        identity: &'c CallIdentity,
+        call: &ToolCall,
+    ) -> Activity<'c> {
+        let emitter = &self.turn.instance.emitter;
+        emitter.inner_call(identity, call, &self.trace)
     }
 
     /// Finds a tool: one of the bundle's `registry`, or one that an extension had registered with this

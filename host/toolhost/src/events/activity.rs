@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use toolhost_contract::{Timestamp, ToolError, ToolErrorCode, ToolName, ToolResult, ToolStatus};
+use toolhost_contract::{
+    Timestamp, ToolCall, ToolError, ToolErrorCode, ToolName, ToolResult, ToolStatus,
+};
 use toolhost_runtime::debug_fields;
 use tracing::Span;
 use tracing::level_filters::LevelFilter;
@@ -18,6 +20,7 @@ use super::bounded::bounded_id;
 use super::bus::EventBus;
 use super::event::{EventError, EventKind, RuntimeEvent, ToolSearch};
 use super::log::InstanceLog;
+use super::ring::{CallKind, Ring};
 use super::span::{self, milliseconds};
 use super::trace::TraceContext;
 use crate::middleware::{CallIdentity, CallOrigin};
@@ -45,9 +48,14 @@ impl EventBus {
 }
 
 impl Emitter {
-    /// Returns whether there is a log or a subscriber.
+    /// Returns whether there is a log, a subscriber or a ring of calls.
     fn is_watched(&self) -> bool {
-        self.0.log.is_some() || self.0.bus.is_watched()
+        self.0.log.is_some() || self.0.bus.is_watched() || self.ring().is_some()
+    }
+
+    /// Returns the ring, if calls are kept.
+    fn ring(&self) -> Option<&Ring> {
+        self.0.bus.ring().filter(|ring| ring.is_on())
     }
 
     /// Returns the trace of a turn. `caller` is an argument of [`TraceContext::root`]; without one, the trace of
@@ -78,16 +86,19 @@ impl Emitter {
     pub(crate) fn inner_call<'c>(
         &'c self,
         who: &'c CallIdentity,
+        call: &ToolCall,
         step: &'c TraceContext,
     ) -> Activity<'c> {
-        let mut call = Activity::new(
+        let mut activity = Activity::new(
             Cow::Borrowed(self),
             Level::Call,
             Cow::Borrowed(who),
             OnceLock::new(),
         );
-        call.parent = Some(step);
-        call.start(|event| span::call(&Span::current(), event))
+        activity.parent = Some(step);
+        activity.is_inner = true;
+        activity.keep_arguments(call);
+        activity.start(|event| span::call(&Span::current(), event))
     }
 
     /// Sends the event of a search of a step's catalog. `search` returns the query and the names of the hits, the best
@@ -124,20 +135,40 @@ impl Emitter {
         event.set_result(result);
         event.handle = Some(bounded_id(handle));
         span::ended(&span::settled(&event), &event);
-        self.emit(event);
+        if let (Some(event), Some(ring)) = (self.emit(event), self.ring()) {
+            ring.add(CallKind::Settled, false, event, None, Some(result));
+        }
     }
 
-    /// Sends an event with the current time, if there is a log or a subscriber.
-    fn emit(&self, mut event: RuntimeEvent) {
-        if !self.is_watched() {
+    /// Keeps a poll of a pending call that ran its component since `begin`. It is no event.
+    pub(crate) fn polled(&self, who: &CallIdentity, result: &ToolResult, begin: Instant) {
+        let Some(ring) = self.ring() else {
             return;
+        };
+        let trace = TraceContext::root(Some(&who.origin.trace_id));
+        let mut event = RuntimeEvent {
+            timestamp: Timestamp((self.0.bus.config().clock)()),
+            tool_call_id: Some(bounded_id(Arc::clone(&who.call_id))),
+            tool_name: Some(bounded_id(Arc::clone(&who.tool_name))),
+            duration_ms: Some(milliseconds(begin.elapsed())),
+            ..RuntimeEvent::of(EventKind::ToolPending, &who.origin, trace)
+        };
+        event.set_result(result);
+        ring.add(CallKind::Poll, false, Arc::new(event), None, Some(result));
+    }
+
+    /// Sends an event with the current time, if there is a log, a subscriber or a ring of calls. Returns it then.
+    fn emit(&self, mut event: RuntimeEvent) -> Option<Arc<RuntimeEvent>> {
+        if !self.is_watched() {
+            return None;
         }
         event.timestamp = Timestamp((self.0.bus.config().clock)());
         let event = Arc::new(event);
         if let Some(log) = &self.0.log {
             log.write(&event);
         }
-        self.0.bus.emit(event);
+        self.0.bus.emit(Arc::clone(&event));
+        Some(event)
     }
 }
 
@@ -172,6 +203,10 @@ pub(crate) struct Activity<'s> {
     span: Span,
     started_at: Instant,
     has_ended: bool,
+    /// Whether it is a call that another call makes.
+    is_inner: bool,
+    /// The arguments of a call, if they are kept.
+    arguments: Option<String>,
 }
 
 impl<'s> Activity<'s> {
@@ -190,7 +225,13 @@ impl<'s> Activity<'s> {
             span: Span::none(),
             started_at: Instant::now(),
             has_ended: false,
+            is_inner: false,
+            arguments: None,
         }
+    }
+
+    fn keep_arguments(&mut self, call: &ToolCall) {
+        self.arguments = self.emitter.ring().and_then(|ring| ring.arguments(call));
     }
 
     /// Publishes the start, if a log, a subscriber or a `tracing` subscriber may receive it.
@@ -218,11 +259,12 @@ impl<'s> Activity<'s> {
 
     /// Starts a call of this step. If nobody observes the call, it makes no event, no ids and no span. A subscriber
     /// that comes while it runs gets its end event.
-    pub(crate) fn call<'c>(&'c self, who: &'c CallIdentity) -> Activity<'c> {
+    pub(crate) fn call<'c>(&'c self, who: &'c CallIdentity, call: &ToolCall) -> Activity<'c> {
         let emitter = Cow::Borrowed(&*self.emitter);
-        let mut call = Activity::new(emitter, Level::Call, Cow::Borrowed(who), OnceLock::new());
-        call.parent = Some(self.trace());
-        call.start(|event| span::call(&self.span, event))
+        let mut activity = Activity::new(emitter, Level::Call, Cow::Borrowed(who), OnceLock::new());
+        activity.parent = Some(self.trace());
+        activity.keep_arguments(call);
+        activity.start(|event| span::call(&self.span, event))
     }
 
     pub(crate) fn trace(&self) -> &TraceContext {
@@ -277,6 +319,10 @@ impl<'s> Activity<'s> {
         let [_, completed, failed] = self.kinds();
         let mut event = self.event(completed);
         event.duration_ms = Some(milliseconds(self.started_at.elapsed()));
+        let result = match &end {
+            End::Result(result) => Some(*result),
+            End::Closed(_) | End::Dropped => None,
+        };
         match end {
             End::Result(result) => event.set_result(result),
             End::Closed(error) => event.error = error.map(Into::into),
@@ -292,7 +338,13 @@ impl<'s> Activity<'s> {
             ToolStatus::Pending => EventKind::ToolPending,
         };
         span::ended(&self.span, &event);
-        self.emitter.emit(event);
+        let event = self.emitter.emit(event);
+        if self.level == Level::Call
+            && let (Some(event), Some(ring)) = (event, self.emitter.ring())
+        {
+            let arguments = self.arguments.take();
+            ring.add(CallKind::Call, self.is_inner, event, arguments, result);
+        }
     }
 
     fn dropped(&self) -> EventError {

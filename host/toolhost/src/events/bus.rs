@@ -13,6 +13,7 @@ use toolhost_runtime::debug_fields;
 
 use super::event::RuntimeEvent;
 use super::log::{EventLog, InstanceLog};
+use super::ring::Ring;
 use crate::events::broadcast_stream::BroadcastStream;
 
 /// Configuration of an [`EventBus`].
@@ -66,6 +67,7 @@ struct BusInner {
     sender: broadcast::Sender<Arc<RuntimeEvent>>,
     listeners: Arc<AtomicUsize>,
     log: EventLog,
+    ring: Option<Ring>,
     config: EventBusConfig,
 }
 
@@ -80,10 +82,16 @@ impl Default for EventBus {
 impl EventBus {
     /// Creates a bus without subscribers.
     pub fn new(config: EventBusConfig) -> Self {
+        Self::with_ring(config, None)
+    }
+
+    /// Creates a bus that keeps the calls in a ring.
+    pub(crate) fn with_ring(config: EventBusConfig, ring: Option<Ring>) -> Self {
         Self(Arc::new(BusInner {
             sender: broadcast::Sender::new(config.listener_queue.clamp(1, 1 << 20)),
             listeners: Arc::default(),
             log: EventLog::new(config.log_queue, config.log_bytes),
+            ring,
             config,
         }))
     }
@@ -110,9 +118,17 @@ impl EventBus {
         }
     }
 
-    /// Waits until every event so far is written or lost. Runs on any executor. Has no timeout.
+    /// Waits until every event and call so far is written or lost. Runs on any executor. Has no timeout.
     pub async fn flush(&self) {
         self.0.log.flush().await;
+        if let Some(ring) = &self.0.ring {
+            ring.flush().await;
+        }
+    }
+
+    /// Returns the ring of calls, if there is one.
+    pub(crate) fn ring(&self) -> Option<&Ring> {
+        self.0.ring.as_ref()
     }
 
     /// Returns the log in an instance's directory. Guests cannot access the directory.

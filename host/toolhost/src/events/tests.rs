@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult};
 
 use super::*;
 use crate::middleware::{CallIdentity, CallOrigin};
@@ -21,6 +21,10 @@ fn timed_out() -> ToolError {
 
 fn ok(call_id: &str) -> ToolResult {
     ToolResult::ok(call_id, "a__b", json!({"secret": "output"}))
+}
+
+fn no_args() -> ToolCall {
+    ToolCall::new("call_1", "a__b", JsonObject::new())
 }
 
 fn small(config: impl FnOnce(&mut EventBusConfig)) -> EventBus {
@@ -59,7 +63,7 @@ fn one_call(bus: &EventBus, directory: Option<&Path>, tool_name: &str) {
     let turn = turn(bus, directory, None);
     let step = turn.step(&"step-1".into());
     let call = label("call_1", tool_name);
-    step.call(&call).end_call(&ok("call_1"));
+    step.call(&call, &no_args()).end_call(&ok("call_1"));
     step.end(None);
     turn.end(None);
 }
@@ -180,9 +184,9 @@ async fn a_turn_and_its_steps_and_calls_send_start_and_end_events() {
         ToolResult::pending("call_3", "a__b", "h1".to_owned()),
     ] {
         let call = label(result.tool_call_id(), "a__b");
-        step.call(&call).end_call(&result);
+        step.call(&call, &no_args()).end_call(&result);
     }
-    drop(step.call(&label("call_4", "a__b")));
+    drop(step.call(&label("call_4", "a__b"), &no_args()));
     step.end(Some(&timed_out()));
     drop(turn);
 

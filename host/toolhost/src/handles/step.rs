@@ -224,7 +224,7 @@ impl Step {
     /// Spec: tool-spec-v2 §8, §9, §10.
     pub async fn execute(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
         let identity = self.scope.identity(&call);
-        let activity = self.span.call(&identity);
+        let activity = self.span.call(&identity, &call);
         let executed = pin!(executor::execute(&self.scope, call, &identity, message));
         let result = executed.instrument(activity.span().clone()).await;
         activity.end_call(&result);
@@ -255,7 +255,7 @@ impl Step {
         stop: impl Future<Output = ()>,
     ) -> ToolResult {
         let identity = self.scope.identity(&call);
-        let activity = self.span.call(&identity);
+        let activity = self.span.call(&identity, &call);
         let executed = executor::execute(&self.scope, call, &identity, message);
         let executed = Box::pin(executed.instrument(activity.span().clone()));
         let stopped = || cancelled_result(&identity, STOPPED);
@@ -307,7 +307,7 @@ impl Step {
     /// Spec: tool-spec-v2 §9.2, §10.2.
     pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
         let identity = self.scope.identity(&call);
-        let activity = self.span.call(&identity);
+        let activity = self.span.call(&identity, &call);
         let result = submit(&self.scope, call, message, activity.span().clone()).await;
         activity.end_call(&result);
         result

@@ -165,6 +165,7 @@ fn a_policy_in_another_document_has_nothing_that_is_the_operators() {
             "change which differences from the lock stop a load",
         ),
         ("workspace: a", "name the workspaces of instances"),
+        ("calls: off", "say what is kept of calls"),
         (
             "tools: {t: {env: {A: {fromEnv: A}}}}",
             "write it as {secret: …}",

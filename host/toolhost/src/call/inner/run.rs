@@ -42,7 +42,7 @@ impl InnerCall {
         let calls = Arc::clone(running.calls());
         let message = AssistantMessage::for_call(&call);
         let identity = scope.identity(&call);
-        let activity = scope.inner_activity(&identity);
+        let activity = scope.inner_activity(&identity, &call);
         let span = activity.span().clone();
         let executed = async {
             let executed = (calls.execute)(&scope, call, &identity, &message);

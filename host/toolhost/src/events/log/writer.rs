@@ -14,6 +14,7 @@ use toolhost_contract::text::escape_json;
 use toolhost_files::PrivateFile;
 
 use super::super::event::RuntimeEvent;
+use super::super::worker::Batch;
 
 const FILE_NAME: &str = "events.jsonl";
 const OLD_FILE_NAME: &str = "events.jsonl.1";
@@ -25,13 +26,14 @@ const WRITE_BYTES: usize = 1 << 20;
 /// directory stays in the map.
 const UNREPORTED_MAX: usize = 1024;
 
+/// An event, and the directory of its log.
+pub(super) type LogEvent = (Arc<Path>, Arc<RuntimeEvent>);
+
+/// Events that were dropped because the queue was full, by the directory of their log.
+pub(super) type LostEvents = HashMap<Arc<Path>, Lost>;
+
 /// Queued events, which the writer takes at once.
-#[derive(Default)]
-pub(super) struct Batch {
-    pub(super) events: Vec<(Arc<Path>, Arc<RuntimeEvent>)>,
-    /// Events that were dropped because the queue was full.
-    pub(super) lost: HashMap<Arc<Path>, Lost>,
-}
+pub(super) type LogBatch = Batch<LogEvent, LostEvents>;
 
 /// Lost events of one directory.
 pub(super) struct Lost {
@@ -70,10 +72,10 @@ impl Writer {
     }
 
     /// Writes a batch: one write per file and [`WRITE_BYTES`].
-    pub(super) fn write(&mut self, batch: Batch) {
+    pub(super) fn write(&mut self, batch: LogBatch) {
         let mut files: HashMap<Arc<Path>, Lines> = HashMap::new();
         let mut last = None;
-        for (directory, event) in batch.events {
+        for (directory, event) in batch.items {
             last = Some(event.timestamp);
             let lines = files.entry(Arc::clone(&directory)).or_default();
             add_line(&mut lines.text, &*event);

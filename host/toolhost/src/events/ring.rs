@@ -1,0 +1,154 @@
+//! The calls that were made: a ring in the state root, in a database of its own.
+//!
+//! It is made of the end events of calls and of what these leave out: arguments and outputs. What is added is queued, and
+//! one thread writes it.
+
+mod json;
+mod record;
+mod row;
+mod search;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use serde::Serialize;
+use toolhost_contract::{Redactor, ToolCall, ToolResult};
+use toolhost_manifest::policy::CallsRule;
+use toolhost_runtime::lock;
+use toolhost_store::Schema;
+
+use self::json::bounded_json;
+use self::writer::Writer;
+use super::event::RuntimeEvent;
+use super::worker::Worker;
+
+pub use record::{CallDenial, CallKind, CallRecord};
+pub use search::{CallLog, CallLogError, CallPage, CallQuery, CallRef};
+
+/// Name of the database in the state root.
+const FILE_NAME: &str = "calls.db";
+
+const SCHEMA: Schema = Schema {
+    owner: "calls",
+    steps: &[include_str!("ring/calls.sql")],
+    legacy_versions: &[],
+};
+
+/// Most calls that wait for the writer.
+const QUEUE: usize = 8192;
+
+/// Most bytes of their arguments and outputs.
+const QUEUE_BYTES: usize = 32 << 20;
+
+/// Bytes that a call without arguments and output counts in the queue.
+const ENTRY_BYTES: usize = 1024;
+
+/// A call that ended, a poll of one, or the end of one that was pending.
+struct Entry {
+    kind: CallKind,
+    /// Whether another call made it.
+    is_inner: bool,
+    event: Arc<RuntimeEvent>,
+    arguments: Option<String>,
+    output: Option<String>,
+    recording: Option<Arc<Path>>,
+}
+
+/// What is kept.
+const OFF: u8 = 0;
+const WITHOUT_ARGUMENTS: u8 = 1;
+const ALL: u8 = 2;
+
+/// The ring of one host.
+pub(crate) struct Ring {
+    worker: Worker<Entry, u64>,
+    root: PathBuf,
+    redactor: Redactor,
+    /// One of the constants above: the rule, for whoever adds a call.
+    kept: AtomicU8,
+    rule: Arc<Mutex<CallsRule>>,
+}
+
+impl Ring {
+    /// Creates the ring of a state root. Opens no file before a call is added.
+    pub(crate) fn new(root: &Path, redactor: &Redactor, rule: Option<CallsRule>) -> Self {
+        let ring = Self {
+            worker: Worker::new("toolhost-calls", QUEUE, QUEUE_BYTES),
+            root: root.to_owned(),
+            redactor: redactor.clone(),
+            kept: AtomicU8::new(OFF),
+            rule: Arc::default(),
+        };
+        ring.set_rule(rule);
+        ring
+    }
+
+    /// Sets what is kept from now on: nothing without a rule.
+    pub(crate) fn set_rule(&self, rule: Option<CallsRule>) {
+        self.kept.store(
+            match rule {
+                None => OFF,
+                Some(rule) if rule.arguments => ALL,
+                Some(_) => WITHOUT_ARGUMENTS,
+            },
+            Relaxed,
+        );
+        if let Some(rule) = rule {
+            *lock(&self.rule) = rule;
+        }
+    }
+
+    /// Whether calls are kept. One relaxed atomic load.
+    pub(super) fn is_on(&self) -> bool {
+        self.kept.load(Relaxed) != OFF
+    }
+
+    /// Returns the arguments of a call, cut at a limit, if they are kept.
+    pub(super) fn arguments(&self, call: &ToolCall) -> Option<String> {
+        self.text(&call.args)
+    }
+
+    fn text(&self, value: &impl Serialize) -> Option<String> {
+        (self.kept.load(Relaxed) == ALL).then(|| bounded_json(value))
+    }
+
+    /// Adds what an end event is of. Never waits.
+    pub(super) fn add(
+        &self,
+        kind: CallKind,
+        is_inner: bool,
+        event: Arc<RuntimeEvent>,
+        arguments: Option<String>,
+        result: Option<&ToolResult>,
+    ) {
+        if !self.is_on() {
+            return;
+        }
+        let output = result.and_then(ToolResult::output);
+        let entry = Entry {
+            kind,
+            is_inner,
+            event,
+            arguments,
+            output: output.and_then(|output| self.text(output)),
+            recording: result.and_then(ToolResult::recording).map(Arc::from),
+        };
+        let queue = self.worker.started(|| {
+            let mut writer = Writer::new(&self.root, &self.redactor, &self.rule);
+            move |batch| writer.write(batch)
+        });
+        let texts = [&entry.arguments, &entry.output].into_iter().flatten();
+        let bytes = texts.map(String::len).sum::<usize>() + ENTRY_BYTES;
+        queue.push(entry, bytes, |lost, _| *lost += 1);
+    }
+
+    /// Waits until the calls so far are written or lost.
+    pub(super) async fn flush(&self) {
+        self.worker.flush().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
