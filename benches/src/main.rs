@@ -8,6 +8,7 @@
     reason = "a benchmark"
 )]
 
+mod calls;
 mod front_ends;
 mod languages;
 mod measure;
@@ -293,6 +294,9 @@ fn criterion(bench: &Bench) {
     criterion.final_summary();
 }
 
+/// The argument after which only past calls are measured.
+const CALLS: &str = "calls";
+
 /// The argument after which only the front ends are measured.
 const FRONT_ENDS: &str = "front-ends";
 
@@ -353,6 +357,10 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     }
     if has(front_ends::SERVE_RPC) {
         runtime().block_on(front_ends::serve_rpc());
+        return Ok(());
+    }
+    if has(CALLS) {
+        calls::print(&runtime());
         return Ok(());
     }
     if has(FRONT_ENDS) {
@@ -421,6 +429,7 @@ fn measure_all() {
             per_second(&bench, raw, in_flight, 20_000),
         );
     }
+    calls::print(&bench.runtime);
     front_ends::print(&bench.runtime, bench.work.path());
     languages::print(&bench.runtime, bench.work.path(), None);
     reset::print(&bench.runtime, bench.work.path());

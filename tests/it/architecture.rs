@@ -112,6 +112,7 @@ const ORDER: [(&str, &[&str]); 20] = [
             "toolhost-mcp",
             "toolhost-rpc",
             "toolhost-mcp-client",
+            "toolhost-otel",
             "toolhost-package",
             "toolhost-changesets",
             "toolhost-schema",

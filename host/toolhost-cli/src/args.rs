@@ -4,10 +4,12 @@ mod approvals;
 mod auth;
 mod bundle;
 mod caller;
+mod calls;
 mod docs;
 mod instances;
 mod lock;
 mod mcp;
+mod operation;
 mod origin;
 mod packages;
 mod parse;
@@ -38,10 +40,12 @@ pub(crate) use approvals::{ApprovalsAction, ApprovalsArgs, DecideArgs};
 pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeArgs};
 use bundle::BUNDLE;
 pub(crate) use caller::CallerArgs;
+pub(crate) use calls::{CallsAction, CallsArgs, ShowArgs};
 pub(crate) use docs::DocsArgs;
 pub(crate) use instances::{InstancesAction, InstancesArgs, RemoveArgs};
 pub(crate) use lock::LockArgs;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
+pub(crate) use operation::OperationArgs;
 pub(crate) use packages::{AddArgs, PublishArgs, SignArgs, UpdateArgs, VendorArgs, VerifyArgs};
 pub(crate) use parse::parse;
 pub(crate) use replay::ReplayArgs;
@@ -143,6 +147,9 @@ pub(crate) enum Command {
         override_usage = "toolhost call [OPTIONS] [BUNDLE] TOOL"
     )]
     Call(CallArgs),
+    /// List the calls that were made, or show one
+    #[command(after_long_help = help!("calls"))]
+    Calls(CallsArgs),
     /// Poll a pending call for its result
     #[command(
         after_long_help = help!("poll"),
@@ -258,6 +265,16 @@ impl Command {
     /// Whether the first signal lets the command end its work.
     pub(crate) fn drains(&self) -> bool {
         matches!(self, Self::Rpc(_) | Self::Serve(_) | Self::Dev(_))
+    }
+
+    /// The collector to which the command exports spans.
+    pub(crate) fn otlp(&self) -> Option<&str> {
+        let operation = match self {
+            Self::Serve(args) | Self::Dev(args) => &args.operation,
+            Self::Rpc(args) => &args.operation,
+            _ => return None,
+        };
+        operation.otlp.as_deref()
     }
 
     /// Whether the command reports limits of this process that are too low, where others refuse to run.

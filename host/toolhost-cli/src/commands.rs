@@ -8,6 +8,7 @@ mod cache;
 mod call;
 mod callback;
 mod caller;
+mod calls;
 mod changesets;
 mod check;
 mod completions;
@@ -57,6 +58,7 @@ pub(crate) async fn execute(
         Command::Search(args) => search::search(&args, settings).await,
         Command::Docs(args) => docs::docs(&args, settings).await,
         Command::Call(args) => call::call(&args, settings).await,
+        Command::Calls(args) => calls::calls(&args, settings).await,
         Command::Poll(args) => call::poll(&args, settings).await,
         Command::Cancel(args) => call::cancel(&args, settings).await,
         Command::Replay(args) => replay::replay(&args, settings).await,

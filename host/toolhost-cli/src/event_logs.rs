@@ -1,4 +1,4 @@
-//! The logs of events of the hosts that a command opens.
+//! The logs of the hosts that a command opens: of events, of calls, and for audits.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,36 +6,51 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use toolhost::Host;
 use toolhost::events::EventBus;
+use toolhost::middleware::AuditLog;
 
 /// How long the end of the process waits for the disk.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The logs that are to be written before the process ends. All clones are one list.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct EventLogs(Arc<Mutex<Vec<EventBus>>>);
+pub(crate) struct EventLogs(Arc<Mutex<Logs>>);
+
+#[derive(Debug, Default)]
+struct Logs {
+    events: Vec<EventBus>,
+    audits: Vec<AuditLog>,
+}
 
 impl EventLogs {
     /// Adds the logs of a host with a state root.
     pub(crate) fn add(&self, host: &Host) {
-        self.with(|logs| logs.push(host.events().clone()));
+        self.with(|logs| logs.events.push(host.events().clone()));
+    }
+
+    /// Adds an audit log.
+    pub(crate) fn add_audit(&self, log: AuditLog) {
+        self.with(|logs| logs.audits.push(log));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.with(|logs| logs.is_empty())
+        self.with(|logs| logs.events.is_empty() && logs.audits.is_empty())
     }
 
-    /// Waits until the events so far are in their files.
+    /// Waits until what happened so far is in the files.
     pub(crate) fn write(&self) {
-        let logs = self.with(std::mem::take);
-        if logs.is_empty() {
+        if self.is_empty() {
             return;
         }
+        let logs = self.with(std::mem::take);
         // The runtime of the command has ended, so that what it dropped has sent its events.
         let Ok(runtime) = Builder::new_current_thread().enable_time().build() else {
             return;
         };
         let flushed = async {
-            for log in &logs {
+            for log in &logs.events {
+                log.flush().await;
+            }
+            for log in &logs.audits {
                 log.flush().await;
             }
         };
@@ -46,7 +61,7 @@ impl EventLogs {
         });
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Vec<EventBus>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Logs) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

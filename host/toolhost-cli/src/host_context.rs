@@ -12,6 +12,7 @@ use toolhost::{
     SandboxConfig, ToolName,
     http::HttpConfig,
     manifest::{Diagnostic, Severity, YamlSource},
+    middleware::AuditLog,
     recording::CallRecorder,
     sandbox::{CacheConfig, Compiler, SandboxStartError},
 };
@@ -20,7 +21,7 @@ use toolhost_package::{
     DockerConfig, PackageSource, PackageStore, Registry, RegistryConfig, Signers, SignersError,
 };
 
-use crate::args::Components;
+use crate::args::{Components, OperationArgs};
 use crate::base::Base;
 use crate::failure::{Failure, Hint};
 use crate::files;
@@ -118,7 +119,38 @@ impl HostContext {
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
         let root = settings.dirs.state_root.as_deref();
-        Self::build(settings, policy, root, state_root, None)
+        Self::build(settings, policy, root, state_root, |builder| builder)
+    }
+
+    /// Builds a host of a server with the user's state root.
+    pub(crate) fn open_served(
+        settings: &Settings,
+        mut policy: PolicyFile,
+        state_root: StateRoot,
+        operation: &OperationArgs,
+    ) -> Result<Self, Failure> {
+        let audit_log = operation.audit_log.as_deref().map(AuditLog::append);
+        let audit_log = audit_log.transpose();
+        let audit_log = audit_log.hint("Pass --audit-log a file that you can write.")?;
+        policy.secret_files.extend(operation.audit_log.clone());
+        let root = settings.dirs.state_root.as_deref();
+        let context = Self::build(settings, policy, root, state_root, |mut builder| {
+            if let Some(log) = &audit_log {
+                builder = builder.audit_log(log.clone());
+            }
+            match operation.record {
+                Some(recorded) => builder.kept_recordings(recorded.into()),
+                None => builder,
+            }
+        })?;
+        if operation.record.is_some() && !context.keeps_state {
+            let error = anyhow!("there is no place for the recordings of --record");
+            return Err(Failure::from(error).hint("Pass --state-root DIR, or set HOME."));
+        }
+        if let Some(log) = audit_log {
+            settings.event_logs.add_audit(log);
+        }
+        Ok(context)
     }
 
     /// Builds a host without a state root that does not compare bundles with their locks.
@@ -146,7 +178,16 @@ impl HostContext {
         root: &Path,
         recorder: Option<&CallRecorder>,
     ) -> Result<Self, Failure> {
-        Self::build(settings, policy, Some(root), StateRoot::Needed, recorder)
+        Self::build(
+            settings,
+            policy,
+            Some(root),
+            StateRoot::Needed,
+            |builder| match recorder {
+                Some(recorder) => builder.recorder(recorder.clone()),
+                None => builder,
+            },
+        )
     }
 
     fn build(
@@ -154,15 +195,12 @@ impl HostContext {
         policy: PolicyFile,
         root: Option<&Path>,
         state_root: StateRoot,
-        recorder: Option<&CallRecorder>,
+        configure: impl Fn(HostBuilder) -> HostBuilder,
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
         let oauth = grants::open_for(&factory.sandbox, &policy.policy, root, state_root)?;
         let builder = || {
-            let mut builder = factory.builder(policy.policy.clone());
-            if let Some(recorder) = recorder {
-                builder = builder.recorder(recorder.clone());
-            }
+            let builder = configure(factory.builder(policy.policy.clone()));
             match &oauth {
                 Some(oauth) => builder.oauth(oauth.clone()),
                 None => builder,

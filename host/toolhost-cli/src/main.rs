@@ -2,6 +2,7 @@
 
 mod args;
 mod base;
+mod call_line;
 mod commands;
 mod environment;
 mod event_logs;

@@ -62,7 +62,15 @@ pub(crate) fn run() -> Exit {
         base: Arc::new(base),
         event_logs: EventLogs::default(),
     });
-    log::start(settings.verbosity);
+    // Dropped at the end, which sends the last spans.
+    let _exporting = match log::start(settings.verbosity, cli.command.otlp()) {
+        Ok(guard) => guard,
+        Err(error) => {
+            let failure = Failure::from(error).hint("Pass --otlp the http:// URL of a collector.");
+            failure.print(settings.style);
+            return failure.exit;
+        }
+    };
     process_limits::report_missing_threads(settings.style);
     let chosen = cli.command.policy_mut();
     if let Some(Err(failure)) = chosen.map(|policy| policy_file::choose(policy, &settings)) {

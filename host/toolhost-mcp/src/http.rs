@@ -40,7 +40,7 @@ use sessions::Sessions;
 pub use starting::StartingServer;
 use state::HttpState;
 use streams::Streams;
-pub use token::BearerToken;
+pub use token::{BearerToken, ValidTokens};
 
 /// Serves MCP over HTTP.
 #[derive(Debug)]
@@ -73,8 +73,9 @@ impl HttpServer {
         let StartingServer {
             acceptor,
             address,
-            config,
+            mut config,
         } = starting;
+        let tokens = std::mem::take(&mut config.tokens);
         let shared = Arc::clone(&server.0);
         let oauth = config.oauth.clone();
         let oauth = oauth.map(|oauth| AuthorizationServer::new(oauth, &shared.served));
@@ -97,6 +98,8 @@ impl HttpServer {
         );
         let state = Arc::new(HttpState {
             streams: Streams::new(config.max_connections),
+            is_open: tokens.is_empty() && oauth.is_none(),
+            tokens: ValidTokens::new(tokens),
             config,
             server: shared,
             mcp,
@@ -115,6 +118,11 @@ impl HttpServer {
     /// The address that the server listens on, with its port.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The valid tokens, to be replaced while the server runs.
+    pub fn tokens(&self) -> ValidTokens {
+        self.state.tokens.clone()
     }
 
     /// Serves until [`McpServer::drain`], and the calls that ran have ended. Dropping the future stops them.

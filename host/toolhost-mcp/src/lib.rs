@@ -50,7 +50,7 @@ mod workspaces;
 pub use config::McpConfig;
 pub use http::{
     BearerToken, HttpConfig, HttpError, HttpServer, OAuthConfig, OAuthConfigError, OAuthKeys,
-    StartingServer,
+    StartingServer, ValidTokens,
 };
 pub use served::ServedAgent;
 pub use server::{McpServer, ServeError};

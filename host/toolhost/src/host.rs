@@ -18,8 +18,10 @@ use crate::catalog::search::ranker::ToolRanker;
 use crate::events::ring::Ring;
 use crate::events::{EventBus, EventBusConfig};
 use crate::host::write_protection::WriteProtection;
+use crate::middleware::AuditLog;
 use crate::oauth::OAuth;
 use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
+use crate::recording::kept::KeptRecordings;
 use crate::recording::recorder::CallRecorder;
 use crate::workdir_provider::{InstanceWorkdir, WorkdirProvider};
 use toolhost_manifest::bundle::{Diagnostic, NoShippedBundles, ShippedBundles};
@@ -128,6 +130,8 @@ pub struct HostBuilder {
     workdirs: Option<Arc<dyn WorkdirProvider>>,
     oauth: Option<OAuth>,
     recorder: Option<CallRecorder>,
+    kept_recordings: KeptRecordings,
+    audit_log: Option<AuditLog>,
     ranker: Option<Arc<dyn ToolRanker>>,
 }
 
@@ -233,12 +237,27 @@ impl HostBuilder {
         self
     }
 
-    /// Records the calls of components. Default: none; then the host keeps a short recording of each failed
-    /// call in the directory of its instance beneath the state root, the newest 20 of each instance and at
-    /// most 16 MiB: see [`ToolResult::recording`](crate::ToolResult::recording).
+    /// Records the calls of components. Default: none. What the host keeps itself is set with
+    /// [`Self::kept_recordings`].
     #[must_use]
     pub fn recorder(mut self, recorder: CallRecorder) -> Self {
         self.recorder = Some(recorder);
+        self
+    }
+
+    /// Sets which recordings of calls the host itself keeps beneath the state root. Default:
+    /// [`KeptRecordings::Summaries`].
+    #[must_use]
+    pub fn kept_recordings(mut self, kept: KeptRecordings) -> Self {
+        self.kept_recordings = kept;
+        self
+    }
+
+    /// Writes an audit log of the calls of every agent that this host loads, outside of all other middleware: as the
+    /// extension `audit-log`. Default: none.
+    #[must_use]
+    pub fn audit_log(mut self, log: AuditLog) -> Self {
+        self.audit_log = Some(log);
         self
     }
 
@@ -300,6 +319,8 @@ impl HostBuilder {
             ignores_lock: self.ignores_lock,
             oauth: self.oauth,
             recorder: self.recorder,
+            kept_recordings: self.kept_recordings,
+            audit_log: self.audit_log,
             ranker: self.ranker,
             events,
             state_root: self.state_root,
@@ -360,6 +381,9 @@ pub(crate) struct HostInner {
     pub(crate) oauth: Option<OAuth>,
     /// Receives the recordings of calls.
     pub(crate) recorder: Option<CallRecorder>,
+    pub(crate) kept_recordings: KeptRecordings,
+    /// What the agents of each bundle begin with.
+    pub(crate) audit_log: Option<AuditLog>,
     /// Ranks the tools of a step, in the place of its catalog.
     pub(crate) ranker: Option<Arc<dyn ToolRanker>>,
     pub(crate) events: EventBus,
@@ -479,6 +503,11 @@ impl Host {
     /// The grants of OAuthApps, as [`HostBuilder::oauth`] got them.
     pub fn oauth(&self) -> Option<&OAuth> {
         self.0.oauth.as_ref()
+    }
+
+    /// The audit log, as [`HostBuilder::audit_log`] got it.
+    pub fn audit_log(&self) -> Option<&AuditLog> {
+        self.0.audit_log.as_ref()
     }
 
     /// Returns the state root, if there is one: see [`HostBuilder::state_root`].

@@ -23,9 +23,12 @@ use toolhost_manifest::bundle::{
 use toolhost_manifest::policy::Policy;
 use toolhost_sandbox::SandboxError;
 
+use crate::extension::ExtensionApi;
+use crate::extension::extend::extend;
 use crate::host::{Host, HostInner};
 use crate::loaded_bundle::{LoadedBundle, LoadedInner};
 use crate::oauth::granted;
+use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::{RegisteredTool, ToolRegistry};
 use crate::workspace::{BundleKey, WORKSPACES};
@@ -201,6 +204,17 @@ fn failed(path: &Path, error: SandboxError) -> LoadError {
     }
 }
 
+/// Returns the overlays of a bundle that is loaded for the first time.
+fn first_overlays(host: &HostInner) -> Arc<AgentOverlays> {
+    let overlays = AgentOverlays::default();
+    if let Some(log) = host.audit_log.clone() {
+        let register = |api: &ExtensionApi| api.pipeline().tool_call(i32::MIN, log);
+        // Nothing else has its name or is registered yet.
+        let _ = extend(&overlays.initial, "", "audit-log", register);
+    }
+    Arc::new(overlays)
+}
+
 /// Registers the tools of a bundle and makes its agents.
 fn assemble(
     host: &Arc<HostInner>,
@@ -215,7 +229,10 @@ fn assemble(
     let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
     let registry = std::mem::take(&mut parts.tools).into_iter().map(named);
     let registry: Arc<ToolRegistry> = Arc::new(registry.collect());
-    let overlays = previous.map_or_else(Arc::default, |bundle| Arc::clone(&bundle.overlays));
+    let overlays = previous.map_or_else(
+        || first_overlays(host),
+        |bundle| Arc::clone(&bundle.overlays),
+    );
     let of_agents = overlays_of(open, &overlays);
     let taken = taken_names(open, &registry, &of_agents);
     parts.diagnostics.extend(taken);

@@ -1,6 +1,7 @@
 //! Recordings of calls: everything that a component received from the host, in one file.
 //!
-//! A [`CallRecorder`] receives a [`CallRecording`] of each call of a component.
+//! A [`CallRecorder`] receives a [`CallRecording`] of each call of a component; [`KeptRecordings`] are those that a host
+//! keeps itself.
 //! [`CallRecording::to_bytes`] is the content of a `.call` file, and [`CallRecording::parse`] reads it;
 //! `docs/recordings.md` describes the format.
 //! [`LoadedBundle::replay`](crate::LoadedBundle::replay) runs the component again, with the recorded answers
@@ -41,6 +42,7 @@ pub(crate) mod recorder;
 
 pub use call_recording::{CallRecording, Detail, RecordedGrants};
 pub use compare::{Comparison, Difference, HostCallDifference};
+pub use kept::KeptRecordings;
 pub use read::{FILE_BYTES_MAX, RecordingError};
 pub use recorder::CallRecorder;
 

@@ -51,7 +51,8 @@ const SETTLING_MAX: Duration = Duration::from_secs(3);
 /// ```
 #[derive(Debug)]
 pub struct BundleWatch {
-    bundle: PathBuf,
+    /// None if only the other files are watched.
+    bundle: Option<PathBuf>,
     shipped: Arc<dyn ShippedBundles>,
     also: BTreeSet<PathBuf>,
     /// The state of each file when a change was last reported.
@@ -73,11 +74,23 @@ impl BundleWatch {
         let named = open(&bundle, &*shipped).map_or_else(|_| Vec::new(), |open| named(&open));
         let known = states(named.into_iter().chain(given(&bundle)));
         Self {
-            bundle,
+            bundle: Some(bundle),
             shipped,
             also: BTreeSet::new(),
             known,
         }
+    }
+
+    /// Looks at these files, and at no bundle.
+    pub fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut watch = Self {
+            bundle: None,
+            shipped: Arc::new(NoShippedBundles),
+            also: BTreeSet::new(),
+            known: Files::new(),
+        };
+        watch.set_also(files);
+        watch
     }
 
     /// Watches these files too, in the place of those that were given before.
@@ -143,6 +156,9 @@ impl BundleWatch {
         let shipped = Arc::clone(&self.shipped);
         let before: Vec<_> = self.known.keys().cloned().collect();
         let files = on_thread(sandbox, move || {
+            let Some(bundle) = bundle else {
+                return states(also);
+            };
             let named = match open(&bundle, &*shipped) {
                 Ok(open) => named(&open),
                 Err(_) => before,

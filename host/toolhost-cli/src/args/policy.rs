@@ -29,6 +29,7 @@ impl Command {
             Self::Verify(args) => Some(&mut args.policy),
             Self::New(_)
             | Self::Build(_)
+            | Self::Calls(_)
             | Self::Replay(_)
             | Self::Undo(_)
             | Self::Approvals(_)

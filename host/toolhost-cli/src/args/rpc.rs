@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::operation::OperationArgs;
 use super::serve::ServedTools;
 
 #[derive(Debug, Args)]
@@ -31,6 +32,8 @@ pub(crate) struct RpcArgs {
     /// Load the bundle and the policy again when their files change
     #[arg(long, requires = "bundle")]
     pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) operation: OperationArgs,
     /// Listen on a Unix socket, in place of stdin and stdout
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,

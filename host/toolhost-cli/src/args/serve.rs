@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use toolhost::{LoadedBundle, http::HttpRule, search::ToolExposure};
 
+use super::operation::OperationArgs;
 use super::origin;
 use crate::failure::{Failure, Hint};
 
@@ -71,6 +72,8 @@ pub(crate) struct ServeArgs {
     /// Load the bundle and the policy again when their files change
     #[arg(long)]
     pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) operation: OperationArgs,
     /// Print what the configuration of a client needs for this server, and end
     #[arg(long, value_name = "CLIENT", value_enum)]
     pub(crate) print_config: Option<McpClient>,

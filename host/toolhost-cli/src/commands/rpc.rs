@@ -12,12 +12,14 @@ use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket}
 use super::agents::agent;
 use super::{caller, changesets, mcp_servers};
 use crate::args::{Components, RpcArgs};
+use crate::call_line;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot};
 use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
+use crate::terminal::Verbosity;
 use crate::watch::Watch;
 
 pub(crate) async fn rpc(
@@ -53,7 +55,11 @@ async fn config(
     let watched = args.bundle.as_deref().filter(|_| args.watch);
     let watch = watched.map(|bundle| Watch::new(bundle, &policy, settings));
     let watch = watch.transpose()?;
-    let context = HostContext::open_with(settings, policy.read().await?, StateRoot::Optional)?;
+    let policy = policy.read().await?;
+    let context = HostContext::open_served(settings, policy, StateRoot::Optional, &args.operation)?;
+    if settings.verbosity >= Verbosity::Verbose {
+        tasks.spawn(call_line::follow(context.host.events().clone()));
+    }
     // Before the bundle, which may take long to load.
     let workdir = args.workdir.as_deref();
     let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));

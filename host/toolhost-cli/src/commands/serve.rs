@@ -16,12 +16,14 @@ use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 use super::agents::agent;
 use super::{caller, changesets, grant_callbacks, mcp_servers};
 use crate::args::{Components, ServeArgs};
+use crate::call_line;
 use crate::exit::Exit;
 use crate::failure::{Failure, Hint};
 use crate::host_context::{HostContext, StateRoot};
 use crate::policy_file::PolicyChoice;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
+use crate::terminal::Verbosity;
 use crate::watch::Watch;
 
 pub(crate) async fn serve(
@@ -51,18 +53,22 @@ pub(crate) async fn serve(
         .transpose()?;
     let mut policy = policy.read().await?;
     policy.secret_files.extend(args.tokens.clone());
-    let context = HostContext::open_with(settings, policy, state_root)?;
+    let context = HostContext::open_served(settings, policy, state_root, &args.operation)?;
     // Before the bundle, which may take long to load.
     let workdir = args.workdir.as_deref();
     let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));
     let workdir = workdir.transpose()?;
     // Before the bundle, too: clients and probes learn that the server starts.
+    let tokens = tokens::Watch::of(args);
     let mut starting = match args.http {
         Some(address) => Some(http::listen(args, address).await?),
         None => None,
     };
     // Dropping them ends the watch and the MCP servers.
     let mut tasks = JoinSet::new();
+    if settings.verbosity >= Verbosity::Verbose {
+        tasks.spawn(call_line::follow(context.host.events().clone()));
+    }
     let progress = http::progress(context.host.sandbox());
     let loading = async {
         let bundle = context.load_to_serve(&args.bundle, components, settings, &mut tasks);
@@ -84,7 +90,9 @@ pub(crate) async fn serve(
         () = stop.received() => return Ok(Exit::Done),
     };
     match starting {
-        Some(starting) => http::serve(starting, &server, settings, stop).await?,
+        Some(starting) => {
+            http::serve(starting, &server, tokens, &context.host, settings, stop).await?;
+        }
         None => over_stdio(args, &server, stop).await?,
     }
     Ok(Exit::Done)

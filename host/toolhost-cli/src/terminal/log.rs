@@ -7,9 +7,11 @@ use std::error::Error;
 use std::fmt::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
+use toolhost_otel::{OtelConfig, OtelError, OtelGuard};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::terminal::Verbosity;
@@ -24,14 +26,34 @@ const AUDIT: &str = "toolhost::audit";
 /// Longest line, in columns; guests have 4 KiB for each.
 const LINE_MAX: usize = 5_000;
 
-/// Installs the global subscriber.
-pub(crate) fn start(verbosity: Verbosity) {
+/// Target of the spans of turns, steps and calls.
+const SPANS: &str = "toolhost::call";
+
+/// Installs the global subscriber, which also exports spans to a collector.
+///
+/// # Errors
+/// [`OtelError`] if `otlp` is no URL of a collector.
+pub(crate) fn start(
+    verbosity: Verbosity,
+    otlp: Option<&str>,
+) -> Result<Option<OtelGuard>, OtelError> {
     let lines = Lines {
         verbosity,
         warned: Mutex::new(Vec::new()),
     };
+    let written =
+        filter_fn(move |metadata| *metadata.level() <= limit(verbosity, metadata.target()));
+    let exported = filter_fn(|metadata| metadata.is_span() && metadata.target() == SPANS);
+    let (layer, guard) = otlp
+        .map(|url| toolhost_otel::layer(OtelConfig::new(url)))
+        .transpose()?
+        .unzip();
+    let subscriber = tracing_subscriber::registry()
+        .with(layer.map(|layer| layer.with_filter(exported)))
+        .with(lines.with_filter(written));
     // Fails only if it was called before.
-    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines));
+    let _ = tracing::subscriber::set_global_default(subscriber);
+    Ok(guard)
 }
 
 /// Writes events as lines.
@@ -57,10 +79,6 @@ fn limit(verbosity: Verbosity, target: &str) -> LevelFilter {
 }
 
 impl<S: Subscriber> Layer<S> for Lines {
-    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        *metadata.level() <= limit(self.verbosity, metadata.target())
-    }
-
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut record = Record::default();
         event.record(&mut record);

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use super::body::{Refusal, refusal};
 use super::oauth::{AuthorizationServer, TokenError};
 use super::state::HttpState;
-use super::token::{self, presented};
+use super::token::presented;
 
 /// The endpoint of MCP.
 const ENDPOINT: &str = "/mcp";
@@ -66,27 +66,25 @@ pub(super) async fn instance_key<B>(
 /// # Errors
 /// The status 401.
 pub(super) fn check_operator(state: &HttpState, headers: &HeaderMap) -> Result<(), Refusal> {
-    let tokens = &state.config.tokens;
-    let is_open = tokens.is_empty() && state.oauth.is_none();
     let is_operator = || {
-        let token = presented(headers).and_then(|bearer| token::find(bearer, tokens));
+        let token = presented(headers).and_then(|bearer| state.tokens.find(bearer));
         token.is_some_and(|token| token.instance().is_none())
     };
-    if is_open || is_operator() {
+    if state.is_open || is_operator() {
         return Ok(());
     }
     Err(unauthorized(None, None))
 }
 
 async fn scope(state: &HttpState, headers: &HeaderMap) -> Result<Scope, Refusal> {
-    let (tokens, oauth) = (&state.config.tokens, state.oauth.as_ref());
-    if tokens.is_empty() && oauth.is_none() {
+    let oauth = state.oauth.as_ref();
+    if state.is_open {
         return Ok(Scope::All);
     }
     let Some(bearer) = presented(headers) else {
         return Err(unauthorized(oauth, None));
     };
-    if let Some(token) = token::find(bearer, tokens) {
+    if let Some(token) = state.tokens.find(bearer) {
         return Ok(match token.instance() {
             Some(key) => Scope::One(key.to_owned()),
             None => Scope::All,

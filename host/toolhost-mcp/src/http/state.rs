@@ -12,12 +12,17 @@ use super::config::HttpConfig;
 use super::oauth::AuthorizationServer;
 use super::sessions::Sessions;
 use super::streams::Streams;
+use super::token::ValidTokens;
 use crate::handler::Handler;
 use crate::shared::ServedState;
 
 /// What all connections share.
 pub(crate) struct HttpState {
+    /// Without the tokens, which may be replaced.
     pub(crate) config: HttpConfig,
+    pub(crate) tokens: ValidTokens,
+    /// Whether every request is served: the server began without tokens and OAuth.
+    pub(crate) is_open: bool,
     pub(crate) server: Arc<ServedState>,
     pub(crate) mcp: StreamableHttpService<Handler, LocalSessionManager>,
     pub(crate) sessions: Arc<Sessions>,

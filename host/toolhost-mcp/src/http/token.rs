@@ -1,5 +1,7 @@
 //! Bearer tokens.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use data_encoding::BASE64URL_NOPAD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -59,17 +61,37 @@ impl BearerToken {
     }
 }
 
+/// The valid tokens of a server that runs. They can be replaced; what is open keeps running, and each further request
+/// needs a token that is valid then. Cheap to clone: every clone is the same list.
+#[derive(Clone)]
+pub struct ValidTokens(Arc<RwLock<Vec<BearerToken>>>);
+
+debug_fields!(ValidTokens);
+
+impl ValidTokens {
+    pub(super) fn new(tokens: Vec<BearerToken>) -> Self {
+        Self(Arc::new(RwLock::new(tokens)))
+    }
+
+    /// Replaces all tokens. Without any, a server that began with tokens serves nobody.
+    pub fn replace(&self, tokens: Vec<BearerToken>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+    }
+
+    /// Returns the valid token that was given. Compares in a time that does not depend on the content.
+    pub(super) fn find(&self, presented: &str) -> Option<BearerToken> {
+        let tokens = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_equal =
+            |token: &BearerToken| token.token.as_bytes().ct_eq(presented.as_bytes()).into();
+        // All are compared, also after one that is equal.
+        let last_equal = |last, token| if is_equal(token) { Some(token) } else { last };
+        tokens.iter().fold(None, last_equal).cloned()
+    }
+}
+
 /// Returns the token that a request presents.
 pub(super) fn presented(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, given) = header.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| given.trim())
-}
-
-/// Returns the valid token that was given. Compares in a time that does not depend on the content.
-pub(super) fn find<'a>(presented: &str, tokens: &'a [BearerToken]) -> Option<&'a BearerToken> {
-    let is_equal = |token: &BearerToken| token.token.as_bytes().ct_eq(presented.as_bytes()).into();
-    // All are compared, also after one that is equal.
-    let last_equal = |last, token| if is_equal(token) { Some(token) } else { last };
-    tokens.iter().fold(None, last_equal)
 }

@@ -15,7 +15,7 @@ use super::consent::{self, Consent};
 use super::failure::end_of;
 use super::inner::InnerCalls;
 use super::outer::JoinedTransaction;
-use super::recorded::record;
+use super::recorded::{self, record};
 use super::run::{Answer, ComponentRun, RunEnd, result_of};
 use super::scope::TurnScope;
 use super::transaction::{CallTransaction, TransactionCall};
@@ -86,7 +86,7 @@ impl<'a> ComponentRun<'a> {
         } = prepared.map_err(RunEnd::refused)?;
         let redactor = &turn.agent().host.redactor;
         let operation = Arc::new(operation);
-        let (permit, recorder) = (&self.permit, turn.recorder());
+        let permit = &self.permit;
         let agents = permit.agents.then(|| {
             let port = agents_port::port(turn.options.agents.as_ref(), redactor);
             match &self.consent {
@@ -106,7 +106,7 @@ impl<'a> ComponentRun<'a> {
             outer: self.outer.as_ref().map(|outer| outer.caller.clone()),
             log: turn.log_sink(self.call),
             limits: permit.limits.clone(),
-            record: recorder.map(|recorder| recorder.options(redactor)),
+            record: recorded::options(turn),
         };
         let began = Instant::now();
         let mut report = {

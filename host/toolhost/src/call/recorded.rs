@@ -7,17 +7,33 @@ use std::time::SystemTime;
 use toolhost_contract::{
     HttpCredential, RecordedOutcome, Recording, Timestamp, ToolResult, WorkdirAccess,
 };
-use toolhost_sandbox::Operation;
+use toolhost_sandbox::{Operation, RecordOptions};
 
 use super::exit::exit;
 use super::run::{ComponentRun, RunEnd, result_of};
 use super::scope::TurnScope;
 use crate::agent::ToolPermit;
 use crate::recording::call_recording::{CallRecording, Detail, RecordedGrants};
-use crate::recording::kept;
+use crate::recording::kept::{self, Ended, KeptRecordings};
 
-/// Gives the recording of a run to the recorder. Keeps a summary of a failed run in the directory of the instance,
-/// also where a recorder received the whole, and returns its path.
+/// Returns how the host calls of a turn's runs are recorded; none if they are not.
+pub(super) fn options(turn: &TurnScope) -> Option<RecordOptions> {
+    let host = &turn.agent().host;
+    let of_recorder = turn.recorder();
+    of_recorder
+        .map(|recorder| recorder.options(&host.redactor))
+        .or_else(|| {
+            let is_kept = host.kept_recordings.is_whole() && turn.instance.directory.is_some();
+            is_kept.then(|| {
+                let mut options = RecordOptions::new(host.redactor.clone());
+                options.max_bytes = KeptRecordings::HOST_CALL_BYTES;
+                options
+            })
+        })
+}
+
+/// Gives the recording of a run to the recorder, and keeps it in the directory of the instance, as the host is to: by
+/// default a summary of a failed run. Returns the path of what is kept.
 pub(super) async fn record(
     run: &ComponentRun<'_>,
     operation: &Operation,
@@ -25,17 +41,23 @@ pub(super) async fn record(
     whole: Option<Box<Recording>>,
 ) -> Option<Arc<Path>> {
     let turn = run.turn;
-    let receiver = turn.recorder().zip(whole);
+    let host = &turn.agent().host;
     let keeps = || {
-        run.outer
-            .as_ref()
-            .is_none_or(|outer| outer.budget.keeps_recording())
+        let outer = run.outer.as_ref();
+        outer.is_none_or(|outer| outer.budget.keeps_recording())
     };
-    let is_kept = end.answer.is_err() && turn.instance.directory.is_some() && keeps();
-    if receiver.is_none() && !is_kept {
+    let ended = if end.answer.is_err() {
+        Ended::Failed
+    } else {
+        Ended::Succeeded
+    };
+    let is_asked = ended == Ended::Failed || host.kept_recordings == KeptRecordings::All;
+    let is_kept = is_asked && turn.instance.directory.is_some() && keeps();
+    let recorder = turn.recorder().filter(|_| whole.is_some());
+    if recorder.is_none() && !is_kept {
         return None;
     }
-    let redactor = &turn.agent().host.redactor;
+    let redactor = &host.redactor;
     let result = result_of(end.answer.clone(), run.call);
     let result = exit(redactor, result, run.tool.error_message_limit);
     let recorded = |recording, detail| CallRecording {
@@ -46,11 +68,21 @@ pub(super) async fn record(
         recording,
         detail,
     };
-    if let Some((recorder, whole)) = receiver {
-        recorder.receive(recorded(*whole, Detail::Full));
+    let mut whole = whole.map(|whole| recorded(*whole, Detail::Full));
+    let keeps_whole = is_kept && host.kept_recordings.is_whole();
+    if let Some(recorder) = recorder {
+        let received = if keeps_whole {
+            whole.clone()
+        } else {
+            whole.take()
+        };
+        received.into_iter().for_each(|it| recorder.receive(it));
     }
     if !is_kept {
         return None;
+    }
+    if let Some(whole) = whole.filter(|_| keeps_whole) {
+        return keep(turn, ended, whole).await;
     }
     let mut recording = run.component.ready()?.recording_without_calls(
         operation,
@@ -61,26 +93,26 @@ pub(super) async fn record(
     );
     recording.outcome = outcome_of(&result);
     recording.usage = serde_json::to_value(&end.usage).unwrap_or_default();
-    keep(turn, recorded(recording, Detail::Summary)).await
+    keep(turn, ended, recorded(recording, Detail::Summary)).await
 }
 
-/// Writes the recording of a failed run into the directory of its instance.
-async fn keep(turn: &TurnScope, recording: CallRecording) -> Option<Arc<Path>> {
+/// Writes the recording of a run into the directory of its instance.
+async fn keep(turn: &TurnScope, ended: Ended, recording: CallRecording) -> Option<Arc<Path>> {
     let host = &turn.agent().host;
     let root = host.state_root.clone()?;
     let instance = turn.instance.directory.clone()?;
     let write = move || {
         let bytes = recording.to_bytes();
-        kept::keep(&root, &instance, &recording.recorded_at, &bytes)
+        kept::keep(&root, &instance, ended, &recording.recorded_at, &bytes)
     };
     match host.sandbox.threads().compute(write).await {
         Ok(Ok(path)) => Some(path.into()),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the recording of a failed call could not be written");
+            tracing::warn!(%error, "the recording of a call could not be written");
             None
         }
         Err(error) => {
-            tracing::warn!(%error, "the recording of a failed call could not be written");
+            tracing::warn!(%error, "the recording of a call could not be written");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! The recordings of failed calls that a host keeps: `failed/` in the directory of an instance.
+//! The recordings of calls that a host keeps: `failed/` and `succeeded/` in the directory of an instance.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,8 +8,48 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustix::fs::{Mode, OFlags, RenameFlags};
 use toolhost_files::PrivateDir;
 
-/// The directory, in that of the instance.
-const DIRECTORY: &str = "failed";
+/// Which recordings of calls a host keeps in the directory of their instance beneath the state root: the newest 20, and
+/// at most 16 MiB, of calls that failed, and as much of others. [`ToolResult::recording`](crate::ToolResult::recording) is
+/// the path of a call's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum KeptRecordings {
+    /// Of failed calls, without their host calls: they cannot be replayed.
+    #[default]
+    Summaries,
+    /// Of failed calls, as a whole. Every call is recorded, which takes time and memory, and the recordings of those that
+    /// succeed are dropped.
+    Failed,
+    /// Of all calls, as a whole.
+    All,
+}
+
+/// How a recorded call ended, which is where its recording is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Failed,
+    Succeeded,
+}
+
+impl Ended {
+    /// The directory, in that of the instance.
+    fn directory(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Succeeded => "succeeded",
+        }
+    }
+}
+
+impl KeptRecordings {
+    /// Most bytes of the host calls of a recording that is kept. As base64 they fit the kept bytes.
+    pub(crate) const HOST_CALL_BYTES: u64 = KEPT_BYTES_MAX / 2;
+
+    /// Whether host calls are recorded.
+    pub(crate) fn is_whole(self) -> bool {
+        self != Self::Summaries
+    }
+}
 
 /// How the names of recordings end.
 const EXTENSION: &str = ".call";
@@ -17,21 +57,27 @@ const EXTENSION: &str = ".call";
 /// How the names of files end that are being written.
 const UNFINISHED: &str = ".tmp";
 
-/// Most recordings kept for one instance.
+/// Most recordings kept in one directory.
 pub(crate) const KEPT_MAX: usize = 20;
 
-/// Most bytes kept for one instance. The newest recording is kept whatever its size is.
+/// Most bytes kept in one directory. The newest recording is kept whatever its size is.
 pub(crate) const KEPT_BYTES_MAX: u64 = 16 << 20;
 
 /// Distinguishes the recordings that a process writes within a millisecond.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Writes a recording of a failed call, and removes the oldest ones beyond [`KEPT_MAX`] and
+/// Writes a recording of a call, and removes the oldest ones beyond [`KEPT_MAX`] and
 /// [`KEPT_BYTES_MAX`]. Returns its path.
 ///
 /// `at` is the time of the call and begins the name, so that names sort by time.
-pub(crate) fn keep(root: &Path, instance: &Path, at: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-    let directory = instance.join(DIRECTORY);
+pub(crate) fn keep(
+    root: &Path,
+    instance: &Path,
+    ended: Ended,
+    at: &str,
+    bytes: &[u8],
+) -> io::Result<PathBuf> {
+    let directory = instance.join(ended.directory());
     let folder = PrivateDir::make_beneath(root, &directory)?;
     let number = NUMBER.fetch_add(1, Relaxed);
     let process = std::process::id();
@@ -107,7 +153,7 @@ mod tests {
     }
 
     fn names(instance: &Path) -> Vec<String> {
-        let mut names = recordings(&instance.join(DIRECTORY)).unwrap();
+        let mut names = recordings(&instance.join("failed")).unwrap();
         names.sort();
         names
     }
@@ -118,7 +164,7 @@ mod tests {
         let paths: Vec<PathBuf> = (0..25)
             .map(|at| {
                 let time = format!("2026-11-23T23:00:{at:02}.000Z");
-                keep(root.path(), &instance, &time, b"{}").unwrap()
+                keep(root.path(), &instance, Ended::Failed, &time, b"{}").unwrap()
             })
             .collect();
         let names = names(&instance);
@@ -138,11 +184,18 @@ mod tests {
         let large = vec![b' '; usize::try_from(KEPT_BYTES_MAX).unwrap() / 2];
         for at in 0..4 {
             let time = format!("2026-11-23T23:00:0{at}.000Z");
-            keep(root.path(), &instance, &time, &large).unwrap();
+            keep(root.path(), &instance, Ended::Failed, &time, &large).unwrap();
         }
         assert_eq!(names(&instance).len(), 2);
         let larger = vec![b' '; usize::try_from(KEPT_BYTES_MAX).unwrap() + 1];
-        let path = keep(root.path(), &instance, "2026-11-23T23:00:09.000Z", &larger).unwrap();
+        let path = keep(
+            root.path(),
+            &instance,
+            Ended::Failed,
+            "2026-11-23T23:00:09.000Z",
+            &larger,
+        )
+        .unwrap();
         assert_eq!(names(&instance).len(), 1);
         assert!(path.exists());
     }
@@ -152,8 +205,15 @@ mod tests {
         let (root, instance) = root();
         let elsewhere = tempfile::tempdir().unwrap();
         PrivateDir::make_beneath(root.path(), &instance).unwrap();
-        symlink(elsewhere.path(), instance.join(DIRECTORY)).unwrap();
-        keep(root.path(), &instance, "2026-11-23T23:00:00.000Z", b"{}").unwrap_err();
+        symlink(elsewhere.path(), instance.join("failed")).unwrap();
+        keep(
+            root.path(),
+            &instance,
+            Ended::Failed,
+            "2026-11-23T23:00:00.000Z",
+            b"{}",
+        )
+        .unwrap_err();
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }
 }

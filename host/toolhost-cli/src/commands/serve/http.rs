@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::Context;
-use toolhost::Sandbox;
+use toolhost::{Host, Sandbox};
 use toolhost_mcp::{BearerToken, HttpConfig, HttpError, HttpServer, McpServer, StartingServer};
 
 use super::{oauth, tokens};
@@ -38,12 +38,23 @@ pub(super) fn progress(sandbox: &Sandbox) -> impl Fn() -> String + Send + Sync +
 pub(super) async fn serve(
     starting: StartingServer,
     server: &McpServer,
+    tokens: Option<tokens::Watch>,
+    host: &Host,
     settings: &Settings,
     stop: &StopRequest,
 ) -> Result<(), Failure> {
     let http = HttpServer::start(starting, server).map_err(failure)?;
     settings.note(&format!("listening on http://{}/mcp", http.address()));
-    let serving = http.run();
+    let valid = http.tokens();
+    let serving = async {
+        match tokens {
+            Some(watch) => tokio::select! {
+                () = http.run() => (),
+                () = watch.follow(&valid, host, settings) => (),
+            },
+            None => http.run().await,
+        }
+    };
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = &mut serving => return Ok(()),
@@ -65,10 +76,8 @@ fn config(args: &ServeArgs, address: SocketAddr) -> Result<HttpConfig, Failure> 
         config.allowed_hosts.push(host);
     }
     if let Some(path) = &args.tokens {
-        config.tokens = tokens::read(path)?;
-        if args.workdir.is_some() {
-            tokens::check_only_instance(&config.tokens, &args.instance, path)?;
-        }
+        let only = args.workdir.as_ref().map(|_| &*args.instance);
+        config.tokens = tokens::read(path, only)?;
     } else if config.oauth.is_none() && !address.ip().is_loopback() {
         let token = BearerToken::generate().context("a token cannot be generated")?;
         // Also with --quiet: nobody could use the server.

@@ -1,0 +1,250 @@
+//! Measures what keeping a call costs the call, and the search of a million kept calls.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+use toolhost::calls::{CallLog, CallQuery};
+use toolhost::{AssistantMessage, Host, Policy, Step, ToolCall, ToolStatus};
+use toolhost_store::rusqlite::Connection;
+use toolhost_tests::test_host::open_step;
+use toolhost_tests::{own_sandbox, root};
+
+use crate::measure::{call, median, workdir};
+
+/// Rounds. The settings alternate, so that noise affects each.
+const ROUNDS: usize = 41;
+
+/// Calls in one round.
+const BATCH: u32 = 400;
+
+/// Kept calls that are searched.
+const CALLS: u32 = 1_000_000;
+
+/// Calls that are made; the others are copies of them with other times and names.
+const MADE: u32 = 1000;
+
+/// Times each search is repeated.
+const SEARCHES: usize = 9;
+
+pub(crate) fn print(runtime: &Runtime) {
+    println!("past calls");
+    cost(runtime);
+    searches(runtime);
+}
+
+fn host(state: Option<&Path>, policy: &str, sandbox: &toolhost::Sandbox) -> Host {
+    let policy = Policy::parse(policy, "policy.yaml").unwrap();
+    let builder = Host::builder().sandbox(sandbox.clone()).policy(policy);
+    match state {
+        Some(state) => builder.state_root(state).build().unwrap(),
+        None => builder.build().unwrap(),
+    }
+}
+
+/// Measures a small call without a state root, with one that keeps no calls, and with one that keeps them.
+fn cost(runtime: &Runtime) {
+    let work = workdir();
+    let [off, on] = ["off", "on"].map(|name| work.path().join(name));
+    let files = work.path().join("work");
+    std::fs::create_dir(&files).unwrap();
+    let sandbox = own_sandbox(|_| ());
+    let settings = [
+        host(None, "", &sandbox),
+        host(Some(&off), "calls: off", &sandbox),
+        host(Some(&on), "calls: {bytes: 1GiB}", &sandbox),
+    ];
+    let steps = settings.each_ref().map(|host| {
+        let workdir = host.workdir(&files).unwrap();
+        let loaded = runtime.block_on(host.load(root("guest-examples"))).unwrap();
+        let agent = loaded.only_agent().unwrap();
+        runtime.block_on(open_step(&agent, "bench", &workdir))
+    });
+    let call = call("echo__say", json!({"text": "hello", "n": 1}));
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        for (at, step) in steps.iter().enumerate() {
+            times[at].push(runtime.block_on(batch(step, &call)));
+            // What is written later is not written during the next one.
+            runtime.block_on(settings[at].events().flush());
+        }
+    }
+    let more = |later: &[f64], earlier: &[f64]| {
+        let pairs = later.iter().zip(earlier);
+        median(pairs.map(|(later, earlier)| later - earlier).collect())
+    };
+    let [none, off, on] = &times;
+    println!(
+        "  a call without a state root          {:.2} µs",
+        median(none.clone())
+    );
+    println!(
+        "  with one that keeps no calls         {:+.2} µs",
+        more(off, none)
+    );
+    println!(
+        "  with one that keeps them, beside it  {:+.2} µs",
+        more(on, off)
+    );
+}
+
+/// Returns the microseconds of a call.
+async fn batch(step: &Step, call: &ToolCall) -> f64 {
+    let message = AssistantMessage::for_call(call);
+    let started = Instant::now();
+    for _ in 0..BATCH {
+        let result = step.execute(call.clone(), &message).await;
+        assert_eq!(result.status(), ToolStatus::Ok);
+    }
+    (started.elapsed() / BATCH).as_secs_f64() * 1e6
+}
+
+/// Makes calls through a host: of 10 tools and 20 instances, of which some fail.
+async fn make(state: &Path, files: &Path) {
+    let host = host(
+        Some(state),
+        "calls: {bytes: 1TiB, days: 3650}",
+        &own_sandbox(|_| ()),
+    );
+    let loaded = host.load(root("guest-examples")).await.unwrap();
+    let agent = loaded.only_agent().unwrap();
+    let workdir = host.workdir(files).unwrap();
+    for number in 0..MADE {
+        let step = open_step(&agent, &format!("user-{}", number % 20), &workdir).await;
+        let name = match number % 10 {
+            9 => "no__tool".to_owned(),
+            _ => "echo__say".to_owned(),
+        };
+        let text = format!("a word{number} among others of the {}th call", number % 7);
+        let call = call(&name, json!({"text": text, "n": number}));
+        step.execute_without_message(call).await;
+    }
+    host.events().flush().await;
+}
+
+/// Doubles the kept calls until there are enough.
+fn copy(state: &Path) {
+    let database = Connection::open(state.join("calls.db")).unwrap();
+    database.pragma_update(None, "synchronous", "OFF").unwrap();
+    database
+        .pragma_update(None, "cache_size", -1 << 18)
+        .unwrap();
+    let count = || -> u32 {
+        let count = "SELECT count(*) FROM calls";
+        database.query_row(count, (), |row| row.get(0)).unwrap()
+    };
+    loop {
+        let have = count();
+        let more = have.min(CALLS - have);
+        if more == 0 {
+            break;
+        }
+        let copies = format!(
+            "BEGIN;
+             INSERT INTO calls (id, time, kind, status, tool, code, agent, instance, call, parent)
+                 SELECT id + {have}, time - {have}, kind, status, tool, code, agent, instance, call, parent
+                 FROM calls WHERE id <= {more};
+             INSERT INTO details
+                 SELECT id + {have}, duration, agent, instance, turn, step, call, parent, tool, code, message, handle,
+                     usage, recording, arguments, output
+                 FROM details WHERE id <= {more};
+             INSERT INTO texts (rowid, text)
+                 SELECT id, concat(tool, ' ', code, ' ', message, ' ', arguments, ' ', output, ' copy', id)
+                 FROM details WHERE id > {have};
+             COMMIT;"
+        );
+        database.execute_batch(&copies).unwrap();
+    }
+    // One call of a tool that no other one calls, among the oldest.
+    let rare = "UPDATE calls SET tool = 1 WHERE id = 77";
+    database.execute_batch(rare).unwrap();
+}
+
+fn searches(runtime: &Runtime) {
+    let top = tempfile::tempdir().unwrap();
+    let state = top.path().join("state");
+    let files = top.path().join("work");
+    std::fs::create_dir(&files).unwrap();
+    runtime.block_on(make(&state, &files));
+    copy(&state);
+    let bytes = std::fs::metadata(state.join("calls.db")).unwrap().len();
+    println!(
+        "  {CALLS} kept calls, {} MB; a page of 100:",
+        bytes / 1_000_000
+    );
+    let opened = Instant::now();
+    let log = CallLog::open(&state).unwrap().unwrap();
+    println!(
+        "    opened in {:.1} ms",
+        opened.elapsed().as_secs_f64() * 1e3
+    );
+    let text = |text: &str| Some(text.to_owned());
+    let now = SystemTime::now();
+    type Set<'a> = Box<dyn Fn(&mut CallQuery) + 'a>;
+    let queries: [(&str, Set<'_>); 13] = [
+        ("all", Box::new(|_| ())),
+        ("failed", Box::new(|q| q.status = Some(ToolStatus::Error))),
+        (
+            "one tool (9 of 10)",
+            Box::new(|q| q.tool = text("echo__say")),
+        ),
+        ("a tool never called", Box::new(|q| q.tool = text("x__y"))),
+        (
+            "an instance (1 of 20)",
+            Box::new(|q| q.instance = text("user-3")),
+        ),
+        (
+            "a code",
+            Box::new(|q| q.code = text("E_TOOL_NOT_IN_CATALOG")),
+        ),
+        (
+            "failed calls of a tool that never fails",
+            Box::new(|q| (q.tool, q.status) = (text("echo__say"), Some(ToolStatus::Error))),
+        ),
+        (
+            "an instance and a code that never meet",
+            Box::new(|q| {
+                (q.instance, q.code) = (text("user-3"), text("E_TOOL_NOT_IN_CATALOG"));
+            }),
+        ),
+        (
+            "the last minute",
+            Box::new(|q| q.since = now.checked_sub(Duration::from_secs(60))),
+        ),
+        (
+            "a word of one call",
+            Box::new(|q| q.text = text("copy500000")),
+        ),
+        (
+            "a word of every call",
+            Box::new(|q| q.text = text("others")),
+        ),
+        (
+            "the begin of a word of every call",
+            Box::new(|q| q.text = text("oth")),
+        ),
+        (
+            "words of many calls, and failed",
+            Box::new(|q| (q.text, q.status) = (text("word12 3th"), Some(ToolStatus::Error))),
+        ),
+    ];
+    for (what, set) in &queries {
+        let mut query = CallQuery::default();
+        set(&mut query);
+        let mut found = 0;
+        let mut times = Vec::new();
+        for _ in 0..SEARCHES {
+            let started = Instant::now();
+            let page = runtime.block_on(log.search(query.clone())).unwrap();
+            times.push(started.elapsed().as_secs_f64() * 1e3);
+            found = page.calls.len();
+        }
+        let first = times[0];
+        let slowest = times.iter().copied().fold(0.0, f64::max);
+        println!(
+            "    {what:<42} {:>7.2} ms (first {first:.1}, slowest {slowest:.1}), {found} found",
+            median(times)
+        );
+    }
+}
