@@ -150,7 +150,7 @@ fn copy(state: &Path) {
                      usage, recording, arguments, output
                  FROM details WHERE id <= {more};
              INSERT INTO texts (rowid, text)
-                 SELECT id, concat(tool, ' ', code, ' ', message, ' ', arguments, ' ', output, ' copy', id)
+                 SELECT id, concat(tool, ' ', code, ' ', message, ' ', arguments, ' ', output, ' copy', id, iif(code IS NULL, ' hello', ''))
                  FROM details WHERE id > {have};
              COMMIT;"
         );
@@ -182,7 +182,7 @@ fn searches(runtime: &Runtime) {
     let text = |text: &str| Some(text.to_owned());
     let now = SystemTime::now();
     type Set<'a> = Box<dyn Fn(&mut CallQuery) + 'a>;
-    let queries: [(&str, Set<'_>); 13] = [
+    let queries: [(&str, Set<'_>); 15] = [
         ("all", Box::new(|_| ())),
         ("failed", Box::new(|q| q.status = Some(ToolStatus::Error))),
         (
@@ -223,6 +223,14 @@ fn searches(runtime: &Runtime) {
         (
             "the begin of a word of every call",
             Box::new(|q| q.text = text("oth")),
+        ),
+        (
+            "a word of every call, and a tool never called",
+            Box::new(|q| (q.text, q.tool) = (text("others"), text("x__y"))),
+        ),
+        (
+            "a word of every call, and a code of no such call",
+            Box::new(|q| (q.text, q.code) = (text("hello"), text("E_TOOL_NOT_IN_CATALOG"))),
         ),
         (
             "words of many calls, and failed",

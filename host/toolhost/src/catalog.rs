@@ -18,9 +18,13 @@ use toolhost_contract::{Locale, ToolCatalogItem, ToolError, ToolErrorCode, text}
 
 use search::index::SearchIndex;
 use search::parts::SearchParts;
+use tool_names::SEARCH;
 
 /// Longest name quoted from a call, in characters: the limit of a tool name.
 const QUOTED_NAME_MAX: usize = 64;
+
+/// Most names of tools in the refusal of another.
+const NAMES_MAX: usize = 20;
 
 /// The tools of one step, in the order given to the model. A snapshot: tools registered or removed
 /// later do not change it. Cheap to clone.
@@ -125,17 +129,52 @@ impl ToolCatalog {
     ///
     /// Spec: tool-spec-v2 §9.1, §9.2.
     pub(crate) fn admit(&self, name: &str, locale: Locale) -> Result<&ToolCatalogItem, ToolError> {
-        self.get(name)
-            .ok_or_else(|| not_in_catalog(name, self.closest(name), locale))
+        self.get(name).ok_or_else(|| {
+            let advice = self.names_for_model(locale);
+            not_in_catalog(name, self.closest(name), advice.as_deref(), locale)
+        })
+    }
+
+    /// Says which tools there are; none if there is none.
+    fn names_for_model(&self, locale: Locale) -> Option<String> {
+        let items = self.items();
+        if items.is_empty() {
+            return None;
+        }
+        let names = items.iter().map(|item| item.name.as_str());
+        let names = text::listed(names, NAMES_MAX);
+        let mut advice = match locale {
+            Locale::En => format!("The tools are: {names}"),
+            Locale::Ko => format!("사용할 수 있는 도구: {names}"),
+        };
+        if self.get(SEARCH).is_some() {
+            advice.push_str(match locale {
+                Locale::En => ". Find others with tools__search.",
+                Locale::Ko => ". 다른 도구는 tools__search로 찾으세요.",
+            });
+        }
+        Some(advice)
     }
 }
 
-/// Returns the error of a name that is not in the catalog. `similar` is the one that was probably meant.
-pub(crate) fn not_in_catalog(name: &str, similar: Option<&str>, locale: Locale) -> ToolError {
+/// Returns the error of a name that is not in the catalog. `similar` is the one that was probably meant; `advice` takes the
+/// place of what an operator would do.
+pub(crate) fn not_in_catalog(
+    name: &str,
+    similar: Option<&str>,
+    advice: Option<&str>,
+    locale: Locale,
+) -> ToolError {
     let name = text::shorten(name, QUOTED_NAME_MAX);
     let message = format!("Tool '{name}' is not available in the current Tool Catalog.");
     let mut error = ToolError::host(ToolErrorCode::NotInCatalog, message, locale);
-    if let (Some(similar), Some(suggestion)) = (similar, &mut error.suggestion) {
+    let Some(suggestion) = &mut error.suggestion else {
+        return error;
+    };
+    if let Some(advice) = advice {
+        advice.clone_into(suggestion);
+    }
+    if let Some(similar) = similar {
         let question = match locale {
             Locale::En => format!("Did you mean '{similar}'? "),
             Locale::Ko => format!("'{similar}'을(를) 말하는 건가요? "),

@@ -26,7 +26,8 @@ pub(crate) struct CallsArgs {
     /// Those that failed with a code, such as E_TOOL_TIMEOUT
     #[arg(long, value_name = "CODE")]
     pub(crate) code: Option<String>,
-    /// Those with these words, or beginnings of words, in the tool's name, the error, the arguments or the output
+    /// Those with these words in the tool's name, the error, the arguments or the output; where none has them, with words
+    /// that begin so
     #[arg(long, value_name = "WORDS")]
     pub(crate) text: Option<String>,
     /// Those since a time ago, such as 90s, 15m, 1h or 2d, or since a time such as 2026-11-27T08:00:00Z

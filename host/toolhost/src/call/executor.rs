@@ -266,7 +266,7 @@ fn on_catalog<'a>(
         let executed = execute(scope, inner.call, &inner.identity, &inner.message);
         let result = executed.instrument(activity.span().clone()).await;
         activity.end_call(&result);
-        NamedCall::end(scope, result)
+        RunEnd::of(result)
     })
 }
 

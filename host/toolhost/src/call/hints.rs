@@ -122,18 +122,6 @@ pub(crate) fn suggest_raising(mut error: ToolError, key: &str, locale: Locale) -
     error
 }
 
-/// Replaces what an error with this code advises who wrote the agent or the policy by advice for who made the call.
-pub(super) fn advise_caller(
-    error: &mut ToolError,
-    code: ToolErrorCode,
-    advice: &str,
-    locale: Locale,
-) {
-    if let (true, Some(suggestion)) = (error.code == ErrorCode::Host(code), &mut error.suggestion) {
-        *suggestion = suggestion.replace(code.suggestion(locale), advice);
-    }
-}
-
 pub(super) fn suggest_also(error: &mut ToolError, more: &str) {
     match &mut error.suggestion {
         Some(suggestion) => {

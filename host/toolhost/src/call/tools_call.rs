@@ -1,10 +1,8 @@
 //! The call that `tools__call` makes: a call of its own, with an id beneath that of its parent.
 
 use serde_json::Value;
-use toolhost_contract::{AssistantMessage, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode};
 
-use super::hints;
-use super::run::RunEnd;
 use super::scope::CallScope;
 use crate::catalog::tool_names::CALL;
 use crate::middleware::CallIdentity;
@@ -53,20 +51,6 @@ impl NamedCall {
             message: AssistantMessage::for_call(&call),
             call,
         })
-    }
-
-    /// Returns the end of the outer call, which has the result of this one.
-    pub(super) fn end(scope: &CallScope, result: ToolResult) -> RunEnd {
-        let mut end = RunEnd::of(result);
-        if let Err(error) = &mut end.answer {
-            let locale = scope.turn.locale();
-            let advice = match locale {
-                Locale::En => "Find the name with tools__search.",
-                Locale::Ko => "tools__search로 도구의 이름을 찾으세요.",
-            };
-            hints::advise_caller(error, ToolErrorCode::NotInCatalog, advice, locale);
-        }
-        end
     }
 }
 

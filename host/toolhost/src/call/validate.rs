@@ -40,7 +40,16 @@ pub(super) fn admit<'a>(
     registry: &'a ToolRegistry,
     call: ToolCall,
 ) -> Result<AdmittedCall<'a>, ToolError> {
-    let tool = find(scope, registry, &call.name)?;
+    let tool = find(scope, registry, &call.name).inspect_err(|refusal| {
+        if refusal.code == ErrorCode::Host(ToolErrorCode::NotInCatalog) {
+            tracing::info!(
+                agent = &*scope.turn.origin.agent_name,
+                tool = display_name(&call.name),
+                advice = ToolErrorCode::NotInCatalog.suggestion(Locale::En),
+                "a call names a tool that its step does not have"
+            );
+        }
+    })?;
     if scope.catalog.get(&call.name).is_none() {
         tracing::info!(
             target: "toolhost::audit",

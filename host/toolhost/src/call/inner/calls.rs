@@ -131,13 +131,11 @@ impl Calls {
         let names: Vec<&str> = self.items().map(|item| item.name.as_str()).collect();
         let similar = alike.map(|item| item.name.as_str());
         let similar = similar.or_else(|| closest(name, &names));
-        let mut error = not_in_catalog(name, similar, locale);
         let advice = match locale {
             Locale::En => "Use a name that tools.names() or tools.search(…) returns.",
             Locale::Ko => "tools.names()나 tools.search(…)가 돌려주는 이름을 사용하세요.",
         };
-        hints::advise_caller(&mut error, ToolErrorCode::NotInCatalog, advice, locale);
-        error
+        not_in_catalog(name, similar, Some(advice), locale)
     }
 
     /// The failure of a call that the policy denies, with the line that allows it.

@@ -19,6 +19,9 @@ const LIMIT_MAX: usize = 1000;
 /// Most rows that are looked up through an index. Where each index has more, reading all rows in order is faster.
 const INDEXED_ROWS: i64 = 20_000;
 
+/// Most rows of an index whose texts are looked up one by one. Where it has more, all calls with the words are read.
+const LOOKED_UP: i64 = 500;
+
 /// KiB of pages that a reader keeps in memory.
 const CACHE_KIB: i64 = 64 << 10;
 
@@ -51,7 +54,8 @@ pub struct CallQuery {
     pub agent: Option<String>,
     /// Key of the instance.
     pub instance: Option<String>,
-    /// Words that begin words of the tool's name, the error, the arguments or the output, each of them.
+    /// Words of the tool's name, the error, the arguments or the output, all of them. Where no call has them all, words
+    /// that begin with them.
     pub text: Option<String>,
     /// They began at this time or later.
     pub since: Option<SystemTime>,
@@ -165,10 +169,6 @@ impl CallQuery {
             let name = name.as_ref()?;
             Some(condition(sql, Some(index), key(name)))
         };
-        let id = |sql, id: Option<u64>| {
-            let id = i64::try_from(id?).unwrap_or(i64::MAX);
-            Some(condition(sql, None, id))
-        };
         let status = self.status.map(|status| {
             // The index has no calls that succeeded.
             let index = (status != ToolStatus::Ok).then_some("calls_status");
@@ -179,7 +179,6 @@ impl CallQuery {
             };
             condition(sql, index, status_number(status))
         });
-        let time = |sql, time: Option<SystemTime>| Some(condition(sql, None, millis(time?)));
         [
             named("c.tool = ?", "calls_tool", &self.tool),
             named("c.code = ?", "calls_code", &self.code),
@@ -191,52 +190,38 @@ impl CallQuery {
             status,
             self.since
                 .map(|time| condition("c.time >= ?", Some("calls_time"), millis(time))),
-            time("c.time < ?", self.until),
-            id("c.id < ?", self.before),
-            id("c.id > ?", self.after),
+            self.until
+                .map(|time| condition("c.time < ?", None, millis(time))),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
 
+    /// The conditions that select a page of what is found.
+    fn page_conditions(&self) -> Vec<Condition> {
+        let ends = [("c.id < ?", self.before), ("c.id > ?", self.after)];
+        let ends = ends.into_iter().filter_map(|(sql, id)| Some((sql, id?)));
+        ends.map(|(sql, id)| Condition {
+            sql,
+            index: None,
+            value: i64::try_from(id).unwrap_or(i64::MAX).into(),
+        })
+        .collect()
+    }
+
     fn page(&self, tx: &Transaction<'_>) -> rusqlite::Result<CallPage> {
         tx.pragma_update(None, "cache_size", -CACHE_KIB)?;
-        let conditions = self.conditions();
-        let mut parts: Vec<String> = conditions.iter().map(|it| it.sql.to_owned()).collect();
-        let mut values: Vec<Value> = conditions.iter().map(|it| it.value.clone()).collect();
-        let words = self.text.as_deref().map(words);
-        let from = match words {
-            Some(words) if words.is_empty() => "calls c NOT INDEXED".to_owned(),
-            Some(words) => {
-                parts.push("texts MATCH ?".to_owned());
-                values.push(words.into());
-                "texts CROSS JOIN calls c ON c.id = texts.rowid".to_owned()
-            }
-            None => match best_index(&conditions, tx)? {
-                Some(index) => format!("calls c INDEXED BY {index}"),
-                None => "calls c NOT INDEXED".to_owned(),
-            },
-        };
-        let is_of_text = from.starts_with("texts");
-        let order = if is_of_text { "texts.rowid" } else { "c.id" };
-        let direction = if self.after.is_some() { "ASC" } else { "DESC" };
-        let filter = if parts.is_empty() {
-            "1".to_owned()
-        } else {
-            parts.join(" AND ")
-        };
+        let mut select = Select::new(self.conditions(), tx)?;
+        if let Some(text) = self.text.as_deref() {
+            select.with_text(text, tx)?;
+        }
         let limit = match self.limit {
             0 => 100,
             limit => limit.min(LIMIT_MAX),
         };
-        let select = format!(
-            "SELECT {COLUMNS} FROM {from} CROSS JOIN details d ON d.id = c.id WHERE {filter} \
-             ORDER BY {order} {direction} LIMIT {limit}"
-        );
-        let mut select = tx.prepare_cached(&select)?;
-        let rows = select.query_map(params_from_iter(values), |row| read(row, false))?;
-        let calls: Vec<CallRecord> = rows.collect::<rusqlite::Result<_>>()?;
+        let direction = if self.after.is_some() { "ASC" } else { "DESC" };
+        let calls = select.run(self.page_conditions(), direction, limit, tx)?;
         let last = calls.last().filter(|_| calls.len() == limit);
         Ok(CallPage {
             next: last.map(|call| call.id),
@@ -254,33 +239,105 @@ impl CallQuery {
     }
 }
 
-/// Returns the index with the fewest rows, if these are few enough to be looked up one by one.
-fn best_index(
-    conditions: &[Condition],
-    tx: &Transaction<'_>,
-) -> rusqlite::Result<Option<&'static str>> {
-    let mut best = (INDEXED_ROWS, None);
-    for condition in conditions {
-        let Some(index) = condition.index else {
-            continue;
-        };
-        let count = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM calls c INDEXED BY {index} WHERE {} LIMIT {INDEXED_ROWS})",
-            condition.sql
-        );
-        let mut count = tx.prepare_cached(&count)?;
-        let rows: i64 = count.query_row([&condition.value], |row| row.get(0))?;
-        if rows < best.0 {
-            best = (rows, Some(index));
-        }
-    }
-    Ok(best.1)
+/// How the calls that meet conditions are read.
+struct Select {
+    conditions: Vec<Condition>,
+    index: Option<&'static str>,
+    /// How many rows the index has, if it is used.
+    rows: i64,
+    /// The query of the texts.
+    words: Option<String>,
 }
 
-/// Returns the query of FTS5 for a text: each word begins a word. A text without words is no condition.
-fn words(text: &str) -> String {
+impl Select {
+    /// Chooses the index with the fewest rows, if these are few enough to be looked up one by one.
+    fn new(conditions: Vec<Condition>, tx: &Transaction<'_>) -> rusqlite::Result<Self> {
+        let (mut rows, mut best) = (INDEXED_ROWS, None);
+        for condition in &conditions {
+            let Some(index) = condition.index else {
+                continue;
+            };
+            let count = format!(
+                "SELECT count(*) FROM (SELECT 1 FROM calls c INDEXED BY {index} WHERE {} LIMIT {INDEXED_ROWS})",
+                condition.sql
+            );
+            let mut count = tx.prepare_cached(&count)?;
+            let count: i64 = count.query_row([&condition.value], |row| row.get(0))?;
+            if count < rows {
+                (rows, best) = (count, Some(index));
+            }
+        }
+        Ok(Self {
+            conditions,
+            index: best,
+            rows,
+            words: None,
+        })
+    }
+
+    /// Adds the condition on the text: its words, or where no call has all of them, words that begin with them.
+    fn with_text(&mut self, text: &str, tx: &Transaction<'_>) -> rusqlite::Result<()> {
+        let whole = words(text, "");
+        if whole.is_empty() {
+            return Ok(());
+        }
+        self.words = Some(whole);
+        let any = self.run(Vec::new(), "DESC", 1, tx)?;
+        if any.is_empty() {
+            self.words = Some(words(text, "*"));
+        }
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        page: Vec<Condition>,
+        direction: &str,
+        limit: usize,
+        tx: &Transaction<'_>,
+    ) -> rusqlite::Result<Vec<CallRecord>> {
+        let conditions = self.conditions.iter().chain(&page);
+        let mut filter = String::from("1");
+        let mut values: Vec<Value> = Vec::new();
+        for condition in conditions {
+            filter.push_str(" AND ");
+            filter.push_str(condition.sql);
+            values.push(condition.value.clone());
+        }
+        let index = self
+            .index
+            .map(|index| format!("calls c INDEXED BY {index}"));
+        let from_calls = index.unwrap_or_else(|| "calls c NOT INDEXED".to_owned());
+        let (from, order) = match &self.words {
+            None => (from_calls, "c.id"),
+            Some(words) => {
+                values.push(words.clone().into());
+                if self.index.is_some() && self.rows <= LOOKED_UP {
+                    filter.push_str(
+                        " AND EXISTS (SELECT 1 FROM texts WHERE texts MATCH ? AND texts.rowid = c.id)",
+                    );
+                    (from_calls, "c.id")
+                } else {
+                    filter.push_str(" AND texts MATCH ?");
+                    let joined = "texts CROSS JOIN calls c ON c.id = texts.rowid";
+                    (joined.to_owned(), "texts.rowid")
+                }
+            }
+        };
+        let select = format!(
+            "SELECT {COLUMNS} FROM {from} CROSS JOIN details d ON d.id = c.id WHERE {filter} \
+             ORDER BY {order} {direction} LIMIT {limit}"
+        );
+        let mut select = tx.prepare_cached(&select)?;
+        let rows = select.query_map(params_from_iter(values), |row| read(row, false))?;
+        rows.collect()
+    }
+}
+
+/// Returns the query of FTS5 for the words of a text, each followed by `end`. Empty if there is no word.
+fn words(text: &str, end: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty());
-    let words: Vec<String> = words.map(|word| format!("\"{word}\"*")).collect();
+    let words: Vec<String> = words.map(|word| format!("\"{word}\"{end}")).collect();
     words.join(" AND ")
 }

@@ -251,6 +251,8 @@ async fn calls_are_found_by_each_condition_and_by_all_together() {
     assert_eq!(fixture.found(status(ToolStatus::Ok)).await, ["3", "1"]);
     for (words, found) in [
         ("deadline", vec!["2"]),
+        ("exec", vec!["5", "4", "3", "2"]),
+        ("exe", vec!["5", "4", "3", "2"]),
         ("DEAD grep", vec!["2"]),
         ("파일", vec!["2"]),
         ("file-system__read", vec!["1"]),
