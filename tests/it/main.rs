@@ -16,6 +16,7 @@ mod approvals;
 mod architecture;
 mod base_tools;
 mod cache;
+mod calls;
 mod compiler;
 mod docs;
 mod execute;

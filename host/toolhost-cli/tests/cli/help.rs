@@ -20,6 +20,7 @@ Commands:
   search       Search the tools of an agent
   docs         Write a page about the tools of a bundle: HTML without scripts
   call         Call a tool and print its ToolResult
+  calls        List the calls that were made, or show one
   poll         Poll a pending call for its result
   cancel       Cancel a pending call
   replay       Replay a recorded call, or compare two recordings
@@ -73,6 +74,7 @@ fn every_command_has_examples_and_exit_codes() {
         "search",
         "docs",
         "call",
+        "calls",
         "poll",
         "cancel",
         "replay",

@@ -15,6 +15,7 @@ mod bad_input;
 mod base;
 mod cache;
 mod call;
+mod calls;
 mod changesets;
 mod check;
 mod docs;

@@ -428,3 +428,40 @@ fn tokens_of_other_instances_are_refused_where_a_workdir_serves_one() {
     );
     assert!(!ran.stderr.contains(secret), "{ran:?}");
 }
+
+#[test]
+fn tokens_are_read_again_and_a_broken_file_leaves_those_from_before() {
+    let terminal = Terminal::new();
+    let (ann, bob) = ("ann-has-a-long-token", "bob-has-a-long-token");
+    let write = |content: &str| {
+        let new = terminal.write("tokens.new", content);
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        fs::rename(new, terminal.path("tokens.txt")).expect("it is renamed");
+    };
+    write(&format!("* {ann}\n"));
+    let tokens = terminal.path("tokens.txt");
+    let tokens = tokens.to_str().expect("a path");
+    let http = Http::start(&terminal, &["--http", "127.0.0.1:0", "--tokens", tokens]);
+    let status = |token: &str| {
+        let header = format!("Authorization: Bearer {token}\r\n");
+        let answer = http.get("/metrics", &header);
+        answer.split(' ').nth(1).expect("a status").to_owned()
+    };
+    let becomes = |token: &str, expected: &str| {
+        let started = Instant::now();
+        while status(token) != expected {
+            assert!(started.elapsed() < Duration::from_secs(20), "{token}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    assert_eq!((status(ann), status(bob)), ("200".into(), "401".into()));
+    write(&format!("* {bob}\n"));
+    becomes(bob, "200");
+    assert_eq!(status(ann), "401", "it was revoked");
+    write("* short\n");
+    std::thread::sleep(Duration::from_millis(1200));
+    assert_eq!((status(ann), status(bob)), ("401".into(), "200".into()));
+    write(&format!("* {ann}\n* {bob}\n"));
+    becomes(ann, "200");
+    assert_eq!(status(bob), "200");
+}
