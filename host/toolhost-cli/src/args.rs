@@ -269,10 +269,12 @@ impl Command {
 
     /// The collector to which the command exports spans.
     pub(crate) fn otlp(&self) -> Option<&str> {
-        let operation = match self {
-            Self::Serve(args) | Self::Dev(args) => &args.operation,
-            Self::Rpc(args) => &args.operation,
-            _ => return None,
+        let operation = if let Self::Serve(args) | Self::Dev(args) = self {
+            &args.operation
+        } else if let Self::Rpc(args) = self {
+            &args.operation
+        } else {
+            return None;
         };
         operation.otlp.as_deref()
     }

@@ -36,18 +36,15 @@ impl<'a> From<&'a CallRecord> for CallLine<'a> {
 impl<'a> CallLine<'a> {
     /// The line of an event; none if no call has ended.
     fn of_event(event: &'a RuntimeEvent) -> Option<Self> {
-        let is_end = matches!(
-            event.kind,
-            EventKind::ToolCompleted | EventKind::ToolFailed | EventKind::ToolPending
-        );
-        let kind = match event.kind {
-            EventKind::ToolSettled => CallKind::Settled,
-            _ if is_end => CallKind::Call,
-            _ => return None,
+        let kind = if event.kind == EventKind::ToolSettled {
+            CallKind::Settled
+        } else {
+            CallKind::Call
         };
         Some(Self {
             time: event.timestamp,
             instance: &event.instance_key,
+            // Turns and steps have no tool, and what begins has no status.
             tool: event.tool_name.as_deref()?,
             kind,
             status: event.status?,

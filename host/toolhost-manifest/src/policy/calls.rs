@@ -53,11 +53,15 @@ impl Default for Calls {
 
 /// Reads `off`, `on`, or `{bytes, days, arguments}`.
 pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<Calls> {
-    match &at.node.value {
-        Value::Map(_) => {}
-        Value::Text(word) if word == "off" => return Some(Calls::Off),
-        Value::Text(word) if word == "on" => return Some(Calls::default()),
-        _ => return at.expected("'off', 'on' or a mapping such as {days: 7}", findings),
+    if let Value::Text(word) = &at.node.value {
+        match word.as_str() {
+            "off" => return Some(Calls::Off),
+            "on" => return Some(Calls::default()),
+            _ => {}
+        }
+    }
+    if !matches!(at.node.value, Value::Map(_)) {
+        return at.expected("'off', 'on' or a mapping such as {days: 7}", findings);
     }
     at.mapping(findings, |fields| {
         let default = CallsRule::default();

@@ -208,10 +208,12 @@ pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<LimitChan
 }
 
 fn read_limit(key: &LimitInfo, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
-    let value = match at.node.value {
-        Value::Integer(number) => u64::try_from(number).ok(),
-        _ if key.unit == Unit::Count => return at.expected("an integer", findings),
-        _ => Some(read_bytes(at, findings)?),
+    let value = if let Value::Integer(number) = at.node.value {
+        u64::try_from(number).ok()
+    } else if key.unit == Unit::Count {
+        return at.expected("an integer", findings);
+    } else {
+        Some(read_bytes(at, findings)?)
     };
     let allowed = value.filter(|value| key.allows(*value));
     allowed.or_else(|| {
@@ -222,18 +224,25 @@ fn read_limit(key: &LimitInfo, at: &Cursor<'_>, findings: &mut Findings) -> Opti
 
 /// Reads a number of bytes: an integer, or a text such as `64MiB`.
 pub(super) fn read_bytes(at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
-    let expected = "a number of bytes, such as 1048576 or 1MiB,";
-    match &at.node.value {
-        Value::Integer(number) => {
-            let bytes = u64::try_from(*number).ok();
-            bytes.or_else(|| at.expected(expected, findings))
-        }
-        Value::Text(text) => parse_bytes(text).or_else(|| {
+    if let Value::Text(text) = &at.node.value {
+        return parse_bytes(text).or_else(|| {
             let message = format!("'{}' is not a number of bytes, such as 64MiB", short(text));
             at.refuse(message, findings)
-        }),
-        _ => at.expected(expected, findings),
+        });
     }
+    let bytes = match at.node.value {
+        Value::Integer(number) => u64::try_from(number).ok(),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::List(_)
+        | Value::Map(_) => None,
+    };
+    bytes.or_else(|| {
+        let expected = "a number of bytes, such as 1048576 or 1MiB,";
+        at.expected(expected, findings)
+    })
 }
 
 /// The units of sizes, the largest first.

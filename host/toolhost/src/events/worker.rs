@@ -12,6 +12,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the thread lets items gather before it takes them.
 const COLLECT_TIME: Duration = Duration::from_millis(20);
 
+/// Who waits until what was queued is done.
+type Flushes = Vec<oneshot::Sender<()>>;
+
 /// Items that the thread takes at once, and what is known of those for which there was no room.
 pub(super) struct Batch<T, L> {
     pub(super) items: Vec<T>,
@@ -33,7 +36,7 @@ struct State<T, L> {
     batch: Batch<T, L>,
     bytes: usize,
     has_lost: bool,
-    flushes: Vec<oneshot::Sender<()>>,
+    flushes: Flushes,
     is_closed: bool,
     has_ended: bool,
 }
@@ -92,8 +95,8 @@ impl<T, L: Default> Queue<T, L> {
         }
     }
 
-    /// Waits for work. Returns `None` when the worker is closed and no work is left.
-    fn take(&self) -> Option<(Batch<T, L>, Vec<oneshot::Sender<()>>)> {
+    /// Waits for work, and takes it. Returns `None` when the worker is closed and no work is left.
+    fn take(&self) -> Option<(Batch<T, L>, Flushes)> {
         let idle = |state: &mut State<T, L>| state.is_empty() && !state.is_closed;
         let collecting = |state: &mut State<T, L>| {
             let is_short = state.batch.items.len() < self.enough();

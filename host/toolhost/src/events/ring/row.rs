@@ -59,6 +59,9 @@ impl NewRow {
         for text in [&mut entry.arguments, &mut entry.output] {
             *text = text.take().map(|text| clean(&text));
         }
+        // Whoever reads it may have another current directory.
+        let recording = entry.recording.take();
+        entry.recording = recording.map(|path| path.canonicalize().map_or(path, Into::into));
         let error = entry.event.error.as_ref();
         let mut usage = entry.event.usage.clone().unwrap_or_default();
         usage.changes.truncated |= usage.changes.files.len() > FILES_MAX;
