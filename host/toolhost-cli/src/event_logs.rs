@@ -1,11 +1,11 @@
-//! The logs of the hosts that a command opens: of events, of calls, and for audits.
+//! What the hosts that a command opens still have to write when it ends: logs of events, of calls and for audits, and
+//! the use of budgets.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 use toolhost::Host;
-use toolhost::events::EventBus;
 use toolhost::middleware::AuditLog;
 
 /// How long the end of the process waits for the disk.
@@ -17,14 +17,14 @@ pub(crate) struct EventLogs(Arc<Mutex<Logs>>);
 
 #[derive(Debug, Default)]
 struct Logs {
-    events: Vec<EventBus>,
+    hosts: Vec<Host>,
     audits: Vec<AuditLog>,
 }
 
 impl EventLogs {
     /// Adds the logs of a host with a state root.
     pub(crate) fn add(&self, host: &Host) {
-        self.with(|logs| logs.events.push(host.events().clone()));
+        self.with(|logs| logs.hosts.push(host.clone()));
     }
 
     /// Adds an audit log.
@@ -47,8 +47,9 @@ impl EventLogs {
             return;
         };
         let flushed = async {
-            for log in &logs.events {
-                log.flush().await;
+            for host in &logs.hosts {
+                host.events().flush().await;
+                host.flush_budgets().await;
             }
             for log in &logs.audits {
                 log.flush().await;

@@ -104,6 +104,9 @@ codes! {
     CallLimit = "E_TOOL_CALL_LIMIT", "ToolCallLimitError",
         "Call fewer tools: wait for calls before starting others, or have the operator raise the limit.",
         "호출하는 도구 수를 줄이세요. 먼저 시작한 호출을 기다리거나 운영자에게 한도를 늘려 달라고 하세요.";
+    Budget = "E_TOOL_BUDGET", "ToolBudgetError",
+        "Go on without this call until the time that the message names: with what you have, or with another tool.",
+        "메시지에 나온 시각까지는 이 호출 없이, 지금 있는 결과나 다른 도구로 계속하세요.";
     CallNotUndone = "E_TOOL_CALL_NOT_UNDONE", "ToolCallNotUndoneError",
         "None of the changes were kept: correct the call that failed, then repeat the whole.",
         "변경 사항이 반영되지 않았습니다. 실패한 호출을 고친 뒤 전체를 다시 실행하세요.";

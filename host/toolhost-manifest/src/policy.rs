@@ -1,6 +1,7 @@
 //! The operator's policy: the grants and limits of each tool. This module does no I/O.
 
 mod ask;
+mod budgets;
 mod calls;
 mod changesets;
 mod credentials;
@@ -16,6 +17,7 @@ mod oauth_apps;
 mod packages;
 mod read;
 mod rules;
+mod tool_budgets;
 mod unknown_names;
 mod variable;
 
@@ -31,6 +33,10 @@ use toolhost_contract::{
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lock::{Drift, Lock};
 pub use ask::{Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules};
+use budgets::BudgetRules;
+pub use budgets::{
+    BUDGET_KINDS, Budget, BudgetAmounts, BudgetInfo, BudgetPeriod, ToolBudgets, used,
+};
 use calls::Calls;
 pub use calls::CallsRule;
 pub use changesets::ChangesetGrant;
@@ -61,9 +67,13 @@ pub use variable::{SecretSource, Secrets};
 /// defaults:
 ///   limits: {deadlineMs: 30000, memoryBytes: 256MiB}
 ///   workdir: direct                # or transactional, or durable: see `WorkdirChanges`
+/// budgets:                         # of all calls together; also of a tool, and of an agent
+///   perDay: {cost: 1000}
+///   eachInstance: {perHour: {calls: 100}}
 /// tools:
 ///   bash:
 ///     limits: {diskBytes: 1MiB}
+///     cost: 5                      # the price of a call, for budgets
 ///     env:                         # the only variables the tool sees
 ///       LANG: C.UTF-8
 ///       TOKEN: {secret: sk-12345}  # kept out of results, errors and logs
@@ -136,6 +146,7 @@ pub struct Policy {
     registry_direct_call: bool,
     locale: Locale,
     defaults: Defaults,
+    budgets: BudgetRules,
     tools: BTreeMap<ResourceName, Rule>,
     agents: BTreeMap<ResourceName, AgentRules>,
     mcp_servers: BTreeMap<ResourceName, McpRule>,
@@ -276,8 +287,9 @@ impl Policy {
     }
 
     /// Limits a policy that comes with the tools: each limit of a call is at most the operator's, or the
-    /// default if that is higher; the MCP servers, the signers of packages, the name of workspaces, what differences
-    /// from the lock stop and what is kept of calls are the operator's alone; and no tool may use an OAuthApp.
+    /// default if that is higher; the operator's budgets hold; the MCP servers, the signers of packages, the name of
+    /// workspaces, what differences from the lock stop and what is kept of calls are the operator's alone; and no tool may
+    /// use an OAuthApp.
     #[must_use]
     pub fn within(mut self, operators: &Self) -> Self {
         self.oauth_apps.clear();

@@ -92,6 +92,25 @@ impl Store {
         Self::start(path, connection, Arc::new(LocalLease::new()?))
     }
 
+    /// Reads from the database of a state root on this thread, and brings the tables of `schema` up to date. None where
+    /// there is no database.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open) and of `work`.
+    pub fn read_file<T>(
+        state_root: &Path,
+        schema: &Schema,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let path = state_root.join(FILE_NAME);
+        let real = match path.canonicalize() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            real => real.map_err(|source| StoreError::Make { path, source })?,
+        };
+        let mut connection = open::file(&real, schema)?;
+        run(&mut connection, &real, TransactionBehavior::Deferred, work).map(Some)
+    }
+
     /// Starts the thread. It ends when every sender is dropped and the queue is empty, and drops the lease
     /// last: a run is alive until the last of its writes.
     fn start(

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use toolhost_contract::{ResourceName, ToolName, ToolPattern, WorkdirChanges};
-use toolhost_manifest::policy::{AskRules, ChangesetGrant, Policy};
+use toolhost_manifest::policy::{AskRules, ChangesetGrant, Policy, ToolBudgets};
 use toolhost_runtime::{debug_fields, lock};
 use toolhost_sandbox::{Grants, Limits};
 
@@ -37,11 +37,14 @@ pub(crate) struct ToolPermit {
     pub(crate) changes: WorkdirChanges,
     /// Which calls wait for consent; none if none does.
     pub(crate) ask: Option<Arc<AskRules>>,
+    /// The budgets that its calls count for; none if there are none.
+    pub(crate) budgets: Option<Arc<ToolBudgets>>,
 }
 
 impl ToolPermit {
     pub(crate) fn of(policy: &Policy, agent: &str, tool: &ResourceName) -> Self {
         let (grants, limits) = policy.resolve(agent, tool);
+        let budgets = policy.budgets_of(agent, tool);
         Self {
             grants,
             limits,
@@ -51,6 +54,7 @@ impl ToolPermit {
             sets_deadline: policy.sets_deadline(agent, tool),
             changes: policy.workdir_changes(agent, tool),
             ask: policy.ask_rules(agent, tool).cloned(),
+            budgets: (!budgets.budgets.is_empty()).then(|| Arc::new(budgets)),
         }
     }
 }

@@ -14,6 +14,7 @@ use toolhost_sandbox::{
     Workdir, WorkdirError, WorkdirRules,
 };
 
+use crate::budgets::Budgets;
 use crate::catalog::search::ranker::ToolRanker;
 use crate::events::ring::Ring;
 use crate::events::{EventBus, EventBusConfig};
@@ -305,6 +306,7 @@ impl HostBuilder {
                 .threads()
                 .spawn_own(events.forward_grants(oauth.granted()));
         }
+        let budgets = Budgets::new(sandbox.threads().clone(), root.clone());
         let pending = PendingCalls::new(sandbox.clone(), (root, staging.clone()), expiry, locale);
         Ok(Host(Arc::new(HostInner {
             sandbox,
@@ -313,6 +315,7 @@ impl HostBuilder {
             policy,
             protection: Arc::new(WriteProtection::new(rules)),
             pending: Arc::new(pending),
+            budgets: Arc::new(budgets),
             workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
             components: self.components,
             shipped: self.shipped.unwrap_or_else(|| Arc::new(NoShippedBundles)),
@@ -337,7 +340,7 @@ impl HostBuilder {
 /// There is nothing to call: when the last handle is dropped, what it holds is freed. To end in order, stop the
 /// calls that run (the token of [`TurnStart::with_cancellation`](crate::TurnStart::with_cancellation), or wait
 /// for them), close the turns, [unload](crate::LoadedBundle::unload) the bundles, and wait until the events are
-/// in their files ([`EventBus::flush`]). Calls in the background whose process ends are `E_TOOL_INTERRUPTED`
+/// in their files ([`EventBus::flush`]) and the use of budgets in the database ([`Host::flush_budgets`]). Calls in the background whose process ends are `E_TOOL_INTERRUPTED`
 /// when they are polled by the next.
 ///
 /// ```no_run
@@ -371,6 +374,7 @@ pub(crate) struct HostInner {
     pub(crate) redactor: Redactor,
     pub(crate) protection: Arc<WriteProtection>,
     pub(crate) pending: Arc<PendingCalls>,
+    pub(crate) budgets: Arc<Budgets>,
     pub(crate) workdirs: Arc<dyn WorkdirProvider>,
     /// Where the bytes of components come from. None: from the bundle's directory.
     pub(crate) components: Option<Arc<dyn ComponentSource>>,
@@ -488,6 +492,12 @@ impl Host {
     /// Spec: tool-spec-v2 §10.2.
     pub async fn completions(&self) -> Result<Completions, CompletionsError> {
         self.0.pending.completions().await
+    }
+
+    /// Waits until what calls have used of their budgets is in the database. What is not written when the process ends, at
+    /// most the use of the calls of the last 50 ms, is lost; that they were made is not.
+    pub async fn flush_budgets(&self) {
+        self.0.budgets.write().await;
     }
 
     /// The events of this host's instances: subscribe to them, or wait until they are in their files.

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 use toolhost_manifest::policy::Policy;
 
+use crate::budgets::{self, BudgetUse, BudgetsError};
 use crate::load::manifest;
 use crate::workspace::{BundleKey, INSTANCES, WORKSPACES};
 
@@ -39,6 +40,24 @@ pub struct StoredInstance {
 /// Returns the name under which a state root has the instances of a bundle: see [`StoredInstance::bundle`].
 pub fn name_of(policy: &Policy, bundle: &Path) -> String {
     BundleKey::new(policy.workspace(), manifest(bundle)).directory()
+}
+
+/// Reads the use of a policy's budgets by the calls of a bundle from the database of a state root: all limits, and of
+/// budgets that each instance has, those of the instances that made calls. What running processes have taken for their
+/// next calls counts as used. Blocks.
+///
+/// # Errors
+/// [`BudgetsError`] if the database cannot be read.
+pub fn budgets(
+    state_root: &Path,
+    policy: &Policy,
+    bundle: &Path,
+) -> Result<Vec<BudgetUse>, BudgetsError> {
+    let (key, now) = (
+        BundleKey::new(policy.workspace(), manifest(bundle)),
+        SystemTime::now(),
+    );
+    budgets::stored_uses(policy.budgets(), state_root, &key.text(), now)
 }
 
 /// Lists the instances beneath a state root, the most recently used first. Follows no links.

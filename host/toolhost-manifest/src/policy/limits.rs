@@ -15,13 +15,21 @@ const TIB: u64 = 1 << 40;
 
 const DAY_MS: u64 = 86_400_000;
 
-/// The format of a limit.
+/// The format of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     /// An integer.
     Count,
     /// An integer, or a string such as `64MiB`.
     Bytes,
+}
+
+/// The amounts that a key may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Amounts {
+    pub(super) unit: Unit,
+    pub(super) least: u64,
+    pub(super) most: u64,
 }
 
 /// A key of a policy's `limits`.
@@ -34,9 +42,7 @@ pub struct LimitInfo {
     pub what: &'static str,
     /// What happens beyond the limit.
     pub beyond: &'static str,
-    unit: Unit,
-    least: u64,
-    most: u64,
+    amounts: Amounts,
     get: fn(&Limits) -> u64,
     set: fn(&mut Limits, u64),
 }
@@ -45,9 +51,11 @@ macro_rules! key {
     ($name:literal, $unit:ident, $least:expr, $most:expr, $field:ident, $what:literal, $beyond:literal) => {
         LimitInfo {
             name: $name,
-            unit: Unit::$unit,
-            least: $least,
-            most: $most,
+            amounts: Amounts {
+                unit: Unit::$unit,
+                least: $least,
+                most: $most,
+            },
             what: $what,
             beyond: $beyond,
             get: |limits| limits.$field as u64,
@@ -61,9 +69,11 @@ macro_rules! millis {
     ($name:literal, $field:ident, $what:literal, $beyond:literal) => {
         LimitInfo {
             name: $name,
-            unit: Unit::Count,
-            least: 1,
-            most: DAY_MS,
+            amounts: Amounts {
+                unit: Unit::Count,
+                least: 1,
+                most: DAY_MS,
+            },
             what: $what,
             beyond: $beyond,
             get: |limits| u64::try_from(limits.$field.as_millis()).unwrap_or(u64::MAX),
@@ -148,24 +158,43 @@ impl LimitInfo {
 
     /// Returns the value of a call's limits as a policy writes it.
     pub fn value_of(&self, limits: &Limits) -> String {
-        self.shown((self.get)(limits))
+        self.amounts.shown((self.get)(limits))
     }
 
     /// Returns the values that a policy may set, such as `64KiB to 4GiB`.
     pub fn range(&self) -> String {
+        self.amounts.range()
+    }
+}
+
+impl Amounts {
+    /// Returns the amounts as a policy writes them, such as `64KiB to 4GiB`.
+    pub(super) fn range(&self) -> String {
         format!("{} to {}", self.shown(self.least), self.shown(self.most))
     }
 
-    /// Returns whether a policy may set a value.
-    fn allows(&self, value: u64) -> bool {
-        (self.least..=self.most).contains(&value)
+    /// Returns an amount as a policy writes it.
+    pub(super) fn shown(&self, amount: u64) -> String {
+        match self.unit {
+            Unit::Count => amount.to_string(),
+            Unit::Bytes => in_units(amount),
+        }
     }
 
-    fn shown(&self, value: u64) -> String {
-        match self.unit {
-            Unit::Count => value.to_string(),
-            Unit::Bytes => in_units(value),
-        }
+    /// Reads the amount of the key `name`.
+    pub(super) fn read(&self, name: &str, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
+        let value = if let Value::Integer(number) = at.node.value {
+            u64::try_from(number).ok()
+        } else if self.unit == Unit::Count {
+            return at.expected("an integer", findings);
+        } else {
+            Some(read_bytes(at, findings)?)
+        };
+        let allowed = value.filter(|value| (self.least..=self.most).contains(value));
+        allowed.or_else(|| {
+            let message = format!("'{name}' must be {}", self.range());
+            at.refuse(message, findings)
+        })
     }
 }
 
@@ -200,25 +229,13 @@ impl LimitChanges {
 pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<LimitChanges> {
     at.mapping(findings, |fields| {
         let change = |key: &'static LimitInfo| {
-            let value = fields.read(key.name, |at, findings| read_limit(key, at, findings))?;
+            let amounts = &key.amounts;
+            let value = fields.read(key.name, |at, findings| {
+                amounts.read(key.name, at, findings)
+            })?;
             Some((key, value))
         };
         Some(LimitChanges(KEYS.iter().filter_map(change).collect()))
-    })
-}
-
-fn read_limit(key: &LimitInfo, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
-    let value = if let Value::Integer(number) = at.node.value {
-        u64::try_from(number).ok()
-    } else if key.unit == Unit::Count {
-        return at.expected("an integer", findings);
-    } else {
-        Some(read_bytes(at, findings)?)
-    };
-    let allowed = value.filter(|value| key.allows(*value));
-    allowed.or_else(|| {
-        let message = format!("'{}' must be {}", key.name, key.range());
-        at.refuse(message, findings)
     })
 }
 
@@ -316,13 +333,13 @@ mod tests {
         let mut limits = Limits::default();
         for key in &KEYS {
             let mut one = Limits::default();
-            (key.set)(&mut one, key.least);
-            assert_eq!((key.get)(&one), key.least, "{}", key.name);
+            (key.set)(&mut one, key.amounts.least);
+            assert_eq!((key.get)(&one), key.amounts.least, "{}", key.name);
             assert_ne!(one, Limits::default(), "{}", key.name);
             assert_ne!(one, limits, "{}", key.name);
-            (key.set)(&mut limits, key.least);
+            (key.set)(&mut limits, key.amounts.least);
             let least = one.clone();
-            (key.set)(&mut one, key.most);
+            (key.set)(&mut one, key.amounts.most);
             assert_ne!(one, least, "{}", key.name);
         }
     }

@@ -8,7 +8,7 @@ use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirChanges};
 use super::named::named;
 use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets};
-use super::{Names, Policy, calls, changesets, lock, mcp_servers, oauth_apps, packages};
+use super::{Names, Policy, budgets, calls, changesets, lock, mcp_servers, oauth_apps, packages};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings, Unread};
 use crate::yaml::YamlSource;
@@ -94,12 +94,14 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
                 .unwrap_or_default(),
             locale: fields.read("locale", read_locale).unwrap_or_default(),
             defaults: fields.read("defaults", Defaults::read).unwrap_or_default(),
+            budgets: fields.read("budgets", budgets::read).unwrap_or_default(),
             tools: read_tools(fields, secrets),
             agents: read_named(fields, "agents", |fields, place| {
                 Some(AgentRules {
                     place,
                     tools: read_tools(fields, secrets),
                     changesets: fields.read("changesets", changesets::read).flatten(),
+                    budgets: fields.read("budgets", budgets::read).unwrap_or_default(),
                 })
             }),
             mcp_servers: read_named(fields, "mcpServers", |fields, place| {

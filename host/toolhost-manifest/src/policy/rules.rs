@@ -9,6 +9,7 @@ use toolhost_contract::{
 };
 
 use super::ask::{self, AskRules};
+use super::budgets::{self, BudgetRules};
 use super::changesets::ChangesetGrant;
 use super::credentials::Credentials;
 use super::http::{self, HttpRules};
@@ -44,6 +45,10 @@ pub(super) struct Rule {
     pub(super) oauth: Option<BTreeMap<ResourceName, ToolOAuthRule>>,
     /// Which calls wait for consent.
     pub(super) ask: Option<Arc<AskRules>>,
+    /// What its calls may use together.
+    pub(super) budgets: BudgetRules,
+    /// The price of a call.
+    pub(super) cost: Option<u64>,
 }
 
 impl Rule {
@@ -69,6 +74,8 @@ impl Rule {
                 named(at, findings, oauth_apps::read_use)
             }),
             ask: fields.read("ask", ask::read).map(Arc::new),
+            budgets: fields.read("budgets", budgets::read).unwrap_or_default(),
+            cost: fields.read("cost", budgets::read_cost),
         }
     }
 
@@ -165,6 +172,8 @@ pub(super) struct AgentRules {
     pub(super) tools: BTreeMap<ResourceName, Rule>,
     /// The files of its own bundle that it may change.
     pub(super) changesets: Option<ChangesetGrant>,
+    /// What the calls of all its tools may use together.
+    pub(super) budgets: BudgetRules,
 }
 
 /// Returns the secrets of rules.

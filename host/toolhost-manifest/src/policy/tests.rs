@@ -1,4 +1,5 @@
 mod ask;
+mod budgets;
 mod calls;
 mod credentials;
 mod grants;

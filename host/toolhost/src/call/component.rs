@@ -53,13 +53,19 @@ pub(crate) struct EndedRun<'a> {
 }
 
 impl<'a> ComponentRun<'a> {
-    /// Runs the component in a fresh sandbox, and commits its changes if it succeeds.
+    /// Polls or cancels a call: runs the component in a fresh sandbox, and commits its changes if it succeeds.
     pub(crate) async fn run(self, operation: Operation) -> RunEnd {
+        let (turn, budgets) = (self.turn, self.permit.budgets.clone());
         let answered = pin!(self.answer(operation)).await;
-        match answered {
+        let end = match answered {
             Ok(ended) => ended.finish(None).await,
             Err(refused) => refused,
+        };
+        if let Some(budgets) = &budgets {
+            let host = &turn.agent().host;
+            (host.budgets).add_later(budgets, &turn.instance.caller(), &end.usage);
         }
+        end
     }
 
     /// Runs the component in a fresh sandbox.

@@ -23,6 +23,7 @@ use super::scope::CallScope;
 use super::tools_call::NamedCall;
 use super::validate::{ValidCall, admit, validate};
 use super::{acceptance, catalog_search, native};
+use crate::budgets::spent::InnerSpent;
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use crate::middleware::{CallIdentity, CallKind, Progress, ToolCallContext};
 use crate::registry::{CatalogTool, Runs, ToolRegistry};
@@ -159,13 +160,51 @@ async fn attempt(
     }
 }
 
-/// Runs a valid call: in the sandbox, or in this process if an extension handles it.
+/// Runs a valid call, and counts it for its budgets.
 async fn run(
     scope: &CallScope,
     registry: &ToolRegistry,
     identity: &CallIdentity,
     valid: ValidCall<'_>,
     message: &AssistantMessage,
+) -> RunEnd {
+    let end = match (&valid.permit.budgets, &valid.tool.runs) {
+        (Some(budgets), Runs::Component(_) | Runs::Native { .. }) => {
+            let (turn, tool) = (&scope.turn, &valid.tool.item.name);
+            let caller = turn.instance.caller();
+            let host = &turn.agent().host;
+            // Boxed, so that the futures of calls without a budget are smaller.
+            let begun = Box::pin(host.budgets.begin(budgets, caller, tool, turn.locale()));
+            let counted = match begun.await {
+                Ok(counted) => counted,
+                Err(refusal) => return RunEnd::refused(refusal),
+            };
+            let spent = Some(Arc::clone(counted.inner()));
+            let end = pin!(run_counted(
+                scope, registry, identity, valid, message, spent
+            ))
+            .await;
+            Box::pin(counted.end(&end.usage)).await;
+            end
+        }
+        // What a tool of the catalog calls is counted.
+        (Some(_), Runs::Catalog { .. }) | (None, _) => {
+            pin!(run_counted(scope, registry, identity, valid, message, None)).await
+        }
+    };
+    let outer = scope.outer.as_ref().and_then(|outer| outer.spent.as_ref());
+    outer.inspect(|spent| spent.add(&end.usage));
+    end
+}
+
+/// Runs a valid call: in the sandbox, or in this process if an extension handles it.
+async fn run_counted(
+    scope: &CallScope,
+    registry: &ToolRegistry,
+    identity: &CallIdentity,
+    valid: ValidCall<'_>,
+    message: &AssistantMessage,
+    spent: Option<Arc<InnerSpent>>,
 ) -> RunEnd {
     let (turn, tool) = (&scope.turn, valid.tool);
     let consent = match &valid.permit.ask {
@@ -197,6 +236,7 @@ async fn run(
             identity,
             tool.item.name.resource(),
             &valid.permit,
+            spent,
             execute_inner,
         ),
         outer: scope.outer.clone(),

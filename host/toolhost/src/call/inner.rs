@@ -30,6 +30,7 @@ use super::outer::JoinedTransaction;
 use super::outer::budget::Budget;
 use super::scope::CallScope;
 use crate::agent::ToolPermit;
+use crate::budgets::spent::InnerSpent;
 use crate::catalog::callable::CallableTools;
 use crate::middleware::CallIdentity;
 
@@ -48,6 +49,7 @@ impl InnerCalls {
         caller: &CallIdentity,
         tool: &ResourceName,
         permit: &ToolPermit,
+        spent: Option<Arc<InnerSpent>>,
         execute: Execute,
     ) -> Option<Self> {
         let grant = Arc::clone(permit.tools.as_ref()?);
@@ -66,6 +68,7 @@ impl InnerCalls {
             budget: budget.unwrap_or_else(|| Budget::of(&permit.limits)),
             execute,
             caller: caller.clone(),
+            spent,
             transaction: OnceLock::new(),
             started: Mutex::default(),
             waker: AtomicWaker::new(),

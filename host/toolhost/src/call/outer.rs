@@ -9,6 +9,7 @@ use toolhost_manifest::policy::AskRules;
 use toolhost_sandbox::{OuterCall, Workdir};
 
 use self::budget::Budget;
+use crate::budgets::spent::InnerSpent;
 use crate::middleware::CallIdentity;
 
 /// What an inner call has of the calls around it.
@@ -19,6 +20,8 @@ pub(crate) struct OuterCalls {
     pub(super) budget: Arc<Budget>,
     /// The call that made this one.
     pub(super) caller: OuterCall,
+    /// What the calls within the calling one have used; none if it has no budget.
+    pub(super) spent: Option<Arc<InnerSpent>>,
     /// The transaction of an outer call, of which this call's changes are a part.
     pub(super) transaction: Option<Arc<JoinedTransaction>>,
 }

@@ -22,6 +22,7 @@ use super::exit::exit;
 use super::live_log::LogListener;
 use super::outer::OuterCalls;
 use crate::agent::{Agent, AgentInner, ToolPermit};
+use crate::budgets::Caller;
 use crate::catalog::ToolCatalog;
 use crate::catalog::exposure::ToolExposure;
 use crate::events::{Activity, Emitter, TraceContext};
@@ -61,6 +62,14 @@ impl InstanceScope {
             bundle: self.agent.0.bundle.text().into_owned(),
             agent: self.agent.0.name.clone(),
             instance_key: self.key.to_string(),
+        }
+    }
+
+    /// Returns whose calls budgets count.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller {
+            bundle: self.agent.0.bundle.text().into(),
+            instance: Arc::clone(&self.key),
         }
     }
 

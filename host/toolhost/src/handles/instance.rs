@@ -7,6 +7,7 @@ use toolhost_files::{NotPrivate, PrivateDir};
 use toolhost_sandbox::Workdir;
 
 use crate::agent::Agent;
+use crate::budgets::{BudgetUse, BudgetsError};
 use crate::call::scope::InstanceScope;
 use crate::pending::PollReply;
 
@@ -75,6 +76,21 @@ impl Instance {
     /// Returns the workdir of the instance.
     pub fn workdir(&self) -> &Workdir {
         &self.0.workdir
+    }
+
+    /// Returns the limits of the budgets that calls of this instance count for, and what is used of each: those of its
+    /// agent, of each tool and of all together.
+    ///
+    /// # Errors
+    /// [`BudgetsError`] if the database cannot be read.
+    pub async fn budgets(&self) -> Result<Vec<BudgetUse>, BudgetsError> {
+        let agent = self.0.agent.0.as_ref();
+        let mut budgets = agent.host.policy.budgets();
+        budgets.retain(|budget| {
+            let mut of_agent = budget.agent.iter();
+            of_agent.all(|name| name.as_str() == agent.name)
+        });
+        agent.host.budgets.uses(budgets, &self.0.caller()).await
     }
 
     /// Polls the result of a pending call: returns it, or `pending` again. A component runs in the

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::{Notify, OnceCell, broadcast, oneshot};
+use tokio::sync::{Notify, OnceCell, broadcast};
 use toolhost_contract::{Locale, ToolError, ToolErrorCode};
 use toolhost_runtime::debug_fields;
 use toolhost_sandbox::{Sandbox, StagingRoot};
-use toolhost_store::{Store, StoreError};
+use toolhost_store::StoreError;
 
 use super::completion::{Completion, Completions, CompletionsError, announce, channel};
 use super::per_handle_lock::HandleLocks;
@@ -18,6 +18,7 @@ use super::record::{
     AcceptError, Handle, NewHold, NewRecord, Owner, PendingCall, Records, SCHEMA, State,
 };
 use super::waiting::WaitingInstances;
+use crate::state_store;
 
 /// How long a handle can be polled, by default.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -68,14 +69,7 @@ impl PendingCalls {
     /// Returns the records. Opens the store first, once.
     pub(crate) async fn records(&self) -> Result<&Records, ToolError> {
         self.opened_records().await.map_err(|error| {
-            match error {
-                Some(error) => {
-                    tracing::error!("pending calls cannot be kept: {}", error.with_causes());
-                }
-                None => tracing::error!(
-                    "pending calls cannot be kept: the thread that opens their database panicked"
-                ),
-            }
+            tracing::error!("pending calls cannot be kept: {}", error.with_causes());
             self.error(
                 ToolErrorCode::Host,
                 "The host cannot keep pending calls now.",
@@ -83,31 +77,13 @@ impl PendingCalls {
         })
     }
 
-    async fn opened_records(&self) -> Result<&Records, Option<StoreError>> {
+    async fn opened_records(&self) -> Result<&Records, StoreError> {
         let records = self.records.get_or_try_init(async || {
-            let store = self.open_store().await?;
+            let root = self.state_root.clone();
+            let store = state_store::open(self.sandbox.threads(), root, &SCHEMA).await?;
             Ok(Records::new(store, self.locale))
         });
         records.await
-    }
-
-    /// Opens the store on a thread that may wait for another process. The error is none if that thread
-    /// panicked.
-    async fn open_store(&self) -> Result<Store, Option<StoreError>> {
-        let root = self.state_root.clone();
-        let (send, store) = oneshot::channel();
-        self.sandbox.threads().spawn_own(async move {
-            let open = move || match root {
-                Some(root) => Store::open(&root, &SCHEMA),
-                None => Store::in_memory(&SCHEMA),
-            };
-            // The receiver may have been dropped.
-            let _is_received = send.send(tokio::task::spawn_blocking(open).await).is_ok();
-        });
-        match store.await {
-            Ok(Ok(store)) => store.map_err(Some),
-            Ok(Err(_)) | Err(_) => Err(None),
-        }
     }
 
     /// Subscribes to completions, and looks for calls that dead processes left running.

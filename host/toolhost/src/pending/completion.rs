@@ -91,8 +91,7 @@ impl Stream for Completions {
 #[derive(Debug, thiserror::Error)]
 #[error("the store of pending calls cannot be opened")]
 pub struct CompletionsError {
-    /// None if the thread that opened it panicked.
-    pub(crate) source: Option<StoreError>,
+    pub(crate) source: StoreError,
 }
 
 /// Creates the sender of completions.

@@ -13,6 +13,7 @@ use toolhost_contract::{
 use toolhost_sandbox::CallFailure;
 
 use super::last_stopped::LastStopped;
+use crate::budgets::spent::InnerSpent;
 use crate::call::consent::gate::Gate;
 use crate::call::hints;
 use crate::call::outer::JoinedTransaction;
@@ -59,6 +60,8 @@ pub(super) struct Calls {
     pub(super) budget: Arc<Budget>,
     pub(super) execute: Execute,
     pub(super) caller: CallIdentity,
+    /// What its calls have used; none if it has no budget.
+    pub(super) spent: Option<Arc<InnerSpent>>,
     pub(super) transaction: OnceLock<Arc<JoinedTransaction>>,
     /// Calls that were started and are not polled yet.
     pub(super) started: Mutex<Vec<BoxFuture<'static, ()>>>,

@@ -87,6 +87,7 @@ impl ToolsPort for InnerCallsPort {
             chain: Arc::clone(calls.callable.chain()),
             budget: Arc::clone(&calls.budget),
             caller,
+            spent: calls.spent.clone(),
             transaction: calls.transaction.get().map(|transaction| match gate {
                 None => Arc::clone(transaction),
                 Some(_) => transaction.part(),
