@@ -85,6 +85,21 @@ fn limits() -> String {
         )
         .unwrap();
     }
+    page.push_str(
+        "\n## Over time\n\n\
+         Keys of a policy's [`budgets`](policy.md#budgets), for an hour or a day. Without the key there is no limit. Beyond \
+         it: `E_TOOL_BUDGET`.\n\n\
+         | key | a policy may set | what it counts | when |\n|---|---|---|---|\n",
+    );
+    for kind in Policy::budget_kinds() {
+        let (name, what, range) = (kind.name, kind.what, kind.range());
+        let when = if kind.is_reserved() {
+            "before the call"
+        } else {
+            "when the call ends"
+        };
+        writeln!(page, "| `{name}` | {range} | {what} | {when} |").unwrap();
+    }
     // A new field fails here until it is added to a table.
     let debug = format!("{:#?}", SandboxConfig::default());
     assert_eq!(field_names(&debug), SANDBOX_FIELDS);

@@ -141,3 +141,27 @@ async fn a_full_sandbox_is_busy_for_every_front_end() {
     assert_eq!(result.await["error"]["code"], "E_TOOL_BUSY");
     sleeping.abort();
 }
+
+#[tokio::test]
+async fn every_front_end_refuses_a_call_beyond_a_budget() {
+    let tools: &[(&str, &str, &[&str])] = &[("text", "text", &["upper"])];
+    let policy = "tools: {text: {budgets: {perDay: {calls: 1}}}}";
+    let test_host = TestHost::with_tools(tools, policy).await;
+    let mut front_ends = FrontEnds::start(&test_host).await;
+    let args = json!({"text": "x"});
+    assert!(
+        test_host
+            .call("text__upper", args.clone())
+            .await
+            .tool_error()
+            .is_none()
+    );
+    // The message has the minutes until the reset, which must not change between the front ends.
+    let now = std::time::SystemTime::now();
+    let since = now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    if since % 60 > 55 {
+        tokio::time::sleep(Duration::from_secs(60 - since % 60)).await;
+    }
+    let result = front_ends.call(&test_host, "text__upper", args).await;
+    assert_eq!(result["error"]["code"], "E_TOOL_BUDGET", "{result}");
+}

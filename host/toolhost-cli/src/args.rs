@@ -2,6 +2,8 @@
 
 mod approvals;
 mod auth;
+mod backup;
+mod budgets;
 mod bundle;
 mod caller;
 mod calls;
@@ -38,6 +40,8 @@ use crate::toolchains::Engine;
 
 pub(crate) use approvals::{ApprovalsAction, ApprovalsArgs, DecideArgs};
 pub(crate) use auth::{AppArgs, AuthAction, AuthArgs, AuthLoginArgs, AuthRevokeArgs};
+pub(crate) use backup::BackupArgs;
+pub(crate) use budgets::BudgetsArgs;
 use bundle::BUNDLE;
 pub(crate) use caller::CallerArgs;
 pub(crate) use calls::{CallsAction, CallsArgs, ShowArgs};
@@ -186,6 +190,12 @@ pub(crate) enum Command {
     /// List the instances that have workspaces, or remove one
     #[command(after_long_help = help!("instances"))]
     Instances(InstancesArgs),
+    /// Print what calls have used of the policy's budgets
+    #[command(after_long_help = help!("budgets"))]
+    Budgets(BudgetsArgs),
+    /// Copy the state root while processes use it
+    #[command(after_long_help = help!("backup"), arg_required_else_help = true)]
+    Backup(BackupArgs),
     /// Run a program over the tools of a bundle, in JavaScript or Python
     #[command(after_long_help = help!("script"), arg_required_else_help = true)]
     Script(ScriptArgs),

@@ -3,6 +3,8 @@
 mod agents;
 mod approvals;
 mod auth;
+mod backup;
+mod budgets;
 mod build;
 mod cache;
 mod call;
@@ -67,6 +69,8 @@ pub(crate) async fn execute(
         Command::Approve(args) => approvals::decide(&args, true, settings).await,
         Command::Deny(args) => approvals::decide(&args, false, settings).await,
         Command::Instances(args) => instances::instances(&args, settings).await,
+        Command::Budgets(args) => budgets::budgets(&args, settings).await,
+        Command::Backup(args) => backup::backup(&args, settings).await,
         Command::Play(args) => play::play(&args, settings).await,
         Command::Script(args) => script::script(&args, settings).await,
         Command::Rpc(args) => rpc::rpc(&args, settings, stop).await,

@@ -6,6 +6,7 @@
 //!
 //! Internal to toolhost: any release may change this API.
 
+mod copy;
 mod error;
 mod lease;
 mod open;
@@ -14,6 +15,7 @@ mod schema;
 mod store;
 mod wal;
 
+pub use copy::copy_database;
 pub use error::StoreError;
 pub use lease::{FileLease, Lease, LocalLease};
 pub use random::{is_random_text, random_text};

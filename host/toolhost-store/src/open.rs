@@ -37,11 +37,7 @@ const STEPS: std::ffi::c_int = 10_000;
 
 /// Opens the database at a path without links.
 pub(super) fn file(path: &Path, schema: &Schema) -> Result<Connection, StoreError> {
-    own_files(path).map_err(|source| StoreError::Make {
-        path: path.to_owned(),
-        source,
-    })?;
-    check_log(path)?;
+    check_files(path)?;
     make_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -65,6 +61,15 @@ pub(super) fn memory(path: &Path, schema: &Schema) -> Result<Connection, StoreEr
     let mut connection = Connection::open_in_memory().map_err(|e| StoreError::sqlite(path, e))?;
     prepare(&mut connection, path, schema)?;
     Ok(connection)
+}
+
+/// Refuses files of a database that are not this user's, and a damaged log.
+pub(super) fn check_files(path: &Path) -> Result<(), StoreError> {
+    own_files(path).map_err(|source| StoreError::Make {
+        path: path.to_owned(),
+        source,
+    })?;
+    check_log(path)
 }
 
 /// Checks that the files of a database are regular files of this user's, where they exist.

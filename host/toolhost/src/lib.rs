@@ -51,6 +51,7 @@ mod agents_tool;
 mod api;
 pub mod approvals;
 mod background;
+pub mod backup;
 pub mod budgets;
 mod call;
 mod catalog;

@@ -241,3 +241,41 @@ async fn every_refused_request_and_failed_connection_is_counted() {
         .await
         .unwrap();
 }
+
+/// Returns the names of metrics in a text, without the ends that their samples have.
+fn metrics_in(text: &str) -> std::collections::BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+    let names = words.filter(|word| word.starts_with("toolhost_"));
+    let ends = ["_bucket", "_sum", "_count", "_total"];
+    names
+        .map(|name| {
+            let family = ends.iter().find_map(|end| name.strip_suffix(end));
+            family.unwrap_or(name)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn every_metric_of_the_dashboard_and_of_the_alerts_is_served() {
+    let (_test_host, served) = served(|_| (), |_| ()).await;
+    let session = served.session("/mcp", &[]).await;
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    served
+        .post(&call("echo__say", json!({"n": 1})), &headers)
+        .await;
+    let text = served.get("/metrics").await.body;
+    let served: std::collections::BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .map(|name| name.strip_suffix("_total").unwrap_or(name))
+        .collect();
+    for (path, least) in [("operate/dashboard.json", 12), ("operate/alerts.yaml", 6)] {
+        let path = toolhost_tests::root("docs").join(path);
+        let text = std::fs::read_to_string(path).unwrap();
+        let named = metrics_in(&text);
+        assert!(named.len() >= least, "{named:?}");
+        for name in named {
+            assert!(served.contains(name), "{name} is not served: {served:?}");
+        }
+    }
+}

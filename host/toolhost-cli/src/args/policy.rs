@@ -15,6 +15,7 @@ impl Command {
             Self::Call(args) => Some(&mut args.caller.policy),
             Self::Poll(args) | Self::Cancel(args) => Some(&mut args.caller.policy),
             Self::Instances(args) => Some(&mut args.policy),
+            Self::Budgets(args) => Some(&mut args.policy),
             Self::Play(args) => Some(&mut args.policy),
             Self::Script(args) => Some(&mut args.caller.policy),
             Self::Rpc(args) => Some(&mut args.policy),
@@ -40,6 +41,7 @@ impl Command {
             | Self::Inspect(_)
             | Self::Wit(_)
             | Self::Component(_)
+            | Self::Backup(_)
             | Self::Cache(_)
             | Self::Doctor(_)
             | Self::Completions(_)

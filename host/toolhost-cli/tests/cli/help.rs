@@ -26,6 +26,8 @@ Commands:
   replay       Replay a recorded call, or compare two recordings
   undo         Undo a call that was a transaction: restore the files that it changed
   instances    List the instances that have workspaces, or remove one
+  budgets      Print what calls have used of the policy's budgets
+  backup       Copy the state root while processes use it
   script       Run a program over the tools of a bundle, in JavaScript or Python
   play         Play a script: agents that call tools and each other, without a model
   rpc          Serve the tools to a program in another language: JSON-RPC over stdio or a Unix
@@ -80,6 +82,8 @@ fn every_command_has_examples_and_exit_codes() {
         "replay",
         "undo",
         "instances",
+        "budgets",
+        "backup",
         "play",
         "rpc",
         "serve",

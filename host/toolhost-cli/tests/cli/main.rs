@@ -11,8 +11,10 @@
 
 mod auth;
 mod author;
+mod backup;
 mod bad_input;
 mod base;
+mod budgets;
 mod cache;
 mod call;
 mod calls;

@@ -100,6 +100,11 @@ impl BudgetInfo {
         format!("{whole}.{part:03}")
     }
 
+    /// Returns how many counted units a unit of the policy has: 1000 milliseconds of a second, and otherwise 1.
+    pub fn scale(&self) -> u64 {
+        self.scale
+    }
+
     /// Returns an amount with its unit, such as `100 calls`.
     pub fn with_unit(&self, amount: u64) -> String {
         let mut unit = self.unit_words;

@@ -47,11 +47,26 @@ impl BudgetUse {
             "eachInstance": self.budget.each_instance,
             "period": self.budget.period.as_str(),
             "kind": self.kind.name,
-            "limit": self.kind.shown(self.limit),
-            "used": self.kind.shown(self.used),
+            "limit": self.in_units(self.limit),
+            "used": self.in_units(self.used),
             "isUsedUp": self.used >= self.limit,
             "resetsAt": Timestamp(self.resets_at).to_string(),
         })
+    }
+
+    /// Returns an amount in the unit of the policy.
+    fn in_units(&self, amount: u64) -> Value {
+        match self.kind.scale() {
+            1 => json!(amount),
+            scale => {
+                let (whole, part) = (amount / scale, amount % scale);
+                // A sum of a year of milliseconds is exact as a float.
+                let whole = u32::try_from(whole).map_or(f64::from(u32::MAX), f64::from);
+                let part = u32::try_from(part).map_or(0.0, f64::from);
+                let scale = u32::try_from(scale).map_or(1.0, f64::from);
+                json!(whole + part / scale)
+            }
+        }
     }
 
     /// Returns how long it is until the next window begins, such as "3 hours and 5 minutes".
