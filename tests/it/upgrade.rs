@@ -1,7 +1,7 @@
 //! A state root that an earlier release left: its pending calls, its undo records, and the way back.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -104,6 +104,8 @@ impl Earlier {
             journal = journal.replace(name, value);
         }
         fs::write(staged.join("journal"), journal).unwrap();
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(staged.join("journal"), private).unwrap();
     }
 
     async fn open(&self, budgets: &str) -> Instance {

@@ -497,7 +497,7 @@ impl Host {
     /// Waits until what calls have used of their budgets is in the database. What is not written when the process ends, at
     /// most the use of the calls of the last 50 ms, is lost; that they were made is not.
     pub async fn flush_budgets(&self) {
-        self.0.budgets.write().await;
+        self.0.budgets.flush().await;
     }
 
     /// The events of this host's instances: subscribe to them, or wait until they are in their files.

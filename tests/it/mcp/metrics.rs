@@ -257,12 +257,27 @@ fn metrics_in(text: &str) -> std::collections::BTreeSet<&str> {
 
 #[tokio::test]
 async fn every_metric_of_the_dashboard_and_of_the_alerts_is_served() {
-    let (_test_host, served) = served(|_| (), |_| ()).await;
+    // A metric with labels is there once it counts something: also a call of a tool, a poll and a refused request.
+    let policy = "tools: {caller: {tools: [\"echo__say\"]}}";
+    let policy = toolhost::Policy::parse(policy, "p.yaml").unwrap();
+    let host = toolhost::Host::builder().sandbox(own_sandbox(|_| ()));
+    let tools: &[(&str, &str, &[&str])] = &[
+        ("caller", "call_tools", &["run"]),
+        ("echo", "echo", &["say"]),
+        ("later", "pending", &["run"]),
+    ];
+    let (_test_host, served) = served_by(host.policy(policy), tools, |_| (), |_| ()).await;
     let session = served.session("/mcp", &[]).await;
     let headers = [("Mcp-Session-Id", session.as_str())];
-    served
-        .post(&call("echo__say", json!({"n": 1})), &headers)
-        .await;
+    let step = json!({"do": "call", "tool": "echo__say", "args": {"n": 1}});
+    for request in [
+        call("caller__run", json!({"steps": [step]})),
+        call("poll", json!({"handle": "pending_none"})),
+    ] {
+        served.post(&request, &headers).await;
+    }
+    let evil = [("Origin", "https://evil.example")];
+    served.post(&initialize(), &evil).await;
     let text = served.get("/metrics").await.body;
     let served: std::collections::BTreeSet<&str> = text
         .lines()

@@ -98,6 +98,15 @@ struct Account {
     is_active: bool,
 }
 
+/// Which slices a process keeps when it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeps {
+    /// Those of accounts with calls since the last time.
+    Active,
+    /// None.
+    Nothing,
+}
+
 /// How a claim of all budgets of a call ended.
 #[derive(Debug)]
 pub(super) enum Taken {
@@ -127,10 +136,15 @@ impl Accounts {
                 continue;
             };
             for (kind, info, limit) in claim.budget.limits() {
-                let used = at(&used, kind).saturating_add(at(&account.unwritten, kind));
+                let (needed, slice) = (at(&claim.needed, kind), at(&account.slice, kind));
                 if info.is_reserved() {
-                    is_known &= at(&claim.needed, kind) <= at(&account.slice, kind);
-                } else if used >= limit {
+                    // A slice may be of a policy with a higher limit.
+                    let made = at(&used, kind).saturating_sub(slice);
+                    is_known &= needed <= slice && made.saturating_add(needed) <= limit;
+                    continue;
+                }
+                let used = at(&used, kind).saturating_add(at(&account.unwritten, kind));
+                if used >= limit {
                     return Taken::Exceeded(Box::new(claim.exceeded(kind, used)));
                 }
             }
@@ -179,12 +193,13 @@ impl Accounts {
         }
     }
 
-    /// Returns what is to be written: what calls have used, and the slices of accounts without calls since the last time,
-    /// which are forgotten.
-    pub(super) fn entries(&mut self) -> Vec<Entry> {
+    /// Returns what is to be written: what calls have used, and the slices of accounts that are not kept, which are
+    /// forgotten.
+    pub(super) fn entries(&mut self, keeps: Keeps) -> Vec<Entry> {
         let mut entries = Vec::new();
         self.0.retain(|key, account| {
-            let is_kept = std::mem::take(&mut account.is_active);
+            let is_active = std::mem::take(&mut account.is_active);
+            let is_kept = is_active && keeps == Keeps::Active;
             let mut entry = Entry {
                 key: key.clone(),
                 add: std::mem::take(&mut account.unwritten),

@@ -10,13 +10,16 @@ use toolhost_manifest::policy::{Budget, BudgetAmounts, ToolBudgets, used};
 use toolhost_runtime::{Threads, lock};
 use toolhost_store::{Store, StoreError};
 
-use super::account::{AccountKey, Accounts, Claim, Exceeded, Slice, Taken};
+use super::account::{AccountKey, Accounts, Claim, Exceeded, Keeps, Slice, Taken};
 use super::spent::InnerSpent;
 use super::{refusal, rows};
 use crate::state_store;
 
 /// How long what calls have used waits for that of others, and how long a process keeps a slice without calls.
 const WRITE_AFTER: Duration = Duration::from_millis(50);
+
+/// How long what could not be written waits.
+const WRITE_AGAIN: Duration = Duration::from_secs(5);
 
 /// The budgets of a host. Hosts with other policies share it.
 pub(crate) struct Budgets {
@@ -165,11 +168,14 @@ impl Budgets {
         let own = Arc::clone(self);
         let threads = self.threads.clone();
         self.threads.spawn_own(async move {
+            let mut wait = WRITE_AFTER;
             loop {
-                let _elapsed = threads
-                    .within(WRITE_AFTER, std::future::pending::<()>())
-                    .await;
-                own.write().await;
+                let _elapsed = threads.within(wait, std::future::pending::<()>()).await;
+                wait = if own.write(Keeps::Active).await {
+                    WRITE_AFTER
+                } else {
+                    WRITE_AGAIN
+                };
                 let mut known = lock(&own.known);
                 if known.accounts.is_empty() {
                     known.has_writer = false;
@@ -179,15 +185,20 @@ impl Budgets {
         });
     }
 
-    /// Writes what calls have used, and gives back the slices of accounts without calls since the last time.
-    pub(crate) async fn write(&self) {
+    /// Writes what calls have used, and gives back all slices.
+    pub(crate) async fn flush(&self) {
+        self.write(Keeps::Nothing).await;
+    }
+
+    /// Writes what calls have used, and gives back the slices that are not kept. Returns false if it failed.
+    pub(super) async fn write(&self, keeps: Keeps) -> bool {
         let entries = {
             let mut known = lock(&self.known);
             known.last_write = Some(Instant::now());
-            known.accounts.entries()
+            known.accounts.entries(keeps)
         };
         if entries.is_empty() {
-            return;
+            return true;
         }
         let written = match self.store().await {
             Ok(store) => {
@@ -201,11 +212,15 @@ impl Budgets {
             Err(error) => Err(error),
         };
         match written {
-            Ok(used) => lock(&self.known).accounts.set_used(used),
+            Ok(used) => {
+                lock(&self.known).accounts.set_used(used);
+                true
+            }
             Err(error) => {
                 let error = error.with_causes();
                 tracing::warn!(%error, "what calls have used is not written; it is tried again");
                 lock(&self.known).accounts.take_back(entries);
+                false
             }
         }
     }
@@ -227,7 +242,7 @@ impl CountedCall {
         self.has_ended = true;
         let amounts = self.inner.without(used(usage));
         if self.budgets.add(&self.of, &self.caller, &amounts) {
-            self.budgets.write().await;
+            self.budgets.write(Keeps::Active).await;
         }
     }
 }

@@ -10,7 +10,7 @@ use toolhost_manifest::policy::{Budget, BudgetAmounts, BudgetInfo};
 use toolhost_runtime::lock;
 use toolhost_store::{Store, StoreError};
 
-use super::account::{AccountKey, at};
+use super::account::{AccountKey, Keeps, at};
 use super::ledger::{Budgets, Caller};
 use super::{refusal, rows};
 
@@ -112,7 +112,7 @@ impl Budgets {
     }
 
     async fn used(&self, bundle: String, now: SystemTime) -> Result<Vec<rows::Used>, StoreError> {
-        self.write().await;
+        self.write(Keeps::Active).await;
         let read = self
             .store()
             .await?

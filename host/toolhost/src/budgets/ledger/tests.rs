@@ -174,7 +174,7 @@ async fn what_inner_calls_use_counts_for_them_and_not_again_for_the_outer_call()
     outer.inner().add(&usage(3000, 0, 0));
     inner.end(&usage(3000, 0, 0)).await;
     outer.end(&usage(4000, 0, 0)).await;
-    budgets.write().await;
+    budgets.write(Keeps::Active).await;
     assert_eq!(used(&budgets).await, [4000]);
     drop(clock);
 }
@@ -212,8 +212,7 @@ async fn twenty_processes_at_once_never_exceed_a_limit_and_use_it_up() {
                             made.fetch_add(1, Relaxed);
                             call.end(&usage(0, 0, 0)).await;
                         }
-                        budgets.write().await;
-                        budgets.write().await;
+                        budgets.flush().await;
                     });
                 })
             })
@@ -296,6 +295,22 @@ async fn a_slice_is_given_back_when_no_calls_follow() {
 }
 
 #[tokio::test]
+async fn a_flush_gives_back_all_and_a_lower_limit_holds_at_once() {
+    let root = tempfile::tempdir().unwrap();
+    let budgets = process(Some(root.path()), &clock());
+    let high = of("budgets: {perHour: {calls: 100000}}", "coder", "fetch");
+    for _ in 0..100 {
+        drop(begin(&budgets, &high).await.unwrap());
+    }
+    assert!(used(&budgets).await[0] > 100);
+    let low = of("budgets: {perHour: {calls: 99}}", "coder", "fetch");
+    let (message, _) = refused(&budgets, &low).await;
+    assert!(message.contains("99 calls per hour"), "{message}");
+    budgets.flush().await;
+    assert_eq!(used(&budgets).await, [100]);
+}
+
+#[tokio::test]
 async fn a_new_window_begins_at_the_full_hour_and_a_clock_that_is_set_back_gives_nothing_back() {
     let root = tempfile::tempdir().unwrap();
     let clock = clock();
@@ -320,7 +335,7 @@ async fn a_new_window_begins_at_the_full_hour_and_a_clock_that_is_set_back_gives
     // Back into the hour before, in this process and in another one.
     clock.fetch_sub(MINUTE, Relaxed);
     assert_eq!(begun(&budgets).await, 0);
-    budgets.write().await;
+    budgets.write(Keeps::Active).await;
     assert_eq!(begun(&process(Some(root.path()), &clock)).await, 0);
     // A clock that was wrong for a while: far in the future is a window of its own, and the way back leads to the old.
     clock.fetch_add(30 * 24 * HOUR, Relaxed);
@@ -360,11 +375,11 @@ async fn rows_of_windows_of_long_ago_are_removed() {
                 .unwrap(),
         );
     }
-    budgets.write().await;
+    budgets.write(Keeps::Active).await;
     assert_eq!(count(&budgets).await, 50);
     clock.fetch_add(41 * 24 * HOUR, Relaxed);
     drop(begin_by(&budgets, &of, "late").await.unwrap());
-    budgets.write().await;
+    budgets.write(Keeps::Active).await;
     assert_eq!(count(&budgets).await, 1);
 }
 
@@ -379,7 +394,7 @@ async fn a_call_that_is_dropped_counts_with_the_time_that_it_ran() {
     let mut call = begin(&budgets, &of).await.unwrap();
     call.began = Instant::now().checked_sub(Duration::from_secs(7)).unwrap();
     drop(call);
-    budgets.write().await;
+    budgets.write(Keeps::Active).await;
     let sums = used(&budgets).await;
     assert_eq!(sums[0], 1);
     assert!((7000..8000).contains(&sums[1]), "{sums:?}");
