@@ -387,6 +387,12 @@ pub(crate) struct CheckArgs {
     /// may be repeated
     #[arg(long = "for", value_name = "PROVIDER", value_enum)]
     pub(crate) providers: Vec<Provider>,
+    /// Print what `ask` of the policy says of a call of this tool, and which rule decides
+    #[arg(long, value_name = "TOOL", conflicts_with = "json")]
+    pub(crate) call: Option<String>,
+    /// The arguments of that call: JSON, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON", requires = "call", default_value = "{}")]
+    pub(crate) args: ArgsFrom,
     /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,

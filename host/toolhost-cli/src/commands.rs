@@ -37,6 +37,7 @@ mod script;
 mod search;
 mod serve;
 mod test;
+mod token_file;
 mod undo;
 mod wit;
 

@@ -33,7 +33,7 @@ impl EventLogs {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.with(|logs| logs.events.is_empty() && logs.audits.is_empty())
+        self.with(|logs| logs.hosts.is_empty() && logs.audits.is_empty())
     }
 
     /// Waits until what happened so far is in the files.

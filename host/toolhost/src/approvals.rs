@@ -27,10 +27,11 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde_json::Value;
 use toolhost_contract::text::shorten;
-use toolhost_contract::{Timestamp, ToolError};
+use toolhost_contract::{Timestamp, ToolError, ToolName};
 use toolhost_sandbox::{StagingError, StagingRoot};
 use toolhost_store::{Store, StoreError};
 
+use crate::agent::Agent;
 use crate::handles::instance::Instance;
 use crate::host::Host;
 use crate::pending::PendingCalls;
@@ -199,6 +200,16 @@ impl Instance {
             source: Source::Host(Arc::clone(self.0.pending())),
             owner: Some(self.0.owner()),
         }
+    }
+}
+
+impl Agent {
+    /// Returns what the policy's `ask` says of a call of this agent's tool, and which rule says it, in words; none if the
+    /// policy has no `ask` for the tool.
+    pub fn ask_decision(&self, tool: &ToolName, args: &Value) -> Option<String> {
+        let permit = self.0.permit(tool.resource());
+        let decision = permit.ask.as_ref()?.decide(tool, args);
+        Some(decision.to_string())
     }
 }
 

@@ -13,8 +13,9 @@ use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn approvals(args: &ApprovalsArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let approvals = open(settings).await?;
+    let opened = open(settings).await?;
     if let Some(ApprovalsAction::Show(args)) = &args.action {
+        let approvals = opened.ok_or_else(|| unknown(&args.id))?;
         let approval = approvals.get(&args.id).await.map_err(failure)?;
         if args.json {
             stdout::json(&json!(approval))?;
@@ -23,10 +24,10 @@ pub(crate) async fn approvals(args: &ApprovalsArgs, settings: &Settings) -> Resu
         }
         return Ok(Exit::Done);
     }
-    let listed = if args.all {
-        approvals.all().await
-    } else {
-        approvals.waiting().await
+    let listed = match opened {
+        None => Ok(Vec::new()),
+        Some(approvals) if args.all => approvals.all().await,
+        Some(approvals) => approvals.waiting().await,
     };
     let listed = listed.map_err(failure)?;
     if args.json {
@@ -46,7 +47,7 @@ pub(crate) async fn decide(
     is_approved: bool,
     settings: &Settings,
 ) -> Result<Exit, Failure> {
-    let approvals = open(settings).await?;
+    let approvals = open(settings).await?.ok_or_else(|| unknown(&args.id))?;
     let by = args.by.clone().unwrap_or_else(user);
     let (id, why) = (&args.id, args.why.as_deref());
     let decided = if is_approved {
@@ -70,12 +71,22 @@ pub(crate) async fn decide(
     Ok(Exit::Done)
 }
 
-async fn open(settings: &Settings) -> Result<Approvals, Failure> {
+/// Opens the approvals of the state root. None if nothing was kept in it yet: nothing is made.
+async fn open(settings: &Settings) -> Result<Option<Approvals>, Failure> {
     let Some(root) = settings.dirs.state_root.clone() else {
         let error = anyhow!("the state root is not known");
         return Err(Failure::from(error).hint("Pass --state-root DIR, or set HOME."));
     };
-    Ok(files::spawn_blocking(move || Ok(Approvals::open(&root)?)).await?)
+    let open = move || {
+        let is_kept = root.join("toolhost.db").exists();
+        Ok(is_kept.then(|| Approvals::open(&root)).transpose()?)
+    };
+    Ok(files::spawn_blocking(open).await?)
+}
+
+fn unknown(id: &str) -> Failure {
+    let id = text::line(id);
+    failure(ApprovalError::Unknown { id })
 }
 
 fn failure(error: ApprovalError) -> Failure {

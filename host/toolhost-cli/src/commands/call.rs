@@ -78,6 +78,9 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     }
     if result.status() == ToolStatus::Pending {
         let handle = result.handle().unwrap_or_default();
+        if result.awaits_approval().is_some() && caller.keeps_state {
+            settings.note("a person has to approve it: `toolhost approvals` lists what waits, with the same --state-root");
+        }
         settings.note(&if caller.keeps_state {
             format!("`toolhost poll {bundle} {handle}` polls for the result; pass the same --agent, --instance and --workdir")
         } else {

@@ -3,8 +3,8 @@
 mod providers;
 
 use serde_json::{Value, json};
-use toolhost::LoadedBundle;
 use toolhost::manifest::{Diagnostic, YamlSource};
+use toolhost::{LoadedBundle, ToolName};
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
@@ -24,7 +24,10 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
             if !remarks.is_empty() {
                 stderr::write(&remarks);
             }
-            stdout::write(&summary(&checked))?;
+            match &args.call {
+                None => stdout::write(&summary(&checked))?,
+                Some(tool) => stdout::write(&decisions(&checked, tool, args).await?)?,
+            }
             Ok(Exit::Done)
         }
         Err(failure) => {
@@ -44,6 +47,27 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
             Ok(exit)
         }
     }
+}
+
+/// Returns what the policy says of a call of a tool, for each agent that has it.
+async fn decisions(checked: &Checked, tool: &str, args: &CheckArgs) -> Result<String, Failure> {
+    let name = ToolName::parse(tool)?;
+    let call = args.args.read().await?.into();
+    let agents = checked.bundle.agents().iter();
+    let with_tool = agents.filter(|agent| agent.catalog().get(tool).is_some());
+    let lines = with_tool.map(|agent| {
+        let decision = agent.ask_decision(&name, &call);
+        let decision =
+            decision.unwrap_or_else(|| "allowed, as the policy has no `ask` for it".to_owned());
+        let (agent, tool) = (text::line(agent.name()), text::line(tool));
+        format!("{agent} {tool}: {}", text::line(&decision))
+    });
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        let error = anyhow::anyhow!("no agent has the tool '{}'", text::line(tool));
+        return Err(Failure::from(error).hint("`toolhost list` lists the tools of an agent."));
+    }
+    Ok(lines.join("\n"))
 }
 
 /// A bundle without errors.

@@ -7,10 +7,11 @@ use anyhow::anyhow;
 use tokio::io::{stdin, stdout};
 use tokio::task::JoinSet;
 use toolhost::LiveBundle;
+use toolhost::approvals::Approvers;
 use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket};
 
 use super::agents::agent;
-use super::{caller, changesets, mcp_servers};
+use super::{caller, changesets, mcp_servers, token_file};
 use crate::args::{Components, RpcArgs};
 use crate::call_line;
 use crate::exit::Exit;
@@ -55,7 +56,8 @@ async fn config(
     let watched = args.bundle.as_deref().filter(|_| args.watch);
     let watch = watched.map(|bundle| Watch::new(bundle, &policy, settings));
     let watch = watch.transpose()?;
-    let policy = policy.read().await?;
+    let mut policy = policy.read().await?;
+    policy.secret_files.extend(args.approvers.clone());
     let context = HostContext::open_served(settings, policy, StateRoot::Optional, &args.operation)?;
     if settings.verbosity >= Verbosity::Verbose {
         tasks.spawn(call_line::follow(context.host.events().clone()));
@@ -74,6 +76,9 @@ async fn config(
     };
     let mut config = RpcConfig::new(context.host.clone());
     config.tools = args.tools.into();
+    if let Some(file) = &args.approvers {
+        config.approvers = Approvers::new(token_file::read(file, "NAME")?);
+    }
     config.instance.clone_from(&args.instance);
     config.workdir = workdir;
     if let Some(bundle) = bundle {

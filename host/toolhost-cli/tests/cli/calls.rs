@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::terminal::{Ran, Terminal, examples, with_stdin};
 
 /// A terminal with the state root `state`, whose key is that of the shared cache: nothing is compiled again.
-fn terminal() -> Terminal {
+pub(crate) fn terminal() -> Terminal {
     let terminal = Terminal::new();
     let key = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-state/toolhost/cache.key");
     if !key.exists() {

@@ -9,6 +9,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod approvals;
 mod auth;
 mod author;
 mod backup;

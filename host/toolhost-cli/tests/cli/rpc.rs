@@ -16,20 +16,20 @@ use crate::terminal::{Ran, Terminal, examples, with_stdin};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A client that writes and reads lines.
-struct Client<R, W> {
+pub(crate) struct Client<R, W> {
     reader: BufReader<R>,
     writer: W,
 }
 
 impl<R: Read, W: Write> Client<R, W> {
-    fn new(reader: R, writer: W) -> Self {
+    pub(crate) fn new(reader: R, writer: W) -> Self {
         Self {
             reader: BufReader::new(reader),
             writer,
         }
     }
 
-    fn send(&mut self, id: u32, method: &str, params: &Value) {
+    pub(crate) fn send(&mut self, id: u32, method: &str, params: &Value) {
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         writeln!(self.writer, "{request}").unwrap();
     }
@@ -41,7 +41,7 @@ impl<R: Read, W: Write> Client<R, W> {
         (!line.is_empty()).then_some(line)
     }
 
-    fn answer(&mut self) -> Value {
+    pub(crate) fn answer(&mut self) -> Value {
         serde_json::from_str(&self.line().expect("the server answers")).unwrap()
     }
 
@@ -51,7 +51,7 @@ impl<R: Read, W: Write> Client<R, W> {
     }
 }
 
-fn call(name: &str, args: &Value) -> Value {
+pub(crate) fn call(name: &str, args: &Value) -> Value {
     json!({"call": {"id": "call_1", "name": name, "args": args}})
 }
 

@@ -88,6 +88,10 @@ fn answer(approval: Result<Approval, ApprovalError>) -> Result<Value, RpcError> 
     Ok(json!({ "approval": approval }))
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what is left says that this decision does not count"
+)]
 fn refused(error: ApprovalError) -> RpcError {
     match error {
         ApprovalError::Unknown { .. } => RpcError::new(RpcErrorCode::NotFound, error.to_string())
@@ -100,6 +104,6 @@ fn refused(error: ApprovalError) -> RpcError {
             let error = ToolError::host(ToolErrorCode::Host, message, Locale::default());
             RpcError::from(error)
         }
-        _ => RpcError::new(RpcErrorCode::Decided, error.to_string()),
+        error => RpcError::new(RpcErrorCode::Decided, error.to_string()),
     }
 }

@@ -1,24 +1,16 @@
 //! The file of tokens, which is read again when it changes.
 
-use std::collections::HashSet;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::anyhow;
 use toolhost::{BundleWatch, Host};
 use toolhost_mcp::{BearerToken, ValidTokens};
 
 use crate::args::ServeArgs;
+use crate::commands::token_file;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::{stderr, text};
-
-/// Shortest token, in bytes.
-const TOKEN_BYTES_MIN: usize = 16;
-
-/// Largest file, in bytes.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The key of a token that is valid for every instance.
 const EVERY_INSTANCE: &str = "*";
@@ -71,29 +63,13 @@ impl Watch {
 
 /// Reads the lines `INSTANCE TOKEN`; of one instance alone, if there is only one.
 pub(super) fn read(path: &Path, only: Option<&str>) -> Result<Vec<BearerToken>, Failure> {
-    let file = path.display();
-    let cannot = || format!("the tokens {file} cannot be read");
-    let metadata = fs::metadata(path).with_context(cannot)?;
-    if metadata.permissions().mode() & 0o077 != 0 {
-        let error = anyhow!("the tokens {file} can be read or changed by others");
-        return Err(Failure::from(error).hint(format!("Run: chmod 600 {file}")));
-    }
-    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
-        return Err(anyhow!("the tokens {file} are not a file of at most 1 MiB").into());
-    }
-    let text = fs::read_to_string(path).with_context(cannot)?;
-    let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let tokens = lines.map(|line| token(line).map_err(|error| error.context(cannot())));
-    let tokens: Vec<BearerToken> = tokens.collect::<anyhow::Result<_>>()?;
-    let mut texts = HashSet::new();
-    if !tokens.iter().all(|token| texts.insert(token.as_str())) {
-        return Err(anyhow!("the tokens {file} have a token twice").into());
-    }
-    if tokens.is_empty() {
-        let error = anyhow!("the tokens {file} are empty");
-        return Err(Failure::from(error).hint("Write a line `INSTANCE TOKEN` for each instance."));
-    }
+    let tokens = token_file::read(path, "INSTANCE")?.into_iter();
+    // `*` is valid for every instance.
+    let tokens = tokens.map(|(instance, token)| match instance.as_str() {
+        EVERY_INSTANCE => BearerToken::new(token),
+        key => BearerToken::new(token).for_instance(key),
+    });
+    let tokens: Vec<BearerToken> = tokens.collect();
     if let Some(instance) = only {
         check_only_instance(&tokens, instance, path)?;
     }
@@ -112,21 +88,4 @@ fn check_only_instance(tokens: &[BearerToken], instance: &str, path: &Path) -> R
     );
     let hint = "Write `*` or that instance in its place, or drop --workdir: each instance then has its own workspace.";
     Err(Failure::from(error).hint(hint))
-}
-
-fn token(line: &str) -> anyhow::Result<BearerToken> {
-    let mut words = line.split_whitespace();
-    let (Some(instance), Some(token), None) = (words.next(), words.next(), words.next()) else {
-        bail!("each line is `INSTANCE TOKEN`, or `* TOKEN` for every instance");
-    };
-    if token.len() < TOKEN_BYTES_MIN {
-        bail!(
-            "the token of '{instance}' has fewer than {TOKEN_BYTES_MIN} characters: `openssl rand -hex 32` makes one"
-        );
-    }
-    let token = BearerToken::new(token);
-    Ok(match instance {
-        EVERY_INSTANCE => token,
-        _ => token.for_instance(instance),
-    })
 }
