@@ -346,7 +346,7 @@ impl Approvals {
         let hold = records.hold_by_id(&known, None).await?;
         let hold = hold.ok_or_else(|| unknown(id))?;
         if let Source::Host(pending) = &self.source {
-            pending.note_decision(&hold.owner);
+            pending.waiting.notify(&hold.owner);
         }
         Ok(approval_of(hold, SystemTime::now()))
     }

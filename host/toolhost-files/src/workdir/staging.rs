@@ -10,6 +10,7 @@ mod commit;
 mod contents;
 mod error;
 mod held;
+mod held_list;
 mod journal;
 mod namespace;
 mod plan;

@@ -8,7 +8,8 @@ use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, To
 use toolhost_sandbox::Operation;
 
 use crate::call::component::stored_run;
-use crate::call::consent::{self, Refused, Release};
+use crate::call::consent::release::Release;
+use crate::call::consent::{self, Refused};
 use crate::call::run::Answer;
 use crate::call::scope::TurnScope;
 use crate::catalog::ToolCatalog;

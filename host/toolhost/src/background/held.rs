@@ -1,20 +1,23 @@
 //! Calls that wait for consent, and what becomes of them once somebody has decided.
 
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
 
 use toolhost_contract::{
     AwaitingApproval, HeldEffect, Timestamp, ToolCall, ToolError, ToolErrorCode, ToolResult,
 };
 use toolhost_sandbox::{CommitError, CommitOptions, HeldError, HeldState, StagingRoot};
 
-use super::poll::failed;
 use super::running::BackgroundCall;
-use crate::call::consent::{self, Release};
+use crate::call::consent;
+use crate::call::consent::release::Release;
 use crate::call::executor;
 use crate::call::scope::{CallScope, InstanceScope, TurnScope};
 use crate::pending::PendingCalls;
 use crate::pending::record::{Decision, Hold, Record};
+
+/// How often the store is asked for decisions.
+const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// What a poll of a call that waits returns.
 pub(super) enum Released {
@@ -31,16 +34,22 @@ pub(super) enum Released {
 /// Releases the calls of an instance once somebody has decided about them, as long as the instance is used.
 pub(crate) fn watch(instance: &Arc<InstanceScope>) {
     let (pending, owner) = (instance.pending(), instance.owner());
-    let decided = pending.wait_for_decisions(owner.clone());
+    let (decided, is_first) = pending.waiting.add(owner.clone());
+    if is_first {
+        pending
+            .sandbox
+            .threads()
+            .spawn(ask(Arc::downgrade(pending)));
+    }
     let (weak, scope) = (Arc::downgrade(pending), Arc::downgrade(instance));
     let watching = async move {
         loop {
             decided.notified().await;
-            let Some(pending) = weak.upgrade().filter(|it| it.is_waiting(&owner, &decided)) else {
+            let Some(pending) = weak.upgrade().filter(|it| it.waiting.has(&owner, &decided)) else {
                 return;
             };
             let Some(instance) = scope.upgrade() else {
-                return pending.stop_waiting(&owner, &decided);
+                return pending.waiting.remove(&owner, &decided);
             };
             let Ok(records) = pending.records().await else {
                 continue;
@@ -55,11 +64,38 @@ pub(crate) fn watch(instance: &Arc<InstanceScope>) {
             let rest = rest.await;
             if rest.is_ok_and(|rest| rest.is_empty()) {
                 // A call that waits from now on is watched anew.
-                return pending.stop_waiting(&owner, &decided);
+                return pending.waiting.remove(&owner, &decided);
             }
         }
     };
     pending.sandbox.threads().spawn(watching);
+}
+
+/// Asks the store for decisions while any instance waits: another process may have made them.
+async fn ask(pending: Weak<PendingCalls>) {
+    while let Some(calls) = pending.upgrade() {
+        if calls.waiting.is_empty() {
+            return;
+        }
+        if let Ok(records) = calls.records().await {
+            match records.decided(SystemTime::now()).await {
+                Ok(decided) => {
+                    for (_, owner) in decided {
+                        calls.waiting.notify(&owner);
+                    }
+                }
+                Err(error) => {
+                    let error = error.with_causes();
+                    tracing::warn!(%error, "decisions about waiting calls cannot be read");
+                }
+            }
+        }
+        let threads = calls.sandbox.threads().clone();
+        drop(calls);
+        let _elapsed = threads
+            .within(ASK_EVERY, std::future::pending::<()>())
+            .await;
+    }
 }
 
 impl PendingCalls {
@@ -75,10 +111,9 @@ impl PendingCalls {
         let hold = hold.map_err(|error| self.store_error(&error))?;
         let Some(hold) = hold else {
             let message = "What the call waits for was removed from the state root.";
-            return Ok(Released::Ended(failed(
-                record,
-                self.error(ToolErrorCode::Host, message),
-            )));
+            return Ok(Released::Ended(
+                record.failed(self.error(ToolErrorCode::Host, message)),
+            ));
         };
         let Some(decision) = &hold.decision else {
             if hold.expires_at > SystemTime::now() {
@@ -88,14 +123,13 @@ impl PendingCalls {
             let name = &record.call.tool_name;
             let message = format!("Nobody approved the call of tool '{name}' in time.");
             let error = self.error(ToolErrorCode::ApprovalExpired, message);
-            return Ok(Released::Ended(failed(record, error)));
+            return Ok(Released::Ended(record.failed(error)));
         };
         if !decision.is_approved {
             self.drop_changes(&hold);
-            return Ok(Released::Ended(failed(
-                record,
-                self.denied(record, decision),
-            )));
+            return Ok(Released::Ended(
+                record.failed(self.denied(record, decision)),
+            ));
         }
         if turn.begin_call().is_err() {
             // It is released once the bundle is loaded again.
@@ -157,10 +191,9 @@ impl PendingCalls {
         let (Some(staging), Some(id), Some(answer)) = (&self.staging, &hold.staging, &hold.answer)
         else {
             let message = "The changes of the call are not in the state root.";
-            return Ok(Released::Ended(failed(
-                record,
-                self.error(ToolErrorCode::Host, message),
-            )));
+            return Ok(Released::Ended(
+                record.failed(self.error(ToolErrorCode::Host, message)),
+            ));
         };
         let taken = records.take_approved(&hold.id, dead.clone(), false).await;
         if !taken.map_err(|error| self.store_error(&error))? {
@@ -184,7 +217,7 @@ impl PendingCalls {
                     "Tool '{name}' was interrupted: the host stopped while it kept the changes that were approved."
                 );
                 let error = self.error(ToolErrorCode::Interrupted, message);
-                return Ok(Released::Ended(failed(record, error)));
+                return Ok(Released::Ended(record.failed(error)));
             }
             HeldState::Gone => true,
         };

@@ -115,7 +115,7 @@ impl PendingCalls {
             let name = &record.call.tool_name;
             let message = format!("Tool '{name}' was interrupted: its result could not be stored.");
             let error = self.error(ToolErrorCode::Interrupted, message);
-            return self.end(&turn, &record, failed(&record, error)).await;
+            return self.end(&turn, &record, record.failed(error)).await;
         }
         let (guest_handle, release) = match &record.state {
             State::Waiting { guest_handle } => (guest_handle.clone(), None),
@@ -168,7 +168,7 @@ impl PendingCalls {
                         Ok(self.status_of(&record))
                     }
                     Err(error) => Ok(PollReply {
-                        result: failed(&record, self.store_error(&error)),
+                        result: record.failed(self.store_error(&error)),
                         has_ended: false,
                     }),
                 }
@@ -186,7 +186,7 @@ impl PendingCalls {
             "Tool '{name}' cannot be polled: the working directory of its call is not there."
         );
         PollReply {
-            result: failed(record, self.error(ToolErrorCode::Host, message)),
+            result: record.failed(self.error(ToolErrorCode::Host, message)),
             has_ended: false,
         }
     }
@@ -252,7 +252,7 @@ impl PendingCalls {
             return Ok(self.status_of(&record).result);
         }
         let turn = TurnScope::resumed(instance, &record.call);
-        let result = failed(&record, self.cancelled());
+        let result = record.failed(self.cancelled());
         announce(&turn, &record.handle, &result);
         self.stop(&record.handle);
         let guest_handle = match &record.state {
@@ -308,7 +308,7 @@ impl PendingCalls {
         let (id, name) = (&record.call.call_id, &record.call.tool_name);
         let result = match &record.state {
             State::Done(result) => (**result).clone().with_call(id, name),
-            State::Cancelled => failed(record, self.cancelled()),
+            State::Cancelled => record.failed(self.cancelled()),
             State::Running { .. } | State::Waiting { .. } | State::Held { .. } => {
                 ToolResult::pending(id, name, record.handle.as_str().to_owned())
             }
@@ -339,8 +339,4 @@ fn reply_of(error: ToolError) -> PollReply {
         has_ended: error.code != ErrorCode::Host(ToolErrorCode::Host),
         result: ToolResult::error("", "", error),
     }
-}
-
-pub(super) fn failed(record: &Record, error: ToolError) -> ToolResult {
-    ToolResult::error(&record.call.call_id, &record.call.tool_name, error)
 }

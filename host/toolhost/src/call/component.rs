@@ -11,7 +11,8 @@ use toolhost_contract::{
 use toolhost_sandbox::{HeldChanges, Invocation, Operation};
 
 use super::access_tokens::SentToken;
-use super::consent::{self, Consent};
+use super::consent::run_consent::Consent;
+use super::consent::{self, HeldCall};
 use super::failure::end_of;
 use super::inner::InnerCalls;
 use super::outer::JoinedTransaction;
@@ -21,6 +22,7 @@ use super::scope::TurnScope;
 use super::transaction::{CallTransaction, TransactionCall};
 use super::transaction_part::TransactionPart;
 use super::{access_tokens, output_schema, telemetry};
+use crate::agent::ToolPermit;
 use crate::agents_port;
 use crate::middleware::CallIdentity;
 use crate::pending::record::{Handle, NewHold, PendingCall};
@@ -175,7 +177,9 @@ impl<'a> ComponentRun<'a> {
         }
         let permit = self.turn.agent().permit(self.tool.item.name.resource());
         let input = consent::input_of(operation);
-        self.held_call(&permit).hold_effect(held, input).await
+        held_call(self, &permit, None)
+            .hold_effect(held, input)
+            .await
     }
 
     /// The transaction of a call around it, of which its changes are a part.
@@ -319,6 +323,22 @@ impl EndedRun<'_> {
     }
 }
 
+/// Returns the call of a run, to be held: with the handle that it has, or has just got.
+fn held_call<'r>(
+    run: &'r ComponentRun<'_>,
+    permit: &'r ToolPermit,
+    handle: Option<Handle>,
+) -> HeldCall<'r> {
+    HeldCall {
+        turn: run.turn,
+        call: run.call,
+        message: run.message,
+        tool: run.tool,
+        permit,
+        handle: run.handle.clone().or(handle),
+    }
+}
+
 /// Holds the changes of a call, with what it answered and used.
 async fn hold_changes(
     run: &ComponentRun<'_>,
@@ -334,9 +354,9 @@ async fn hold_changes(
     }
     let stored = result_of(Ok(answer), run.call).with_usage(std::mem::take(usage));
     let permit = run.turn.agent().permit(run.tool.item.name.resource());
-    let mut call = run.held_call(&permit);
-    call.handle = call.handle.or(handle);
-    call.hold_changes(held, stored).await
+    held_call(run, &permit, handle)
+        .hold_changes(held, stored)
+        .await
 }
 
 /// Returns which outputs mean that the changes of a call are committed; none: all.

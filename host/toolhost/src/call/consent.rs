@@ -7,8 +7,9 @@ mod agents;
 mod digest;
 pub(super) mod gate;
 mod prefix;
+pub(crate) mod release;
+pub(super) mod run_consent;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -16,58 +17,23 @@ use serde_json::{Value, json};
 use toolhost_contract::{
     AssistantMessage, AwaitingApproval, HeldEffect, Timestamp, ToolError, ToolErrorCode, ToolResult,
 };
-use toolhost_manifest::policy::{Ask, AskRules, AskVerdict};
-use toolhost_sandbox::{AgentsPort, EffectsPort, HeldChanges, Operation};
+use toolhost_manifest::policy::{Ask, AskVerdict};
+use toolhost_sandbox::{HeldChanges, Operation};
 
-use self::agents::GatedAgents;
 use self::digest::Digest;
 use self::gate::Gate;
 use self::prefix::Prefix;
+use self::release::Release;
+use self::run_consent::Consent;
 use super::run::{Answer, RunEnd};
 use super::scope::TurnScope;
 use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
-use crate::pending::record::{Handle, Hold, NewHold};
+use crate::pending::record::{Handle, NewHold};
 use crate::registry::{RegisteredTool, Runs};
 
 /// Most bytes of what the runs of a waiting call have received.
 const PREFIX_MAX: usize = 16 << 20;
-
-/// What somebody has consented to.
-#[derive(Debug)]
-pub(crate) struct Release {
-    effect: HeldEffect,
-    digest: String,
-    bound: String,
-    prefix: Option<Vec<u8>>,
-}
-
-impl Release {
-    pub(crate) fn of(hold: Hold) -> Arc<Self> {
-        Arc::new(Self {
-            effect: hold.effect,
-            digest: hold.digest,
-            bound: hold.bound,
-            prefix: hold.prefix,
-        })
-    }
-
-    /// Does not consent to anything, but lets a run come as far as the one before it.
-    pub(crate) fn of_nothing(hold: Hold) -> Arc<Self> {
-        Arc::new(Self {
-            effect: hold.effect,
-            digest: String::new(),
-            bound: hold.bound,
-            prefix: hold.prefix,
-        })
-    }
-}
-
-/// What a run needs whose effects may wait.
-#[derive(Clone)]
-pub(crate) struct Consent {
-    gate: Arc<Gate>,
-}
 
 /// Why a call does not run now.
 pub(crate) enum Refused {
@@ -153,46 +119,6 @@ pub(crate) fn check(
                 Ok(None)
             } else {
                 Err(Refused::Hold)
-            }
-        }
-    }
-}
-
-impl Consent {
-    pub(super) fn rules(&self) -> &Arc<AskRules> {
-        self.gate.rules()
-    }
-
-    pub(super) fn port(&self) -> Arc<dyn EffectsPort> {
-        Arc::clone(&self.gate) as Arc<dyn EffectsPort>
-    }
-
-    /// Lets messages to other agents wait, too.
-    pub(super) fn agents(&self, agents: Arc<dyn AgentsPort>) -> Arc<dyn AgentsPort> {
-        Arc::new(GatedAgents::new(agents, Arc::clone(&self.gate)))
-    }
-
-    pub(super) fn gate(&self) -> &Arc<Gate> {
-        &self.gate
-    }
-
-    /// Runs the component, until it comes to something that has to wait.
-    ///
-    /// # Errors
-    /// What has to wait. The run was stopped.
-    pub(super) async fn until_held<T>(
-        &self,
-        running: impl Future<Output = T>,
-    ) -> Result<T, NewHold> {
-        tokio::select! {
-            biased;
-            held = self.gate.held() => Err(held),
-            ended = running => {
-                // It may have ended without the answer that it cannot get.
-                match self.gate.take_held() {
-                    Some(held) => Err(held),
-                    None => Ok(ended),
-                }
             }
         }
     }

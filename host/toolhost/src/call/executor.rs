@@ -15,7 +15,8 @@ use toolhost_sandbox::Operation;
 use tracing::Instrument;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
-use super::consent::{self, Consent, HeldCall, Refused};
+use super::consent::run_consent::Consent;
+use super::consent::{self, HeldCall, Refused};
 use super::exit::exit;
 use super::inner::InnerCalls;
 use super::run::{ComponentRun, RunEnd};

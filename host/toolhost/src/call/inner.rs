@@ -25,7 +25,7 @@ use toolhost_sandbox::ToolsPort;
 
 use self::calls::{Calls, Execute};
 use self::port::InnerCallsPort;
-use super::consent::Consent;
+use super::consent::run_consent::Consent;
 use super::outer::JoinedTransaction;
 use super::outer::budget::Budget;
 use super::scope::CallScope;

@@ -9,7 +9,7 @@ use toolhost_contract::{
 };
 use toolhost_sandbox::WriteProtected;
 
-use super::consent::{Consent, HeldCall};
+use super::consent::run_consent::Consent;
 use super::inner::InnerCalls;
 use super::outer::OuterCalls;
 use super::scope::TurnScope;
@@ -37,23 +37,6 @@ pub(crate) struct ComponentRun<'a> {
     pub(crate) consent: Option<Consent>,
     /// The handle that its call has already.
     pub(crate) handle: Option<Handle>,
-}
-
-impl<'a> ComponentRun<'a> {
-    /// The call, to be held.
-    pub(super) fn held_call<'r>(&'r self, permit: &'r ToolPermit) -> HeldCall<'r>
-    where
-        'a: 'r,
-    {
-        HeldCall {
-            turn: self.turn,
-            call: self.call,
-            message: self.message,
-            tool: self.tool,
-            permit,
-            handle: self.handle.clone(),
-        }
-    }
 }
 
 /// The answer of a run that did not fail.

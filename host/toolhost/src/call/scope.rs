@@ -17,7 +17,7 @@ use toolhost_runtime::lock;
 use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
 use tracing::{Instrument, Span};
 
-use super::consent::Release;
+use super::consent::release::Release;
 use super::exit::exit;
 use super::live_log::LogListener;
 use super::outer::OuterCalls;

@@ -14,7 +14,7 @@ mod schema;
 
 use std::time::SystemTime;
 
-use toolhost_contract::{AssistantMessage, ToolResult};
+use toolhost_contract::{AssistantMessage, ToolError, ToolResult};
 use toolhost_store::rusqlite::types::ToSqlOutput;
 use toolhost_store::rusqlite::{self, ToSql};
 use toolhost_store::{is_random_text, random_text};
@@ -136,6 +136,13 @@ pub(crate) struct Record {
     pub(crate) owner: Owner,
     pub(crate) call: PendingCall,
     pub(crate) state: State,
+}
+
+impl Record {
+    /// Returns the result of the call with an error.
+    pub(crate) fn failed(&self, error: ToolError) -> ToolResult {
+        ToolResult::error(&self.call.call_id, &self.call.tool_name, error)
+    }
 }
 
 #[cfg(test)]

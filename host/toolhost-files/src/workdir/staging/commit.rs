@@ -12,7 +12,7 @@ use super::change_set::{ChangeSet, RenameOp};
 use super::clock::CommitClock;
 use super::contents::is_empty;
 use super::error::{CommitError, LISTED_MAX};
-use super::held;
+use super::held_list;
 use super::journal::{self, BYTES_MAX, Committed as EndMark, Mark, Progress};
 use super::namespace::{Checked, Placed, check, staged_dir};
 use super::plan::{JournalOp, Plan, WorkdirPlace};
@@ -173,7 +173,7 @@ impl Staging {
 
         let id = self.id().to_owned();
         self.leave();
-        if let Err(error) = held::forget(&dir) {
+        if let Err(error) = held_list::forget(&dir) {
             // Nothing commits it again: it has the mark.
             tracing::warn!(id, %error, "the list of held changes could not be removed");
         }

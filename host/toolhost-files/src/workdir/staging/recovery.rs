@@ -9,7 +9,7 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::error::{StagingError, named};
-use super::held::is_held;
+use super::held_list::is_held;
 use super::journal::{self, Committed, Journal, Progress};
 use super::plan::WorkdirPlace;
 use super::records::{committed, progress_of, remove};

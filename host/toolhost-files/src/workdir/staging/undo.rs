@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::change_set::{ChangeSet, RenameOp};
 use super::error::{CommitError, LISTED_MAX, Shortage, StagingError, UndoError};
-use super::held;
+use super::held_list;
 use super::journal::{self, Committed, Journal, Mark};
 use super::namespace::check;
 use super::plan::{Way, WorkdirPlace};
@@ -130,7 +130,7 @@ impl StagingRoot {
         check_left(&renames, &journal).map_err(|error| self.refused(id, error))?;
         reach(Step::Checked).map_err(|error| failed("checking the files", error))?;
         // So that nobody takes what is being undone for changes that wait.
-        held::forget(dir).map_err(|error| failed("writing the journal", error))?;
+        held_list::forget(dir).map_err(|error| failed("writing the journal", error))?;
         loop {
             let marked = journal::append(dir, Mark::Undoing);
             match marked.and_then(|()| reach(Step::UndoMarked)) {
