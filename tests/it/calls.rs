@@ -108,7 +108,7 @@ async fn calls_of_every_kind_are_kept_and_read_while_the_host_lives_and_after_it
     };
     assert_eq!(write.parent_call_id.as_deref(), Some("outer"));
     assert_eq!(write.files[0].path, "a");
-    assert_eq!(read.code.as_deref(), Some("E_TOOL"));
+    assert_eq!(read.code.as_deref(), Some("NOT_FOUND"));
     assert_eq!(unknown.code.as_deref(), Some("E_TOOL_NOT_IN_CATALOG"));
     assert_eq!(outer.denials[0].operation, "tools: call later__run");
     let line = "tools: {caller: {tools: [\"later__run\"]}}";
@@ -142,8 +142,8 @@ async fn calls_of_every_kind_are_kept_and_read_while_the_host_lives_and_after_it
 async fn a_call_that_is_dropped_is_kept_as_cancelled() {
     let state = tempfile::tempdir().unwrap();
     let tools = [("spin", "spin_forever", &["run"] as &[_])];
-    let host = builder(state.path()).build().unwrap();
-    let test_host = TestHost::with_tools_in(host, &tools).await;
+    let host = Host::builder().sandbox(sandbox()).state_root(state.path());
+    let test_host = TestHost::with_tools_in(host.build().unwrap(), &tools).await;
     let spinning = call(&test_host, "dropped", "spin__run", json!({}));
     let soon = std::time::Duration::from_millis(50);
     assert!(tokio::time::timeout(soon, spinning).await.is_err());

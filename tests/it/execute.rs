@@ -82,14 +82,13 @@ async fn a_call_outside_the_catalog_is_refused_and_runs_nothing() {
 }
 
 #[tokio::test]
-async fn the_korean_refusal_has_the_wording_of_the_specification() {
-    // tool-spec-v2 §9.2
+async fn the_korean_refusal_of_an_unknown_tool_names_the_nearest_and_the_available_ones() {
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "locale: ko").await;
-    let result = test_host.call("unknown__action", json!({})).await;
+    let result = test_host.call("text__uper", json!({})).await;
     assert_eq!(
         result.tool_error().unwrap().suggestion.as_deref(),
         Some(
-            "Agent 구성의 spec.tools에 해당 도구를 추가하거나, step 미들웨어에서 동적으로 등록하세요."
+            "'text__upper'을(를) 말하는 건가요? 사용할 수 있는 도구: text__upper, text__count, text__fail"
         )
     );
 }

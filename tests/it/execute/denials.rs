@@ -228,12 +228,19 @@ async fn the_suggestion_names_the_key_of_the_limit_and_raising_it_allows_the_cal
 }
 
 #[tokio::test]
-async fn a_call_outside_the_catalog_gets_the_suggestion_of_the_specification() {
-    // tool-spec-v2 §9.2
+async fn a_call_outside_the_catalog_is_told_the_nearest_and_the_available_tools() {
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
-    let result = test_host.call("unknown__action", json!({})).await;
-    assert_eq!(
-        suggestion(&result),
-        "Add the tool to spec.tools of the Agent, or register it in a step middleware."
-    );
+    for (name, told) in [
+        (
+            "unknown__action",
+            "The tools are: text__upper, text__count, text__fail",
+        ),
+        (
+            "text__cuont",
+            "Did you mean 'text__count'? The tools are: text__upper, text__count, text__fail",
+        ),
+    ] {
+        let result = test_host.call(name, json!({})).await;
+        assert_eq!(suggestion(&result), told);
+    }
 }

@@ -56,7 +56,7 @@ fn admits_exactly_the_names_of_its_items() {
 
 #[test]
 fn refuses_a_call_outside_the_catalog_with_the_error_of_the_specification() {
-    // tool-spec-v2 §9.2, §2.3(2), §2.3(4)
+    // tool-spec-v2 §9.2, §2.3(2), §2.3(4). Where there are tools, they are named in the place of the suggestion.
     let refusal = ToolCatalog::default()
         .admit("unknown__action", Locale::Ko)
         .unwrap_err();
@@ -70,6 +70,26 @@ fn refuses_a_call_outside_the_catalog_with_the_error_of_the_specification() {
             "helpUrl": "https://docs.goondan.ai/errors/E_TOOL_NOT_IN_CATALOG",
         })
     );
+}
+
+#[test]
+fn a_refusal_names_at_most_twenty_tools_and_how_to_find_others() {
+    let catalog = |names: &[String]| -> ToolCatalog {
+        names.iter().map(|name| item(name, None, None)).collect()
+    };
+    let mut names: Vec<String> = (10..40).map(|number| format!("t{number}__run")).collect();
+    let told = |names: &[String]| {
+        let refusal = catalog(names)
+            .admit("weather__get", Locale::En)
+            .unwrap_err();
+        refusal.suggestion.unwrap()
+    };
+    let all = told(&names);
+    assert_eq!(all.matches("__run").count(), 20);
+    assert!(all.ends_with("t29__run, …"), "{all}");
+    names.push("tools__search".to_owned());
+    let all = told(&names);
+    assert!(all.ends_with("…. Find others with tools__search."), "{all}");
 }
 
 #[test]
