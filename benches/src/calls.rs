@@ -150,8 +150,11 @@ fn copy(state: &Path) {
                      usage, recording, arguments, output
                  FROM details WHERE id <= {more};
              INSERT INTO texts (rowid, text)
-                 SELECT id, concat(tool, ' ', code, ' ', message, ' ', arguments, ' ', output, ' copy', id, iif(code IS NULL, ' hello', ''))
-                 FROM details WHERE id > {have};
+                 SELECT id, concat(d.tool, ' ', d.code, ' ', message, ' ', arguments, ' ', output, ' copy', id,
+                     iif(d.code IS NULL, ' hello', concat(' ', char(57344), 'c', c.code)),
+                     ' ', char(57344), 't', c.tool, ' ', char(57344), 'a', c.agent,
+                     ' ', char(57344), 'i', c.instance, ' ', char(57344), 's', c.status)
+                 FROM details d JOIN calls c USING (id) WHERE id > {have};
              COMMIT;"
         );
         database.execute_batch(&copies).unwrap();

@@ -32,6 +32,12 @@ pub(super) fn parent_key(instance: &str, turn: &str, call_id: &str) -> i64 {
     key(&format!("{instance}\0{turn}\0{call_id}"))
 }
 
+/// A word of the texts that says what a call is of: `column` and its number. No text has it, as it begins with a
+/// character for private use; so a search of words in the calls of a tool reads these calls alone.
+pub(super) fn facet(column: char, number: i64) -> String {
+    format!("\u{e000}{column}{number}")
+}
+
 /// Milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -85,6 +91,16 @@ impl NewRow {
         let took = event.duration_ms.unwrap_or_default().max(0.0);
         let took = Duration::try_from_secs_f64(took / 1e3).unwrap_or_default();
         let begin = event.timestamp.0.checked_sub(took).unwrap_or(UNIX_EPOCH);
+        let parent_key = parent.map(|parent| parent_key(instance, &event.turn_id, parent));
+        let status = status_number(event.status.unwrap_or(ToolStatus::Error));
+        let facets = [
+            Some(facet('t', key(tool))),
+            code.map(|code| facet('c', key(code))),
+            Some(facet('a', key(agent))),
+            Some(facet('i', key(instance))),
+            parent_key.map(|key| facet('p', key)),
+            Some(facet('s', status)),
+        ];
         tx.prepare_cached(
             "INSERT INTO calls (time, kind, status, tool, code, agent, instance, call, parent) \
              VALUES (:time, :kind, :status, :tool, :code, :agent, :instance, :call, :parent)",
@@ -92,13 +108,13 @@ impl NewRow {
         .execute(named_params! {
             ":time": millis(begin),
             ":kind": *kind as i64,
-            ":status": status_number(event.status.unwrap_or(ToolStatus::Error)),
+            ":status": status,
             ":tool": key(tool),
             ":code": code.map(key),
             ":agent": key(agent),
             ":instance": key(instance),
             ":call": key(call),
-            ":parent": parent.map(|parent| parent_key(instance, &event.turn_id, parent)),
+            ":parent": parent_key,
         })?;
         let id = tx.last_insert_rowid();
         tx.prepare_cached(
@@ -130,7 +146,8 @@ impl NewRow {
             self.entry.arguments.as_deref(),
             self.entry.output.as_deref(),
         ];
-        let texts: Vec<&str> = texts.into_iter().flatten().collect();
+        let facets = facets.iter().flatten().map(String::as_str);
+        let texts: Vec<&str> = texts.into_iter().flatten().chain(facets).collect();
         tx.prepare_cached("INSERT INTO texts (rowid, text) VALUES (?1, ?2)")?
             .execute((id, texts.join("\n")))?;
         Ok(())

@@ -10,7 +10,7 @@ use toolhost_store::rusqlite::{self, OptionalExtension, Transaction, params_from
 use toolhost_store::{Store, StoreError};
 
 use super::record::CallRecord;
-use super::row::{COLUMNS, TEXT_COLUMNS, key, millis, parent_key, read, status_number};
+use super::row::{COLUMNS, TEXT_COLUMNS, facet, key, millis, parent_key, read, status_number};
 use super::{FILE_NAME, SCHEMA};
 
 /// Most calls of a page.
@@ -18,9 +18,6 @@ const LIMIT_MAX: usize = 1000;
 
 /// Most rows that are looked up through an index. Where each index has more, reading all rows in order is faster.
 const INDEXED_ROWS: i64 = 20_000;
-
-/// Most rows of an index whose texts are looked up one by one. Where it has more, all calls with the words are read.
-const LOOKED_UP: i64 = 500;
 
 /// KiB of pages that a reader keeps in memory.
 const CACHE_KIB: i64 = 64 << 10;
@@ -103,7 +100,9 @@ debug_fields!(CallLog);
 struct Condition {
     sql: &'static str,
     index: Option<&'static str>,
-    value: Value,
+    /// The column, if the texts have the [`facet`].
+    facet: Option<char>,
+    value: i64,
 }
 
 impl CallLog {
@@ -160,14 +159,15 @@ impl CallLog {
 
 impl CallQuery {
     fn conditions(&self) -> Vec<Condition> {
-        let condition = |sql, index, value: i64| Condition {
+        let condition = |sql, index, facet, value| Condition {
             sql,
             index,
-            value: value.into(),
+            facet,
+            value,
         };
-        let named = |sql, index, name: &Option<String>| {
+        let named = |sql, index, facet, name: &Option<String>| {
             let name = name.as_ref()?;
-            Some(condition(sql, Some(index), key(name)))
+            Some(condition(sql, Some(index), Some(facet), key(name)))
         };
         let status = self.status.map(|status| {
             // The index has no calls that succeeded.
@@ -177,37 +177,34 @@ impl CallQuery {
             } else {
                 "c.status = ?"
             };
-            condition(sql, index, status_number(status))
+            condition(sql, index, Some('s'), status_number(status))
         });
         [
-            named("c.tool = ?", "calls_tool", &self.tool),
-            named("c.code = ?", "calls_code", &self.code),
-            named("c.agent = ?", "calls_agent", &self.agent),
-            named("c.instance = ?", "calls_instance", &self.instance),
-            self.made_by
-                .as_ref()
-                .map(|CallRef(key)| condition("c.parent = ?", Some("calls_parent"), *key)),
+            named("c.tool = ?", "calls_tool", 't', &self.tool),
+            named("c.code = ?", "calls_code", 'c', &self.code),
+            named("c.agent = ?", "calls_agent", 'a', &self.agent),
+            named("c.instance = ?", "calls_instance", 'i', &self.instance),
+            self.made_by.as_ref().map(|CallRef(key)| {
+                condition("c.parent = ?", Some("calls_parent"), Some('p'), *key)
+            }),
             status,
             self.since
-                .map(|time| condition("c.time >= ?", Some("calls_time"), millis(time))),
+                .map(|time| condition("c.time >= ?", Some("calls_time"), None, millis(time))),
             self.until
-                .map(|time| condition("c.time < ?", None, millis(time))),
+                .map(|time| condition("c.time < ?", None, None, millis(time))),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
 
-    /// The conditions that select a page of what is found.
-    fn page_conditions(&self) -> Vec<Condition> {
-        let ends = [("c.id < ?", self.before), ("c.id > ?", self.after)];
-        let ends = ends.into_iter().filter_map(|(sql, id)| Some((sql, id?)));
-        ends.map(|(sql, id)| Condition {
-            sql,
-            index: None,
-            value: i64::try_from(id).unwrap_or(i64::MAX).into(),
-        })
-        .collect()
+    /// The ids between which a page lies.
+    fn ids(&self) -> (i64, i64) {
+        let number = |id| i64::try_from(id).unwrap_or(i64::MAX);
+        (
+            self.after.map_or(0, number),
+            self.before.map_or(i64::MAX, number),
+        )
     }
 
     fn page(&self, tx: &Transaction<'_>) -> rusqlite::Result<CallPage> {
@@ -221,7 +218,7 @@ impl CallQuery {
             limit => limit.min(LIMIT_MAX),
         };
         let direction = if self.after.is_some() { "ASC" } else { "DESC" };
-        let calls = select.run(self.page_conditions(), direction, limit, tx)?;
+        let calls = select.run(self.ids(), direction, limit, tx)?;
         let last = calls.last().filter(|_| calls.len() == limit);
         Ok(CallPage {
             next: last.map(|call| call.id),
@@ -242,9 +239,8 @@ impl CallQuery {
 /// How the calls that meet conditions are read.
 struct Select {
     conditions: Vec<Condition>,
+    /// The index that is used, unless words are searched.
     index: Option<&'static str>,
-    /// How many rows the index has, if it is used.
-    rows: i64,
     /// The query of the texts.
     words: Option<String>,
 }
@@ -262,7 +258,7 @@ impl Select {
                 condition.sql
             );
             let mut count = tx.prepare_cached(&count)?;
-            let count: i64 = count.query_row([&condition.value], |row| row.get(0))?;
+            let count: i64 = count.query_row([condition.value], |row| row.get(0))?;
             if count < rows {
                 (rows, best) = (count, Some(index));
             }
@@ -270,74 +266,67 @@ impl Select {
         Ok(Self {
             conditions,
             index: best,
-            rows,
             words: None,
         })
     }
 
     /// Adds the condition on the text: its words, or where no call has all of them, words that begin with them.
     fn with_text(&mut self, text: &str, tx: &Transaction<'_>) -> rusqlite::Result<()> {
-        let whole = words(text, "");
-        if whole.is_empty() {
+        if !text.contains(char::is_alphanumeric) {
             return Ok(());
         }
-        self.words = Some(whole);
-        let any = self.run(Vec::new(), "DESC", 1, tx)?;
+        self.words = Some(self.query_of(text, ""));
+        let any = self.run((0, i64::MAX), "DESC", 1, tx)?;
         if any.is_empty() {
-            self.words = Some(words(text, "*"));
+            self.words = Some(self.query_of(text, "*"));
         }
         Ok(())
     }
 
+    /// Returns the query of FTS5 for the words of a text, each followed by `end`, in calls that meet the conditions.
+    fn query_of(&self, text: &str, end: &str) -> String {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty());
+        let words = words.map(|word| format!("\"{word}\"{end}"));
+        let facets = self.conditions.iter().filter_map(|condition| {
+            let facet = facet(condition.facet?, condition.value);
+            Some(format!("\"{facet}\""))
+        });
+        let all: Vec<String> = words.chain(facets).collect();
+        all.join(" AND ")
+    }
+
     fn run(
         &self,
-        page: Vec<Condition>,
+        (after, before): (i64, i64),
         direction: &str,
         limit: usize,
         tx: &Transaction<'_>,
     ) -> rusqlite::Result<Vec<CallRecord>> {
-        let conditions = self.conditions.iter().chain(&page);
-        let mut filter = String::from("1");
+        let mut filter = String::new();
         let mut values: Vec<Value> = Vec::new();
-        for condition in conditions {
-            filter.push_str(" AND ");
-            filter.push_str(condition.sql);
-            values.push(condition.value.clone());
-        }
-        let index = self
-            .index
-            .map(|index| format!("calls c INDEXED BY {index}"));
-        let from_calls = index.unwrap_or_else(|| "calls c NOT INDEXED".to_owned());
-        let (from, order) = match &self.words {
-            None => (from_calls, "c.id"),
-            Some(words) => {
+        let (from, id) = match (&self.words, self.index) {
+            (Some(words), _) => {
+                filter.push_str("texts MATCH ? AND ");
                 values.push(words.clone().into());
-                if self.index.is_some() && self.rows <= LOOKED_UP {
-                    filter.push_str(
-                        " AND EXISTS (SELECT 1 FROM texts WHERE texts MATCH ? AND texts.rowid = c.id)",
-                    );
-                    (from_calls, "c.id")
-                } else {
-                    filter.push_str(" AND texts MATCH ?");
-                    let joined = "texts CROSS JOIN calls c ON c.id = texts.rowid";
-                    (joined.to_owned(), "texts.rowid")
-                }
+                let joined = "texts CROSS JOIN calls c ON c.id = texts.rowid";
+                (joined.to_owned(), "texts.rowid")
             }
+            (None, Some(index)) => (format!("calls c INDEXED BY {index}"), "c.id"),
+            (None, None) => ("calls c NOT INDEXED".to_owned(), "c.id"),
         };
+        for condition in &self.conditions {
+            filter.push_str(condition.sql);
+            filter.push_str(" AND ");
+            values.push(condition.value.into());
+        }
+        values.extend([after, before].map(Value::from));
         let select = format!(
             "SELECT {COLUMNS} FROM {from} CROSS JOIN details d ON d.id = c.id WHERE {filter} \
-             ORDER BY {order} {direction} LIMIT {limit}"
+             {id} > ? AND {id} < ? ORDER BY {id} {direction} LIMIT {limit}"
         );
         let mut select = tx.prepare_cached(&select)?;
         let rows = select.query_map(params_from_iter(values), |row| read(row, false))?;
         rows.collect()
     }
-}
-
-/// Returns the query of FTS5 for the words of a text, each followed by `end`. Empty if there is no word.
-fn words(text: &str, end: &str) -> String {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    let words = words.filter(|word| !word.is_empty());
-    let words: Vec<String> = words.map(|word| format!("\"{word}\"{end}")).collect();
-    words.join(" AND ")
 }

@@ -272,6 +272,21 @@ async fn calls_are_found_by_each_condition_and_by_all_together() {
         q.text = text("grep");
     };
     assert_eq!(fixture.found(both).await, ["2"]);
+    for miss in [
+        |q: &mut CallQuery| q.instance = Some("bob".to_owned()),
+        |q: &mut CallQuery| q.tool = Some("file-system__read".to_owned()),
+        |q: &mut CallQuery| q.code = Some("E_TOOL_CANCELLED".to_owned()),
+        |q: &mut CallQuery| q.status = Some(ToolStatus::Ok),
+        |q: &mut CallQuery| q.agent = Some("other".to_owned()),
+    ] {
+        let found = fixture.found(|q| {
+            q.text = text("grep");
+            miss(q);
+        });
+        assert!(found.await.is_empty());
+    }
+    let facets = |q: &mut CallQuery| q.text = text("\u{e000}s1 e000s1");
+    assert!(fixture.found(facets).await.is_empty(), "no text names them");
     let at = UNIX_EPOCH + BEGIN;
     let hour = Duration::from_secs(3600);
     assert_eq!(fixture.found(|q| q.since = Some(at - hour)).await, all);
