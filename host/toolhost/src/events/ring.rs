@@ -3,6 +3,8 @@
 //! It is made of the end events of calls and of what these leave out: arguments and outputs. What is added is queued, and
 //! one thread writes it.
 
+mod database;
+mod entry;
 mod json;
 mod record;
 mod row;
@@ -17,8 +19,8 @@ use serde::Serialize;
 use toolhost_contract::{Redactor, ToolCall, ToolResult};
 use toolhost_manifest::policy::CallsRule;
 use toolhost_runtime::lock;
-use toolhost_store::Schema;
 
+use self::entry::Entry;
 use self::json::bounded_json;
 use self::writer::Writer;
 use super::event::RuntimeEvent;
@@ -26,15 +28,6 @@ use super::worker::Worker;
 
 pub use record::{CallDenial, CallKind, CallRecord};
 pub use search::{CallLog, CallLogError, CallPage, CallQuery, CallRef};
-
-/// Name of the database in the state root.
-const FILE_NAME: &str = "calls.db";
-
-const SCHEMA: Schema = Schema {
-    owner: "calls",
-    steps: &[include_str!("ring/calls.sql")],
-    legacy_versions: &[],
-};
 
 /// Most calls that wait for the writer.
 const QUEUE: usize = 8192;
@@ -44,17 +37,6 @@ const QUEUE_BYTES: usize = 32 << 20;
 
 /// Bytes that a call without arguments and output counts in the queue.
 const ENTRY_BYTES: usize = 1024;
-
-/// A call that ended, a poll of one, or the end of one that was pending.
-struct Entry {
-    kind: CallKind,
-    /// Whether another call made it.
-    is_inner: bool,
-    event: Arc<RuntimeEvent>,
-    arguments: Option<String>,
-    output: Option<String>,
-    recording: Option<Arc<Path>>,
-}
 
 /// What is kept.
 const OFF: u8 = 0;

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use toolhost_contract::{Redactor, Timestamp, ToolStatus, Usage};
 use toolhost_store::rusqlite::{self, Row, Transaction, named_params};
 
-use super::Entry;
+use super::entry::Entry;
 use super::record::{CallKind, CallRecord, denials};
 
 /// Most changed files that are kept of a call.

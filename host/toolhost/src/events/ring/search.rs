@@ -9,9 +9,9 @@ use toolhost_store::rusqlite::types::Value;
 use toolhost_store::rusqlite::{self, OptionalExtension, Transaction, params_from_iter};
 use toolhost_store::{Store, StoreError};
 
+use super::database::{FILE_NAME, SCHEMA};
 use super::record::CallRecord;
 use super::row::{COLUMNS, TEXT_COLUMNS, facet, key, millis, parent_key, read, status_number};
-use super::{FILE_NAME, SCHEMA};
 
 /// Most calls of a page.
 const LIMIT_MAX: usize = 1000;

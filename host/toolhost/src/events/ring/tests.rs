@@ -13,6 +13,7 @@ use super::super::activity::Emitter;
 use super::super::bus::{EventBus, EventBusConfig};
 use super::super::trace::TraceContext;
 use super::super::worker::Batch;
+use super::database::FILE_NAME;
 use super::*;
 use crate::middleware::{CallIdentity, CallOrigin};
 

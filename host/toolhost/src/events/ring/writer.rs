@@ -11,8 +11,9 @@ use toolhost_store::rusqlite::{self, Transaction};
 use toolhost_store::{Store, StoreError};
 
 use super::super::worker::Batch;
+use super::database::{FILE_NAME, SCHEMA};
+use super::entry::Entry;
 use super::row::{NewRow, millis};
-use super::{Entry, FILE_NAME, SCHEMA};
 
 /// Calls written in one transaction. Small, because other processes wait for the lock.
 const ROWS: usize = 512;
