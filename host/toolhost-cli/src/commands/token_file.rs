@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
@@ -20,7 +20,8 @@ pub(super) fn read(path: &Path, what: &str) -> Result<Vec<(String, String)>, Fai
     let file = path.display();
     let cannot = || format!("the tokens {file} cannot be read");
     let metadata = fs::metadata(path).with_context(cannot)?;
-    if metadata.permissions().mode() & 0o077 != 0 {
+    let mode = metadata.permissions().mode();
+    if !is_private(metadata.uid(), metadata.gid(), mode) {
         let error = anyhow!("the tokens {file} can be read or changed by others");
         return Err(Failure::from(error).hint(format!("Run: chmod 600 {file}")));
     }
@@ -43,6 +44,16 @@ pub(super) fn read(path: &Path, what: &str) -> Result<Vec<(String, String)>, Fai
     Ok(tokens)
 }
 
+/// Whether only the owner can read a file. The group of root may read a file of root: a credential of systemd is one, which
+/// an access control list lets the service read.
+fn is_private(owner: u32, group: u32, mode: u32) -> bool {
+    let of_others = match (owner, group) {
+        (0, 0) => 0o037,
+        _ => 0o077,
+    };
+    mode & of_others == 0
+}
+
 fn token(line: &str, what: &str) -> anyhow::Result<(String, String)> {
     let mut words = line.split_whitespace();
     let (Some(name), Some(token), None) = (words.next(), words.next(), words.next()) else {
@@ -54,4 +65,23 @@ fn token(line: &str, what: &str) -> anyhow::Result<(String, String)> {
         );
     }
     Ok((name.to_owned(), token.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_private;
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused_and_a_credential_of_systemd_is_not() {
+        for mode in [0o400, 0o600] {
+            assert!(is_private(1000, 1000, mode) && is_private(0, 0, mode));
+        }
+        assert!(is_private(0, 0, 0o440));
+        for (owner, group) in [(1000, 1000), (0, 1000), (1000, 0)] {
+            assert!(!is_private(owner, group, 0o440), "{owner} {group}");
+        }
+        for mode in [0o444, 0o404, 0o460, 0o420, 0o450] {
+            assert!(!is_private(0, 0, mode), "{mode:o}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use toolhost_contract::ResourceName;
 use toolhost_manifest::policy::{BUDGET_KINDS, Budget, BudgetAmounts, BudgetPeriod};
 
 /// The calls that are counted together, in one window.
@@ -25,7 +26,7 @@ pub(super) struct AccountKey {
 impl AccountKey {
     /// Returns the account of a budget, for the calls of an instance.
     pub(super) fn of(budget: &Budget, bundle: &Arc<str>, instance: &str, now: SystemTime) -> Self {
-        let name = |name: &Option<toolhost_contract::ResourceName>| {
+        let name = |name: &Option<ResourceName>| {
             name.as_ref().map(ToString::to_string).unwrap_or_default()
         };
         let instance = budget.each_instance.then(|| format!("={instance}"));
@@ -37,6 +38,13 @@ impl AccountKey {
             period: budget.period,
             starts_ms: budget.period.starts_ms(now),
         }
+    }
+
+    /// Whether both are of one budget and window, for whichever instances.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.period, it.starts_ms, it.instance.is_empty());
+        (of(self), &self.bundle, &self.agent, &self.tool)
+            == (of(other), &other.bundle, &other.agent, &other.tool)
     }
 
     pub(super) fn ends_ms(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! What is used of the budgets of a policy.
 
-use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -56,17 +56,10 @@ impl BudgetUse {
 
     /// Returns an amount in the unit of the policy.
     fn in_units(&self, amount: u64) -> Value {
-        match self.kind.scale() {
-            1 => json!(amount),
-            scale => {
-                let (whole, part) = (amount / scale, amount % scale);
-                // A sum of a year of milliseconds is exact as a float.
-                let whole = u32::try_from(whole).map_or(f64::from(u32::MAX), f64::from);
-                let part = u32::try_from(part).map_or(0.0, f64::from);
-                let scale = u32::try_from(scale).map_or(1.0, f64::from);
-                json!(whole + part / scale)
-            }
+        if self.kind.scale() == 1 {
+            return json!(amount);
         }
+        json!(Duration::from_millis(amount).as_secs_f64())
     }
 
     /// Returns how long it is until the next window begins, such as "3 hours and 5 minutes".
@@ -82,10 +75,11 @@ pub(crate) fn stored_uses(
     bundle: &str,
     now: SystemTime,
 ) -> Result<Vec<BudgetUse>, BudgetsError> {
+    let bundle = bundle.into();
     let used = Store::read_file(state_root, &rows::SCHEMA, |tx| {
-        rows::current(tx, bundle, now)
+        rows::current(tx, &bundle, now)
     })?;
-    Ok(uses_of(budgets, used.unwrap_or_default(), now))
+    Ok(uses_of(budgets, &bundle, &used.unwrap_or_default(), now))
 }
 
 impl Budgets {
@@ -99,69 +93,58 @@ impl Budgets {
             return Ok(Vec::new());
         }
         let now = (self.clock)();
-        let mut used = self.used(caller.bundle.to_string(), now).await?;
+        self.write(Keeps::Active).await;
+        let bundle = Arc::clone(&caller.bundle);
+        let store = self.store().await?;
+        let read = store.read(move |tx| rows::current(tx, &bundle, now));
+        let mut used = read.await?;
         let of_key = format!("={}", caller.instance);
         used.retain(|(key, _)| key.instance.is_empty() || key.instance == of_key);
+        {
+            let known = lock(&self.known);
+            for (key, amounts) in &mut used {
+                for (sum, slice) in amounts.iter_mut().zip(known.accounts.slice(key)) {
+                    *sum = sum.saturating_sub(slice);
+                }
+            }
+        }
         for budget in budgets.iter().filter(|budget| budget.each_instance) {
             let key = AccountKey::of(budget, &caller.bundle, &caller.instance, now);
             if used.iter().all(|(other, _)| *other != key) {
                 used.push((key, BudgetAmounts::default()));
             }
         }
-        Ok(uses_of(budgets, used, now))
-    }
-
-    async fn used(&self, bundle: String, now: SystemTime) -> Result<Vec<rows::Used>, StoreError> {
-        self.write(Keeps::Active).await;
-        let read = self
-            .store()
-            .await?
-            .read(move |tx| rows::current(tx, &bundle, now));
-        let mut used = read.await?;
-        let known = lock(&self.known);
-        for (key, amounts) in &mut used {
-            for (sum, slice) in amounts.iter_mut().zip(known.accounts.slice(key)) {
-                *sum = sum.saturating_sub(slice);
-            }
-        }
-        Ok(used)
+        Ok(uses_of(budgets, &caller.bundle, &used, now))
     }
 }
 
 /// Returns the limits of budgets with what is used of each: of one that each instance has, for the instances that made
 /// calls.
-fn uses_of(budgets: Vec<Budget>, used: Vec<rows::Used>, now: SystemTime) -> Vec<BudgetUse> {
-    let used: BTreeMap<_, _> = used
-        .into_iter()
-        .map(|(key, used)| ((key.agent, key.tool, key.period, key.instance), used))
-        .collect();
+fn uses_of(
+    budgets: Vec<Budget>,
+    bundle: &Arc<str>,
+    used: &[rows::Used],
+    now: SystemTime,
+) -> Vec<BudgetUse> {
     let mut uses = Vec::new();
     for budget in budgets {
-        let name = |name: &Option<toolhost_contract::ResourceName>| {
-            name.as_ref().map(ToString::to_string).unwrap_or_default()
-        };
-        let (agent, tool) = (name(&budget.agent), name(&budget.tool));
-        let is_of = |(of_agent, of_tool, period, instance): &&(String, String, _, String)| {
-            (of_agent, of_tool, *period) == (&agent, &tool, budget.period)
-                && instance.is_empty() != budget.each_instance
-        };
-        let mut of: Vec<(Option<String>, BudgetAmounts)> = used
-            .iter()
-            .filter(|(key, _)| is_of(key))
-            .map(|(key, used)| (key.3.strip_prefix('=').map(str::to_owned), *used))
+        let account = AccountKey::of(&budget, bundle, "", now);
+        let of_budget = used.iter().filter(|(key, _)| key.is_alike(&account));
+        let mut amounts: Vec<(Option<String>, BudgetAmounts)> = of_budget
+            .map(|(key, used)| (key.instance.strip_prefix('=').map(str::to_owned), *used))
             .collect();
-        if of.is_empty() {
-            of.push((None, BudgetAmounts::default()));
+        if amounts.is_empty() {
+            amounts.push((None, BudgetAmounts::default()));
         }
-        let ends = budget.period.ends_ms(budget.period.starts_ms(now));
-        for (instance, used) in of {
+        let resets_at = UNIX_EPOCH + Duration::from_millis(account.ends_ms());
+        for (instance, used) in amounts {
             uses.extend(budget.limits().map(|(kind, info, limit)| BudgetUse {
                 budget: budget.clone(),
                 kind: info,
                 instance: instance.clone(),
                 limit,
                 used: at(&used, kind),
-                resets_at: UNIX_EPOCH + Duration::from_millis(ends),
+                resets_at,
             }));
         }
     }

@@ -1,5 +1,6 @@
 //! Reads and writes rows of the table `budgets`.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use toolhost_manifest::policy::{BudgetAmounts, BudgetPeriod, Policy};
@@ -108,11 +109,10 @@ pub(super) type Used = (AccountKey, BudgetAmounts);
 /// Returns the accounts of a bundle in the windows of `now`.
 pub(super) fn current(
     tx: &Transaction<'_>,
-    bundle: &str,
+    bundle: &Arc<str>,
     now: SystemTime,
 ) -> rusqlite::Result<Vec<Used>> {
     let mut accounts: Vec<Used> = Vec::new();
-    let bundle: std::sync::Arc<str> = bundle.into();
     for period in BudgetPeriod::ALL {
         let starts_ms = period.starts_ms(now);
         let mut select = tx.prepare_cached(
@@ -120,10 +120,10 @@ pub(super) fn current(
              WHERE bundle = ?1 AND period = ?2 AND starts_ms = ?3
              ORDER BY agent, tool, instance",
         )?;
-        let mut rows = select.query((&*bundle, period.as_str(), signed(starts_ms)))?;
+        let mut rows = select.query((&**bundle, period.as_str(), signed(starts_ms)))?;
         while let Some(row) = rows.next()? {
             let key = AccountKey {
-                bundle: bundle.clone(),
+                bundle: Arc::clone(bundle),
                 agent: row.get(0)?,
                 tool: row.get(1)?,
                 instance: row.get(2)?,

@@ -267,7 +267,7 @@ async fn a_slice_is_given_back_when_no_calls_follow() {
     for _ in 0..100 {
         drop(begin(&budgets, &of).await.unwrap());
     }
-    assert!(used(&budgets).await[0] > 100);
+    assert!(used(&budgets).await[0] >= 100);
     let mut tries = 0;
     while used(&budgets).await != [100] {
         tries += 1;
@@ -302,7 +302,7 @@ async fn a_flush_gives_back_all_and_a_lower_limit_holds_at_once() {
     for _ in 0..100 {
         drop(begin(&budgets, &high).await.unwrap());
     }
-    assert!(used(&budgets).await[0] > 100);
+    assert!(used(&budgets).await[0] >= 100);
     let low = of("budgets: {perHour: {calls: 99}}", "coder", "fetch");
     let (message, _) = refused(&budgets, &low).await;
     assert!(message.contains("99 calls per hour"), "{message}");
