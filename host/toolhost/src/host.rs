@@ -340,8 +340,8 @@ impl HostBuilder {
 /// There is nothing to call: when the last handle is dropped, what it holds is freed. To end in order, stop the
 /// calls that run (the token of [`TurnStart::with_cancellation`](crate::TurnStart::with_cancellation), or wait
 /// for them), close the turns, [unload](crate::LoadedBundle::unload) the bundles, and wait until the events are
-/// in their files ([`EventBus::flush`]) and the use of budgets in the database ([`Host::flush_budgets`]). Calls in the background whose process ends are `E_TOOL_INTERRUPTED`
-/// when they are polled by the next.
+/// in their files ([`EventBus::flush`]) and the use of budgets in the database ([`Host::flush_budgets`]). Calls in the
+/// background whose process ends are `E_TOOL_INTERRUPTED` when they are polled by the next.
 ///
 /// ```no_run
 /// # async fn example(call: toolhost::ToolCall) -> Result<(), Box<dyn std::error::Error>> {
