@@ -34,7 +34,7 @@ pub(crate) fn print(runtime: &Runtime) {
     searches(runtime);
 }
 
-fn host(state: Option<&Path>, policy: &str, sandbox: &toolhost::Sandbox) -> Host {
+pub(crate) fn host(state: Option<&Path>, policy: &str, sandbox: &toolhost::Sandbox) -> Host {
     let policy = Policy::parse(policy, "policy.yaml").unwrap();
     let builder = Host::builder().sandbox(sandbox.clone()).policy(policy);
     match state {
@@ -90,7 +90,7 @@ fn cost(runtime: &Runtime) {
 }
 
 /// Returns the microseconds of a call.
-async fn batch(step: &Step, call: &ToolCall) -> f64 {
+pub(crate) async fn batch(step: &Step, call: &ToolCall) -> f64 {
     let message = AssistantMessage::for_call(call);
     let started = Instant::now();
     for _ in 0..BATCH {

@@ -8,6 +8,7 @@
     reason = "a benchmark"
 )]
 
+mod asks;
 mod calls;
 mod front_ends;
 mod languages;
@@ -294,6 +295,9 @@ fn criterion(bench: &Bench) {
     criterion.final_summary();
 }
 
+/// The argument after which only calls under policies with `ask` are measured.
+const ASKS: &str = "asks";
+
 /// The argument after which only past calls are measured.
 const CALLS: &str = "calls";
 
@@ -357,6 +361,10 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     }
     if has(front_ends::SERVE_RPC) {
         runtime().block_on(front_ends::serve_rpc());
+        return Ok(());
+    }
+    if has(ASKS) {
+        asks::print(&runtime());
         return Ok(());
     }
     if has(CALLS) {
