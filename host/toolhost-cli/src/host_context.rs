@@ -235,8 +235,8 @@ impl HostContext {
         self.loaded(self.host.load_tools(bundle, tools.as_slice()).await)
     }
 
-    /// Loads a bundle for a call of the tool with this name, and prepares its component alone. If the bundle has no such
-    /// Tool or McpServer, all are prepared: the tool may be the host's own, and a similar name is suggested.
+    /// Loads a bundle for a call of the tool with this name, and prepares its component alone. If no agent has such a tool,
+    /// and the bundle no such McpServer, all are prepared: the tool may be the host's own, and the others are named.
     pub(crate) async fn load_for_call(
         &self,
         bundle: &Path,
@@ -251,9 +251,9 @@ impl HostContext {
         }
         let loaded = self.load_for(bundle, Some(&tool)).await?;
         let (resources, name) = (loaded.bundle(), tool.resource());
-        let mut tools = resources.tools().iter();
+        let mut agents = loaded.agents().iter();
         let mut servers = resources.mcp_servers().iter();
-        let is_declared = tools.any(|tool| tool.metadata.name == *name)
+        let is_declared = agents.any(|agent| agent.catalog().get(tool.as_str()).is_some())
             || servers.any(|(server, _)| server.spec.prefix == *name);
         if is_declared {
             return Ok(loaded);
