@@ -270,30 +270,24 @@ impl Select {
         })
     }
 
-    /// Adds the condition on the text: its words, or where no call has all of them, words that begin with them.
+    /// Adds the condition on the text: its words, or where no call has all of them, words that begin with them. The
+    /// conditions are part of it.
     fn with_text(&mut self, text: &str, tx: &Transaction<'_>) -> rusqlite::Result<()> {
-        if !text.contains(char::is_alphanumeric) {
+        let mut all = words(text, "");
+        if all.is_empty() {
             return Ok(());
         }
-        self.words = Some(self.query_of(text, ""));
-        let any = self.run((0, i64::MAX), "DESC", 1, tx)?;
-        if any.is_empty() {
-            self.words = Some(self.query_of(text, "*"));
+        let exists = "SELECT EXISTS (SELECT 1 FROM texts WHERE texts MATCH ?1)";
+        let is_found: bool = tx.query_row(exists, [all.join(" AND ")], |row| row.get(0))?;
+        if !is_found {
+            all = words(text, "*");
         }
-        Ok(())
-    }
-
-    /// Returns the query of FTS5 for the words of a text, each followed by `end`, in calls that meet the conditions.
-    fn query_of(&self, text: &str, end: &str) -> String {
-        let words = text.split(|c: char| !c.is_alphanumeric());
-        let words = words.filter(|word| !word.is_empty());
-        let words = words.map(|word| format!("\"{word}\"{end}"));
-        let facets = self.conditions.iter().filter_map(|condition| {
+        all.extend(self.conditions.iter().filter_map(|condition| {
             let facet = facet(condition.facet?, condition.value);
             Some(format!("\"{facet}\""))
-        });
-        let all: Vec<String> = words.chain(facets).collect();
-        all.join(" AND ")
+        }));
+        self.words = Some(all.join(" AND "));
+        Ok(())
     }
 
     fn run(
@@ -329,4 +323,11 @@ impl Select {
         let rows = select.query_map(params_from_iter(values), |row| read(row, false))?;
         rows.collect()
     }
+}
+
+/// Returns the words of a text for a query of FTS5, each followed by `end`.
+fn words(text: &str, end: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    words.map(|word| format!("\"{word}\"{end}")).collect()
 }
