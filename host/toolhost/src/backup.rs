@@ -11,6 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use toolhost_files::PrivateDir;
 use toolhost_store::{StoreError, copy_database};
 
+pub use self::tree::Backup;
 use self::tree::Copy;
 
 /// What belongs to running processes: their locks, and what transactions stage. The records of commits in `staging` name
@@ -52,21 +53,6 @@ pub enum BackupError {
         #[source]
         source: io::Error,
     },
-}
-
-/// What was copied.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Backup {
-    /// Files, without the databases.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Databases.
-    pub databases: u64,
-    /// The first 100 paths that were not copied: those of sockets, pipes and devices, those that cannot be read, and those
-    /// beneath 500 folders. Relative to the state root.
-    pub skipped: Vec<PathBuf>,
 }
 
 /// Copies a state root into a directory that this makes, which only this user can read. It appears when it is complete.

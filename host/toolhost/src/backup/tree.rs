@@ -12,13 +12,26 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::Backup;
-
 /// Most folders within each other: each takes a descriptor.
 const DEPTH_MAX: usize = 500;
 
 /// Most paths that are listed as left out.
 const SKIPPED_MAX: usize = 100;
+
+/// What was copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backup {
+    /// Files, without the databases.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Databases.
+    pub databases: u64,
+    /// The first 100 paths that were not copied: those of sockets, pipes and devices, those that cannot be read, and those
+    /// beneath 500 folders. Relative to the state root.
+    pub skipped: Vec<PathBuf>,
+}
 
 /// A copy that is being made.
 pub(super) struct Copy {

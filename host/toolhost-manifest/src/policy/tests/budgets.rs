@@ -86,7 +86,7 @@ fn unknown_keys_and_values_out_of_range_are_named() {
     );
     check(
         "tools: {a: {cost: 1.5}}",
-        "1:19: error tools.a.cost: expected an integer but got a number",
+        "1:19: error tools.a.cost: expected an integer but got a decimal number",
     );
 }
 
