@@ -27,7 +27,7 @@ pub(crate) enum Revision {
 /// |---|---|---|---|
 /// | `ok` | the output as JSON, or a string as it is; a block for the [note](ToolResult::note); one block for each workdir file that it names | the output; with older revisions only an object | false |
 /// | `error` | message, code, suggestion and page, a line each | none | true |
-/// | `pending` | the handle, and how to poll | `{status, handle}` | false |
+/// | `pending` | the handle, how to poll, and that it waits for approval | `{status, handle, details?}` | false |
 pub(crate) fn to_mcp(
     result: &ToolResult,
     files: Vec<ContentBlock>,
@@ -46,7 +46,7 @@ pub(crate) fn to_mcp(
             converted
         }
         ToolStatus::Error => CallToolResult::error(vec![ContentBlock::text(result.to_text())]),
-        ToolStatus::Pending => pending(result.handle().unwrap_or_default()),
+        ToolStatus::Pending => pending(result),
     };
     converted.meta = Some(meta(result));
     converted
@@ -57,13 +57,21 @@ fn output_text(output: &Value) -> String {
     text.map_or_else(|| output.to_string(), str::to_owned)
 }
 
-fn pending(handle: &str) -> CallToolResult {
-    let text = format!(
+fn pending(result: &ToolResult) -> CallToolResult {
+    let handle = result.handle().unwrap_or_default();
+    let mut text = format!(
         "PENDING: the call continues. Call the tool `{POLL}` with {} for its result.",
         json!({ "handle": handle })
     );
+    let mut structured = json!({ "status": "pending", "handle": handle });
+    if let Some(details) = result.awaits_approval() {
+        text = format!("{text}\n{}", details.for_model());
+        if let Value::Object(members) = &mut structured {
+            members.insert("details".to_owned(), json!(details));
+        }
+    }
     let mut converted = CallToolResult::success(vec![ContentBlock::text(text)]);
-    converted.structured_content = Some(json!({ "status": "pending", "handle": handle }));
+    converted.structured_content = Some(structured);
     converted
 }
 

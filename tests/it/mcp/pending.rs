@@ -135,3 +135,41 @@ async fn a_task_is_cancelled_also_while_no_further_call_may_run() {
     assert_eq!(written.unwrap(), "other", "the component was notified");
     peer.response(polled).await;
 }
+
+#[tokio::test]
+async fn a_call_that_waits_for_approval_is_pending_and_says_so() {
+    let policy = "tools: {later: {ask: always}}";
+    let test_host = TestHost::with_tools(PENDING, policy).await;
+    let mut peer = initialized(&server(&test_host, |_| ())).await;
+    let listed = peer.request("tools/list", json!({})).await;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.last().unwrap()["name"], "poll");
+    let held = peer.call("later__run", json!({"handle": "done:1"})).await;
+    let details = &held["structuredContent"]["details"];
+    assert_eq!(
+        (&details["reason"], &details["effect"]),
+        (&json!("awaiting-approval"), &json!("call"))
+    );
+    let text = held["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("`poll`") && text.contains("A person has to approve this call"),
+        "{text}"
+    );
+    let approvals = test_host.host.approvals();
+    let waiting = approvals.waiting().await.unwrap();
+    assert!(!held.to_string().contains(&waiting[0].id), "{held}");
+    approvals
+        .approve(&waiting[0].id, "ann", None)
+        .await
+        .unwrap();
+    let handle = &held["structuredContent"]["handle"];
+    for _ in 0..100 {
+        let polled = peer.call("poll", json!({"handle": handle})).await;
+        if polled["structuredContent"] != held["structuredContent"]
+            && polled["content"][0]["text"] == "1"
+        {
+            return;
+        }
+    }
+    panic!("it was never done");
+}

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use toolhost_contract::ResourceName;
+use serde_json::json;
+use toolhost_contract::{ResourceName, ToolName};
 
 use super::cost::within;
 use super::findings;
 use crate::{Grants, Limits, WorkdirAccess};
 use toolhost_manifest::Policy;
 use toolhost_manifest::bundle::{Bundle, YamlSource};
+use toolhost_manifest::policy::{AskRules, AskVerdict};
 
 /// Longest time to read a policy of the fuzzed size.
 const READING_MAX: Duration = Duration::from_secs(2);
@@ -58,6 +60,10 @@ fn gives(policy: &Policy, agent: &str, tool: &str, text: &str) {
     let (mut grants, limits) = policy.resolve(agent, &name);
     policy.resolve_credentials(agent, &name).add_to(&mut grants);
     is_within(&limits);
+    if let Some(rules) = policy.ask_rules(agent, &name) {
+        assert!(text.contains("ask"), "nobody wrote that calls wait");
+        asks(rules, tool);
+    }
     for (name, value) in &grants.env {
         assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name:?}");
         assert!(!value.contains('\0'), "{value:?}");
@@ -170,4 +176,19 @@ fn is_within(limits: &Limits) {
         all.iter().all(|(least, most)| *least && *most),
         "{limits:?}"
     );
+}
+
+/// A decision is the same each time, and only a rule refuses a call.
+fn asks(rules: &AskRules, tool: &str) {
+    let Ok(tool) = ToolName::parse(&format!("{tool}__exec")) else {
+        return;
+    };
+    for args in [
+        json!({}),
+        json!({"path": "docs/../a", "command": ["x", "y"]}),
+    ] {
+        let decision = rules.decide(&tool, &args);
+        assert_eq!(decision.to_string(), rules.decide(&tool, &args).to_string());
+        assert!(decision.verdict != AskVerdict::Denied || decision.rule.is_some());
+    }
 }

@@ -316,6 +316,12 @@ impl AskRules {
         format!("{:?} {rules:?} {:?}", self.default, self.effects)
     }
 
+    /// Whether any call may wait.
+    pub fn may_ask(&self) -> bool {
+        let always = |rule: &AskRule| rule.verdict == AskVerdict::Ask(Ask::Always);
+        self.default != Ask::Never || self.rules.iter().any(always)
+    }
+
     /// Whether a call may be held for its effects.
     pub fn asks_for_effects(&self) -> bool {
         self.default == Ask::Effects

@@ -1,6 +1,6 @@
 //! What the component of a tool can reach, from its imports and the policy.
 
-use toolhost_contract::{Grants, HttpGrant, WorkdirAccess};
+use toolhost_contract::{Grants, HttpGrant, ToolName, WorkdirAccess};
 
 use crate::agent::Agent;
 use crate::registry::{CatalogTool, RegisteredTool, Runs};
@@ -83,11 +83,21 @@ impl Agent {
         }
     }
 
-    /// Returns whether this tool of the bundle can return pending results of its own.
+    /// Returns whether this tool can return pending results: of its own, or because its calls may wait for
+    /// [consent](crate::approvals).
     pub fn tool_can_be_pending(&self, tool: &str) -> bool {
         let registry = self.0.tools.registry();
-        let tool = registry.as_ref().and_then(|registry| registry.get(tool));
-        tool.is_some_and(RegisteredTool::polls)
+        let registered = registry.as_ref().and_then(|registry| registry.get(tool));
+        registered.is_some_and(RegisteredTool::polls) || self.may_ask(tool)
+    }
+
+    /// Whether calls of a tool may wait for consent.
+    fn may_ask(&self, tool: &str) -> bool {
+        let Ok(tool) = ToolName::parse(tool) else {
+            return false;
+        };
+        let permit = self.0.permit(tool.resource());
+        permit.ask.as_ref().is_some_and(|rules| rules.may_ask())
     }
 
     /// Returns whether a call of this tool would wait until its component is compiled: see
@@ -98,15 +108,10 @@ impl Agent {
         tool.is_some_and(|tool| tool.compiling().is_some())
     }
 
-    /// Returns whether a tool of the bundle can return pending results of its own.
+    /// Returns whether any tool of the agent can return [pending results](Self::tool_can_be_pending).
     pub fn can_be_pending(&self) -> bool {
-        let items = self.0.catalog.items().iter();
-        let registry = self.0.tools.registry();
-        let tools = registry.iter();
-        let mut tools = tools.flat_map(|registry| {
-            let items = items.clone();
-            items.filter_map(|item| registry.get(item.name.as_str()))
-        });
-        tools.any(RegisteredTool::polls)
+        let catalog = self.catalog();
+        let mut names = catalog.items().iter().map(|item| item.name.as_str());
+        names.any(|name| self.tool_can_be_pending(name))
     }
 }
