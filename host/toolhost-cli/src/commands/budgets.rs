@@ -9,6 +9,7 @@ use toolhost::events::Timestamp;
 use toolhost::instances;
 
 use crate::args::BudgetsArgs;
+use crate::base::is_base;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
@@ -21,6 +22,10 @@ pub(crate) async fn budgets(args: &BudgetsArgs, settings: &Settings) -> Result<E
         let error = anyhow!("the directory of the database is not known");
         return Err(Failure::from(error).hint("Pass --state-root DIR, or set HOME."));
     };
+    if !is_base(&args.bundle) && !args.bundle.exists() {
+        let error = anyhow!("there is no bundle {}", text::path(&args.bundle));
+        return Err(Failure::from(error).hint("Name the bundle whose calls are counted."));
+    }
     let policy = PolicyChoice::new(args.policy.as_deref(), Some(&args.bundle));
     let (policy, bundle) = (policy.read().await?.policy, args.bundle.clone());
     let read = move || Ok(instances::budgets(&root, &policy, &bundle)?);

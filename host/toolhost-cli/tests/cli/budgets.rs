@@ -131,6 +131,10 @@ fn a_policy_without_budgets_has_none_and_no_database_is_made_to_look() {
     let ran = Ran::of(&mut shop.command(&["budgets"])).exits(0);
     assert_eq!(ran.stdout, "the policy has no budgets\n");
     assert!(!shop.0.path("state").exists());
+    let missing = shop
+        .0
+        .run(["budgets", "../none", "--policy", "../policy.yaml"]);
+    missing.fails(2, "there is no bundle ../none");
     shop.0.write("policy.yaml", "budgets: {perDay: {call: 1}}");
     let refused = Ran::of(&mut shop.command(&["budgets"])).exits(2);
     assert!(
