@@ -92,6 +92,8 @@ pub enum RequestVerdict {
     Send(InFlight),
     /// It was sent by an earlier run, which got this response.
     Answered(WholeResponse),
+    /// It was sent by an earlier run, which got no response. It is not sent again.
+    Failed,
     /// It waits for consent. The guest gets no answer: whoever decided so stops the call.
     Held,
 }
@@ -112,6 +114,9 @@ pub trait EffectsPort: Send + Sync + fmt::Debug {
 
     /// Receives the response of a request that was sent.
     fn answered(&self, request: &WholeRequest, response: &WholeResponse);
+
+    /// Learns that a request was sent and got no whole response: the server may have it.
+    fn failed(&self, request: &WholeRequest);
 
     /// Returns what a guest reads from a clock that shows `now`.
     fn time(&self, clock: ClockKind, now: u64) -> u64;

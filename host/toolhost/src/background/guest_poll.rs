@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{AssistantMessage, ToolError, ToolErrorCode, ToolResult};
 use toolhost_sandbox::Operation;
 
 use crate::call::component::stored_run;
+use crate::call::consent;
 use crate::call::consent::release::Release;
-use crate::call::consent::{self, Refused};
 use crate::call::run::Answer;
 use crate::call::scope::TurnScope;
 use crate::catalog::ToolCatalog;
@@ -26,15 +26,46 @@ pub(super) enum PollOutcome {
     Pending(String),
 }
 
-/// Polls a component. Its answer goes through the agent's `toolCall` layers, as every result does.
-/// Returns no outcome if the component could not run or returned no result; it can be polled again.
+/// Runs `core` within the agent's `toolCall` layers, as a poll of a stored call: what becomes of it goes through them, as
+/// every result does.
+pub(super) async fn in_layers(
+    turn: &Arc<TurnScope>,
+    call: &PendingCall,
+    core: impl FnOnce(Arc<Progress>) -> BoxFuture<'static, ToolResult> + Send + 'static,
+) -> ToolResult {
+    let (identity, begin) = (turn.stored_identity(call), Instant::now());
+    let progress: Arc<Progress> = Arc::default();
+    let core = {
+        let progress = Arc::clone(&progress);
+        move |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
+            Box::pin(async move {
+                progress.set_running();
+                let result = core(Arc::clone(&progress)).await;
+                progress.set_result(&result);
+                result
+            })
+        }
+    };
+    let polled = call.tool_call();
+    let step = (ToolCatalog::default(), &Extensions::default());
+    let context = ToolCallContext::new(&identity, polled, CallKind::Poll, step, &progress);
+    let layers = turn.agent().overlay.snapshot().added.tool_call.clone();
+    let result = layers.run(context, core).await;
+    let result = progress.sanitize_codes(result, turn.locale());
+    let result = result.with_call(&call.call_id, &call.tool_name);
+    let result = turn.instance.exit(result);
+    turn.instance.emitter.polled(&identity, &result, begin);
+    result
+}
+
+/// Polls a component. Returns no outcome if the component could not run or returned no result; it can be polled again.
 pub(super) async fn poll(
     turn: &Arc<TurnScope>,
     call: &PendingCall,
     guest_handle: String,
     consent: (Option<Arc<Release>>, Handle),
 ) -> (ToolResult, Option<PollOutcome>) {
-    let (agent, identity, begin) = (turn.agent(), turn.stored_identity(call), Instant::now());
+    let identity = turn.stored_identity(call);
     let running = match turn.begin_call() {
         Ok(running) => running,
         // It can be polled once the bundle is loaded again.
@@ -42,34 +73,17 @@ pub(super) async fn poll(
     };
     let tool = running.registry.get(&*call.tool_name).cloned();
     let outcome: Arc<OnceLock<PollOutcome>> = Arc::default();
-    let progress: Arc<Progress> = Arc::default();
     let core = {
         let (turn, message) = (Arc::clone(turn), call.message.clone());
         let outcome = Arc::clone(&outcome);
-        let (progress, identity) = (Arc::clone(&progress), identity.clone());
-        move |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
+        move |_| -> BoxFuture<'static, ToolResult> {
             Box::pin(async move {
-                progress.set_running();
-                let tool = tool.as_ref();
                 let polled = (guest_handle, consent);
-                let result = run(&turn, &identity, &message, tool, polled, &outcome).await;
-                progress.set_result(&result);
-                result
+                run(&turn, &identity, &message, tool.as_ref(), polled, &outcome).await
             })
         }
     };
-    let mut calls = call.message.tool_calls().iter();
-    let args = calls.find(|one| one.id == call.call_id);
-    let args = args.map(|one| one.args.clone()).unwrap_or_default();
-    let polled = ToolCall::new(&*call.call_id, &*call.tool_name, args);
-    let step = (ToolCatalog::default(), &Extensions::default());
-    let context = ToolCallContext::new(&identity, polled, CallKind::Poll, step, &progress);
-    let layers = agent.overlay.snapshot().added.tool_call.clone();
-    let result = layers.run(context, core).await;
-    let result = progress.sanitize_codes(result, turn.locale());
-    let result = result.with_call(&call.call_id, &call.tool_name);
-    let result = turn.instance.exit(result);
-    turn.instance.emitter.polled(&identity, &result, begin);
+    let result = in_layers(turn, call, core).await;
     (result, outcome.get().cloned())
 }
 
@@ -81,6 +95,7 @@ async fn run(
     (guest_handle, (release, handle)): (String, (Option<Arc<Release>>, Handle)),
     outcome: &OnceLock<PollOutcome>,
 ) -> ToolResult {
+    let approved = handle.clone();
     let Some(mut run) = stored_run(turn, identity, message, tool, Some(handle)) else {
         let name = &identity.tool_name;
         let message = format!("Tool '{name}' has been removed, so its result cannot be polled.");
@@ -91,11 +106,20 @@ async fn run(
     let args = calls.find(|one| one.id == *identity.call_id);
     let args = args.map(|one| one.args.clone()).unwrap_or_default().into();
     let call = (&args, guest_handle.as_str());
-    match consent::check(turn, run.tool, &run.permit, call, release.as_ref()) {
+    let is_approved = match turn.pending().is_call_approved(&approved).await {
+        Ok(is_approved) => is_approved,
+        Err(error) => return identity.error(error),
+    };
+    match consent::check_poll(
+        turn,
+        run.tool,
+        &run.permit,
+        call,
+        release.as_ref(),
+        is_approved,
+    ) {
         Ok(consent) => run.consent = consent,
-        // The whole call was approved before it ran.
-        Err(Refused::Hold) => {}
-        Err(Refused::Ended(error)) => return identity.error(*error),
+        Err(error) => return identity.error(*error),
     }
     let operation = Operation::Poll {
         handle: guest_handle,

@@ -3,21 +3,28 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::BoxFuture;
 use toolhost_contract::{
-    AwaitingApproval, HeldEffect, Timestamp, ToolCall, ToolError, ToolErrorCode, ToolResult,
+    AwaitingApproval, HeldEffect, Timestamp, ToolError, ToolErrorCode, ToolName, ToolResult,
+    WorkdirChanges,
 };
-use toolhost_sandbox::{CommitError, CommitOptions, HeldError, HeldState, StagingRoot};
+use toolhost_sandbox::{CommitError, CommitOptions, Durability, HeldError, HeldState, StagingRoot};
 
+use super::guest_poll::in_layers;
 use super::running::BackgroundCall;
 use crate::call::consent;
 use crate::call::consent::release::Release;
 use crate::call::executor;
 use crate::call::scope::{CallScope, InstanceScope, TurnScope};
+use crate::middleware::Progress;
 use crate::pending::PendingCalls;
-use crate::pending::record::{Decision, Hold, Record};
+use crate::pending::record::{Decision, Handle, Hold, Record};
 
 /// How often the store is asked for decisions.
 const ASK_EVERY: Duration = Duration::from_millis(500);
+
+/// How often a call that waits for another one asks for the decision about that.
+const ASK_INNER: Duration = Duration::from_millis(50);
 
 /// What a poll of a call that waits returns.
 pub(super) enum Released {
@@ -115,20 +122,29 @@ impl PendingCalls {
                 record.failed(self.error(ToolErrorCode::Host, message)),
             ));
         };
+        if let Some(run_id) = &hold.inner_of {
+            // The call around it does what was approved.
+            if records.is_alive(run_id) {
+                return Ok(Released::Waits(waiting(record, &hold)));
+            }
+            let name = &record.call.tool_name;
+            let message =
+                format!("Tool '{name}' was interrupted: the host stopped while it waited.");
+            let error = self.error(ToolErrorCode::Interrupted, message);
+            return Ok(Released::Ended(record.failed(error)));
+        }
         let Some(decision) = &hold.decision else {
             if hold.expires_at > SystemTime::now() {
                 return Ok(Released::Waits(waiting(record, &hold)));
             }
             self.drop_changes(&hold);
-            let name = &record.call.tool_name;
-            let message = format!("Nobody approved the call of tool '{name}' in time.");
-            let error = self.error(ToolErrorCode::ApprovalExpired, message);
+            let error = self.expired(&record.call.tool_name);
             return Ok(Released::Ended(record.failed(error)));
         };
         if !decision.is_approved {
             self.drop_changes(&hold);
             return Ok(Released::Ended(
-                record.failed(self.denied(record, decision)),
+                record.failed(self.denied(&record.call.tool_name, decision)),
             ));
         }
         if turn.begin_call().is_err() {
@@ -158,8 +174,49 @@ impl PendingCalls {
         }
     }
 
-    fn denied(&self, record: &Record, decision: &Decision) -> ToolError {
-        let name = &record.call.tool_name;
+    /// Waits until somebody has decided about a call that another one waits for, and ends its record. Returns what the call
+    /// around it may do now.
+    pub(crate) async fn decision_of_inner(
+        &self,
+        instance: &InstanceScope,
+        handle: &str,
+        name: &str,
+    ) -> Result<Arc<Release>, ToolError> {
+        let unknown = || self.error(ToolErrorCode::Cancelled, "The pending call was cancelled.");
+        let handle = Handle::parse(handle).ok_or_else(unknown)?;
+        let records = self.records().await?;
+        let release = loop {
+            let hold = records.hold_of(&handle).await;
+            let hold = hold.map_err(|error| self.store_error(&error))?;
+            let hold = hold.ok_or_else(unknown)?;
+            match &hold.decision {
+                Some(decision) if !decision.is_approved => break Err(self.denied(name, decision)),
+                Some(_) => {
+                    let taken = records.take_approved(&hold.id, None, true).await;
+                    if !taken.map_err(|error| self.store_error(&error))? {
+                        return Err(unknown());
+                    }
+                    break Ok(Release::of(hold));
+                }
+                None if hold.expires_at <= SystemTime::now() => break Err(self.expired(name)),
+                None => {
+                    let threads = self.sandbox.threads();
+                    let _elapsed = threads
+                        .within(ASK_INNER, std::future::pending::<()>())
+                        .await;
+                }
+            }
+        };
+        self.withdraw(&handle, &instance.owner()).await;
+        release
+    }
+
+    fn expired(&self, name: &str) -> ToolError {
+        let message = format!("Nobody approved the call of tool '{name}' in time.");
+        self.error(ToolErrorCode::ApprovalExpired, message)
+    }
+
+    fn denied(&self, name: &str, decision: &Decision) -> ToolError {
         let message = match &decision.why {
             Some(why) => format!("The call of tool '{name}' was not approved: {why}"),
             None => format!("The call of tool '{name}' was not approved."),
@@ -240,7 +297,12 @@ impl PendingCalls {
                 waits.await.map_err(|error| self.store_error(&error))?;
                 Ok(Released::Changed)
             }
-            None => Ok(Released::Ended(answer.clone())),
+            None => {
+                let answer = answer.clone();
+                let core =
+                    move |_| -> BoxFuture<'static, ToolResult> { Box::pin(async { answer }) };
+                Ok(Released::Ended(in_layers(turn, &record.call, core).await))
+            }
         }
     }
 
@@ -259,7 +321,21 @@ impl PendingCalls {
         let mut options = CommitOptions::default();
         options.protected = host.protection.snapshot();
         options.label = format!("{} {}", record.call.tool_name, record.call.call_id);
-        let workdir = turn.instance.workdir.clone();
+        let permit = match ToolName::parse(&record.call.tool_name) {
+            Ok(tool) => turn.agent().permit(tool.resource()),
+            Err(_) => Arc::default(),
+        };
+        if permit.changes == WorkdirChanges::Durable {
+            options.durability = Durability::Power;
+        }
+        let identity = turn.stored_identity(&record.call);
+        let workdir = match turn.open_workdir(&identity).await {
+            Ok(directory) => directory.workdir,
+            Err(error) => {
+                tracing::warn!(tool = record.call.tool_name, %error.message, "approved changes cannot be kept now");
+                return Err(Released::Waits(waiting(record, hold)));
+            }
+        };
         let (staging, id) = (staging.clone(), hold.staging.clone().unwrap_or_default());
         let digest = hold.digest.clone();
         let committed = move || staging.commit_held(&workdir, &id, &digest, &options);
@@ -291,11 +367,16 @@ impl PendingCalls {
         let background = BackgroundCall::begin(turn, &record.handle, &identity);
         let stopped = Arc::clone(&background.stopped);
         let scope = CallScope::resumed(Arc::clone(turn), record.handle.clone(), release);
-        let mut calls = call.message.tool_calls().iter();
-        let args = calls.find(|one| one.id == call.call_id);
-        let args = args.map(|one| one.args.clone()).unwrap_or_default();
-        let again = ToolCall::new(&*call.call_id, &*call.tool_name, args);
-        let running = Box::pin(executor::execute(&scope, again, &identity, &call.message));
+        let core = {
+            let (again, message) = (call.tool_call(), call.message.clone());
+            let identity = identity.clone();
+            move |progress: Arc<Progress>| -> BoxFuture<'static, ToolResult> {
+                Box::pin(async move {
+                    executor::run_stored(&scope, again, &identity, &message, &progress).await
+                })
+            }
+        };
+        let running = Box::pin(in_layers(turn, call, core));
         let result = tokio::select! {
             biased;
             () = stopped.notified() => None,

@@ -166,7 +166,7 @@ impl<'a> ComponentRun<'a> {
     }
 
     /// Holds the call at what its component came to.
-    async fn hold(&self, held: NewHold, operation: &Operation) -> RunEnd {
+    async fn hold(&self, held: (NewHold, Option<String>), operation: &Operation) -> RunEnd {
         if matches!(operation, Operation::Cancel { .. }) {
             let tool = &self.tool.item.name;
             let message = format!(
@@ -227,6 +227,14 @@ impl<'a> ComponentRun<'a> {
         }
         let directory = turn.open_workdir(self.call);
         let mut directory = directory.await?;
+        if self.consent.is_some() && directory.transaction.is_some() {
+            let message = format!(
+                "Tool '{}' failed: its changes cannot wait for approval, as its workdir has transactions of its own.",
+                tool.item.name
+            );
+            let code = ToolErrorCode::WorkdirStaging;
+            return Err(ToolError::host(code, message, turn.locale()));
+        }
         let call = TransactionCall {
             tool: &tool.item.name,
             call: self.call,
@@ -336,6 +344,7 @@ fn held_call<'r>(
         tool: run.tool,
         permit,
         handle: run.handle.clone().or(handle),
+        is_inner: run.outer.is_some(),
     }
 }
 
@@ -348,14 +357,19 @@ async fn hold_changes(
     handle: Option<Handle>,
 ) -> Result<Answer, ToolError> {
     if matches!(operation, Operation::Cancel { .. }) {
-        // They are dropped.
+        let tool = run.tool.item.name.as_str();
+        tracing::warn!(
+            tool,
+            "what a cancelled call changed needs approval, and was dropped"
+        );
+        drop(held);
         usage.changes = FileChanges::default();
         return Ok(answer);
     }
     let stored = result_of(Ok(answer), run.call).with_usage(std::mem::take(usage));
     let permit = run.turn.agent().permit(run.tool.item.name.resource());
     held_call(run, &permit, handle)
-        .hold_changes(held, stored)
+        .hold_changes(held, stored, consent::input_of(operation))
         .await
 }
 
@@ -405,7 +419,11 @@ pub(crate) async fn cancel(turn: &TurnScope, call: &PendingCall, guest_handle: S
     };
     let tool = running.registry.get(&*call.tool_name);
     let identity = turn.stored_identity(call);
-    if let Some(run) = stored_run(turn, &identity, &call.message, tool, None) {
+    if let Some(mut run) = stored_run(turn, &identity, &call.message, tool, None) {
+        match consent::check_cancellation(turn, &run.permit) {
+            Ok(consent) => run.consent = consent,
+            Err(_) => return,
+        }
         let operation = Operation::Cancel {
             handle: guest_handle,
         };

@@ -15,9 +15,10 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use toolhost_contract::{
-    AssistantMessage, AwaitingApproval, HeldEffect, Timestamp, ToolError, ToolErrorCode, ToolResult,
+    AssistantMessage, AwaitingApproval, HeldEffect, JsonObject, Timestamp, ToolCall, ToolError,
+    ToolErrorCode, ToolResult,
 };
-use toolhost_manifest::policy::{Ask, AskVerdict};
+use toolhost_manifest::policy::{Ask, AskRules, AskVerdict};
 use toolhost_sandbox::{HeldChanges, Operation};
 
 use self::digest::Digest;
@@ -31,9 +32,6 @@ use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
 use crate::pending::record::{Handle, NewHold};
 use crate::registry::{RegisteredTool, Runs};
-
-/// Most bytes of what the runs of a waiting call have received.
-const PREFIX_MAX: usize = 16 << 20;
 
 /// Why a call does not run now.
 pub(crate) enum Refused {
@@ -50,16 +48,19 @@ pub(crate) fn bound(tool: &RegisteredTool, permit: &ToolPermit, input: &str) -> 
     };
     let rules = permit.ask.as_ref().map(|rules| rules.to_text());
     let grants = format!(
-        "{:?} {:?} {} {:?} {:?}",
-        permit.grants, permit.limits, permit.agents, permit.tools, permit.changes
+        "{:?} {:?} {} {:?} {:?} {:?}",
+        permit.grants, permit.limits, permit.agents, permit.tools, permit.changes, permit.oauth
     );
-    Digest::default()
+    let mut digest = Digest::default()
         .with(tool.item.name.as_str())
         .with(component)
         .with(rules.unwrap_or_default())
-        .with(&grants)
-        .with(input)
-        .finish()
+        .with(&grants);
+    // Their form without values is that for logs.
+    for (name, value) in &permit.grants.env {
+        digest = digest.with(name).with(value);
+    }
+    digest.with(input).finish()
 }
 
 /// Decides about a valid call. Returns what its run needs if its effects may wait.
@@ -94,22 +95,19 @@ pub(crate) fn check(
             return Err(Refused::Ended(Box::new(error)));
         }
     };
+    let earlier = release;
     let release = || {
         let bound = bound(tool, permit, input);
-        release.filter(|release| release.bound == bound)
+        earlier.filter(|release| release.bound == bound)
     };
     match ask {
         Ask::Never => Ok(None),
         // What a native tool does cannot be seen before it is done.
         Ask::Effects if !is_native => {
-            let release = release();
-            let granted = release.map(|release| (release.effect, release.digest.clone()));
-            let prefix = release.and_then(|release| Prefix::read(release.prefix.as_deref()?));
-            let redactor = turn.agent().host.redactor.clone();
-            let gate = Gate::new(Arc::clone(rules), redactor, granted, prefix);
-            Ok(Some(Consent {
-                gate: Arc::new(gate),
-            }))
+            let granted = release().map(|release| (release.effect, release.digest.clone()));
+            // What was sent is not sent again, whatever has changed since.
+            let prefix = earlier.and_then(|release| release.prefix.as_deref());
+            gated(turn, rules, granted, prefix).map(Some)
         }
         Ask::Effects | Ask::Always => {
             let is_granted = |release: &Arc<Release>| {
@@ -124,6 +122,74 @@ pub(crate) fn check(
     }
 }
 
+/// Returns what a run needs whose effects may wait.
+fn gated(
+    turn: &TurnScope,
+    rules: &Arc<AskRules>,
+    granted: Option<(HeldEffect, String)>,
+    prefix: Option<&[u8]>,
+) -> Result<Consent, Refused> {
+    let failed = |message: &str| {
+        let error = ToolError::host(ToolErrorCode::Host, message, turn.locale());
+        Refused::Ended(Box::new(error))
+    };
+    let prefix = match prefix {
+        None => None,
+        Some(bytes) => Some(Prefix::read(bytes).ok_or_else(|| {
+            failed(
+                "What the call received before it waited cannot be read, so that it cannot go on.",
+            )
+        })?),
+    };
+    let redactor = turn.agent().host.redactor.clone();
+    let gate = Gate::new(Arc::clone(rules), redactor, granted, prefix);
+    let gate = gate.map_err(|_| failed("The operating system returned no random bytes."))?;
+    Ok(Consent {
+        gate: Arc::new(gate),
+    })
+}
+
+/// Decides about a poll of a valid call. `is_approved` is whether somebody has approved the call as a whole.
+pub(crate) fn check_poll(
+    turn: &TurnScope,
+    tool: &RegisteredTool,
+    permit: &ToolPermit,
+    (args, input): (&Value, &str),
+    release: Option<&Arc<Release>>,
+    is_approved: bool,
+) -> Result<Option<Consent>, Box<ToolError>> {
+    let checked = check(turn, tool, permit, (args, input), release);
+    let checked = match (checked, &permit.ask) {
+        // It began under another policy: its effects wait.
+        (Err(Refused::Hold), Some(rules)) if !is_approved => {
+            let granted = release.map(|release| (release.effect, release.digest.clone()));
+            let prefix = release.and_then(|release| release.prefix.as_deref());
+            gated(turn, rules, granted, prefix).map(Some)
+        }
+        (Err(Refused::Hold), _) => Ok(None),
+        (checked, _) => checked,
+    };
+    checked.map_err(|refused| match refused {
+        Refused::Ended(error) => error,
+        Refused::Hold => Box::new(ToolError::host(
+            ToolErrorCode::Host,
+            "A poll cannot wait before it runs.",
+            turn.locale(),
+        )),
+    })
+}
+
+/// Returns what a cancellation needs, which waits for nothing: what would have to wait is refused.
+pub(crate) fn check_cancellation(
+    turn: &TurnScope,
+    permit: &ToolPermit,
+) -> Result<Option<Consent>, Refused> {
+    let rules = permit.ask.as_ref().filter(|rules| rules.may_ask());
+    rules
+        .map(|rules| gated(turn, rules, None, None))
+        .transpose()
+}
+
 /// A call that is to be held.
 pub(super) struct HeldCall<'a> {
     pub(super) turn: &'a TurnScope,
@@ -133,6 +199,8 @@ pub(super) struct HeldCall<'a> {
     pub(super) permit: &'a ToolPermit,
     /// The handle that it has already.
     pub(super) handle: Option<Handle>,
+    /// Whether another call waits for it.
+    pub(super) is_inner: bool,
 }
 
 impl HeldCall<'_> {
@@ -151,27 +219,25 @@ impl HeldCall<'_> {
             prefix: None,
             staged_bytes: 0,
             expires_at: SystemTime::now(),
+            is_inner: false,
         };
-        RunEnd::of_answer(self.store(hold).await)
+        RunEnd::of_answer(self.store(hold, input).await)
     }
 
     /// Holds a run at the request or the message that it came to.
-    pub(super) async fn hold_effect(&self, hold: NewHold, input: &str) -> RunEnd {
+    pub(super) async fn hold_effect(
+        &self,
+        (hold, unrepeatable): (NewHold, Option<String>),
+        input: &str,
+    ) -> RunEnd {
         let name = &self.tool.item.name;
-        if hold
-            .prefix
-            .as_ref()
-            .is_some_and(|prefix| prefix.len() > PREFIX_MAX)
-        {
-            let message = format!(
-                "Tool '{name}' failed: it cannot wait for approval, as it received more than {} MiB before that.",
-                PREFIX_MAX >> 20
-            );
-            let code = ToolErrorCode::OutputTooLarge;
+        if let Some(why) = unrepeatable {
+            let message = format!("Tool '{name}' failed: it cannot wait for approval, as {why}.");
+            let code = ToolErrorCode::Denied;
             return RunEnd::refused(ToolError::host(code, message, self.turn.locale()));
         }
         let bound = bound(self.tool, self.permit, input);
-        RunEnd::of_answer(self.store(NewHold { bound, ..hold }).await)
+        RunEnd::of_answer(self.store(NewHold { bound, ..hold }, input).await)
     }
 
     /// Holds staged changes, with the answer of their run.
@@ -179,6 +245,7 @@ impl HeldCall<'_> {
         &self,
         held: HeldChanges,
         answer: ToolResult,
+        input: &str,
     ) -> Result<Answer, ToolError> {
         let files = held
             .changes
@@ -195,7 +262,7 @@ impl HeldCall<'_> {
         let files: Vec<Value> = files.collect();
         let mut shown = json!({"files": files, "truncated": held.changes.truncated});
         self.turn.agent().host.redactor.value(&mut shown);
-        let stored = self.store(NewHold {
+        let hold = NewHold {
             effect: HeldEffect::Workdir,
             shown,
             digest: held.digest.clone(),
@@ -206,16 +273,27 @@ impl HeldCall<'_> {
             prefix: None,
             staged_bytes: held.bytes,
             expires_at: SystemTime::now(),
-        });
-        let answer = stored.await?;
+            is_inner: false,
+        };
+        let answer = self.store(hold, input).await?;
         held.keep();
         Ok(answer)
     }
 
-    async fn store(&self, hold: NewHold) -> Result<Answer, ToolError> {
+    /// Stores the call, with the arguments that were decided about: middleware may have changed them.
+    async fn store(&self, hold: NewHold, input: &str) -> Result<Answer, ToolError> {
         let turn = self.turn;
         let (pending, effect) = (turn.pending(), hold.effect);
-        let call = turn.pending_call(self.call, self.message);
+        let hold = NewHold {
+            is_inner: self.is_inner,
+            ..hold
+        };
+        let mut call = turn.pending_call(self.call, self.message);
+        let decided: Option<JsonObject> = serde_json::from_str(input).ok();
+        if let Some(args) = decided.filter(|args| *args != call.tool_call().args) {
+            let decided = ToolCall::new(&*call.call_id, &*call.tool_name, args);
+            call.message = AssistantMessage::for_call(&decided);
+        }
         let held = pending.hold(turn.instance.owner(), call, self.handle.clone(), hold);
         let (handle, expires_at) = held.await?;
         let expires_at = Timestamp(expires_at);

@@ -119,6 +119,24 @@ async fn run_layers(
     result.with_call(&identity.call_id, &identity.tool_name)
 }
 
+/// Runs a stored call, beneath the middleware.
+pub(crate) async fn run_stored(
+    scope: &CallScope,
+    call: ToolCall,
+    identity: &CallIdentity,
+    message: &AssistantMessage,
+    progress: &Progress,
+) -> ToolResult {
+    let running = match scope.turn.begin_call() {
+        Ok(running) => running,
+        Err(error) => return identity.error(error),
+    };
+    let registry = &running.registry;
+    let result = run_admitted(scope, registry, call, identity, message, Some(progress)).await;
+    scope.turn.record_result(&result);
+    result
+}
+
 /// Runs what the middleware is around. A panic in it, such as in a `tracing` layer, is `E_HOST`.
 async fn run_admitted(
     scope: &CallScope,
@@ -281,6 +299,7 @@ async fn consented(
                 tool,
                 permit,
                 handle: scope.handle().cloned(),
+                is_inner: scope.outer.is_some(),
             };
             Err(held.hold_call(&valid.args, &valid.input).await)
         }

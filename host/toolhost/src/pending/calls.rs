@@ -174,6 +174,12 @@ impl PendingCalls {
         Ok((handle, expires_at))
     }
 
+    /// Whether somebody has approved a call as a whole.
+    pub(crate) async fn is_call_approved(&self, handle: &Handle) -> Result<bool, ToolError> {
+        let approved = self.records().await?.is_call_approved(handle).await;
+        approved.map_err(|error| self.store_error(&error))
+    }
+
     /// Removes the staged changes of calls that wait no longer: their instance was removed, or a process died.
     pub(crate) async fn drop_staged(&self, records: &Records) {
         let Some(staging) = &self.staging else {

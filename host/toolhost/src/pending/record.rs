@@ -14,7 +14,7 @@ mod schema;
 
 use std::time::SystemTime;
 
-use toolhost_contract::{AssistantMessage, ToolError, ToolResult};
+use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolResult};
 use toolhost_store::rusqlite::types::ToSqlOutput;
 use toolhost_store::rusqlite::{self, ToSql};
 use toolhost_store::{is_random_text, random_text};
@@ -82,6 +82,16 @@ pub(crate) struct PendingCall {
     pub(crate) workdir: Option<CallWorkdir>,
     /// The user whose grants of OAuthApps the call uses.
     pub(crate) subject: Option<String>,
+}
+
+impl PendingCall {
+    /// Returns the call, as the message has it.
+    pub(crate) fn tool_call(&self) -> ToolCall {
+        let mut calls = self.message.tool_calls().iter();
+        let args = calls.find(|one| one.id == self.call_id);
+        let args = args.map(|one| one.args.clone()).unwrap_or_default();
+        ToolCall::new(&*self.call_id, &*self.tool_name, args)
+    }
 }
 
 /// A record to insert.

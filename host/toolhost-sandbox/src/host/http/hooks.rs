@@ -149,13 +149,19 @@ async fn send_with_consent(
     match effects.request(&whole) {
         RequestVerdict::Held => std::future::pending().await,
         RequestVerdict::Answered(response) => to_wasi_response(response),
+        RequestVerdict::Failed => Err(RequestError::Closed),
         RequestVerdict::Send(in_flight) => {
             let sent = admitted.with_request(request).send().await;
-            let response = sent.map_err(|it| record(attempts, it))?;
-            let response = whole_response(response, response_limit).await?;
-            effects.answered(&whole, &response);
+            let response = match sent.map_err(|it| record(attempts, it)) {
+                Ok(response) => whole_response(response, response_limit).await,
+                Err(error) => Err(error),
+            };
+            match &response {
+                Ok(response) => effects.answered(&whole, response),
+                Err(_) => effects.failed(&whole),
+            }
             drop(in_flight);
-            to_wasi_response(response)
+            to_wasi_response(response?)
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use toolhost_agents::{AgentInfo, Message, Mode, Request, Requested, Sent, Spawned};
-use toolhost_contract::HeldEffect;
+use toolhost_contract::{HandlerError, HeldEffect};
 use toolhost_sandbox::{AgentsFuture, AgentsPort};
 
 use super::digest::Digest;
@@ -48,16 +48,24 @@ impl GatedAgents {
                     Err(_) => Box::pin(std::future::pending()),
                 }
             }
-            Verdict::Answered(_) => Box::pin(std::future::pending()),
+            Verdict::Answered(PrefixAnswer::Failure(error)) => Box::pin(async { Err(error) }),
+            // It was sent, and nobody knows what came of it.
+            Verdict::Answered(_) => Box::pin(async {
+                Err(HandlerError::new(
+                    "the message was sent, and its answer is not known",
+                ))
+            }),
             Verdict::Send(in_flight) => {
                 let (sent, gate) = (send(&*self.agents), Arc::clone(&self.gate));
                 Box::pin(async move {
                     let _in_flight = in_flight;
-                    let answer = sent.await?;
-                    if let Ok(kept) = serde_json::to_value(&answer) {
-                        gate.add_answer(digest, PrefixAnswer::Message(kept));
-                    }
-                    Ok(answer)
+                    let answer = sent.await;
+                    let kept = match &answer {
+                        Ok(answer) => serde_json::to_value(answer).map(PrefixAnswer::Message),
+                        Err(error) => Ok(PrefixAnswer::Failure(error.clone())),
+                    };
+                    gate.add_answer(digest, kept.unwrap_or(PrefixAnswer::None));
+                    answer
                 })
             }
         }

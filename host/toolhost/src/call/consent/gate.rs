@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use data_encoding::BASE64;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolhost_contract::{HeldEffect, Redactor};
+use toolhost_contract::{HandlerError, HeldEffect, Redactor};
 use toolhost_manifest::policy::AskRules;
 use toolhost_runtime::lock;
 use toolhost_sandbox::{
@@ -17,6 +16,9 @@ use toolhost_sandbox::{
 use super::digest::Digest;
 use super::prefix::{Prefix, PrefixAnswer};
 use crate::pending::record::NewHold;
+
+/// Most bytes of what the runs of a waiting call have received.
+const PREFIX_MAX: usize = 16 << 20;
 
 /// The effects of one run.
 pub(crate) struct Gate {
@@ -38,6 +40,8 @@ struct State {
     granted: Option<(HeldEffect, String)>,
     /// What waits.
     held: Option<NewHold>,
+    /// Why the run cannot be repeated.
+    unrepeatable: Option<String>,
     last_time: u64,
 }
 
@@ -60,10 +64,13 @@ impl Gate {
         redactor: Redactor,
         granted: Option<(HeldEffect, String)>,
         earlier: Option<Prefix>,
-    ) -> Self {
-        let seed = earlier.as_ref().map_or_else(random_seed, |it| it.seed);
+    ) -> Result<Self, getrandom::Error> {
+        let seed = match &earlier {
+            Some(earlier) => earlier.seed,
+            None => random_seed()?,
+        };
         let received = Prefix::new(seed);
-        Self {
+        Ok(Self {
             rules,
             redactor,
             state: Mutex::new(State {
@@ -71,12 +78,13 @@ impl Gate {
                 received,
                 granted,
                 held: None,
+                unrepeatable: None,
                 last_time: 0,
             }),
             is_held: Notify::new(),
             sent: Arc::default(),
             seed,
-        }
+        })
     }
 
     pub(super) fn rules(&self) -> &Arc<AskRules> {
@@ -99,8 +107,18 @@ impl Gate {
     pub(super) fn take_held(&self) -> Option<NewHold> {
         let mut state = lock(&self.state);
         let held = state.held.take()?;
-        let prefix = Some(state.received.to_bytes());
+        let prefix = Some(state.received.with_answers_of(&state.earlier));
         Some(NewHold { prefix, ..held })
+    }
+
+    /// Why the run cannot be repeated, if so: it would send something again, or has received too much.
+    pub(super) fn unrepeatable(&self) -> Option<String> {
+        let state = lock(&self.state);
+        if state.received.bytes() > PREFIX_MAX {
+            let most = PREFIX_MAX >> 20;
+            return Some(format!("it received more than {most} MiB before that"));
+        }
+        state.unrepeatable.clone()
     }
 
     /// Decides about something with this digest, which waits if it `asks` and nobody has consented to it.
@@ -138,6 +156,7 @@ impl Gate {
                 prefix: None,
                 staged_bytes: 0,
                 expires_at: SystemTime::now(),
+                is_inner: false,
             });
             self.is_held.notify_one();
         }
@@ -145,22 +164,53 @@ impl Gate {
     }
 
     pub(super) fn add_answer(&self, digest: String, answer: PrefixAnswer) {
-        lock(&self.state).received.add_answer(digest, answer);
-    }
-
-    /// Returns the output of another tool that an earlier run got for the same call.
-    pub(crate) fn output(&self, name: &str, arguments: &str) -> Option<String> {
-        let digest = call_digest(name, arguments);
-        match self.decide(HeldEffect::Call, &digest, false, || Value::Null) {
-            Verdict::Answered(PrefixAnswer::Output(output)) => Some(output),
-            Verdict::Answered(_) | Verdict::Send(_) | Verdict::Held => None,
+        let mut state = lock(&self.state);
+        // Beyond it, the run cannot wait any more.
+        if state.received.bytes() <= PREFIX_MAX {
+            state.received.add_answer(digest, answer);
         }
     }
 
-    /// Keeps the output of another tool for a second run.
-    pub(crate) fn keep_output(&self, name: &str, arguments: &str, output: &str) {
-        let answer = PrefixAnswer::Output(output.to_owned());
+    /// Counts a call of another tool that runs.
+    pub(crate) fn begin_call(&self) -> InFlight {
+        self.sent.begin()
+    }
+
+    /// Returns what an earlier run got from another tool for the same call.
+    pub(crate) fn answer_of_call(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Option<Result<String, HandlerError>> {
+        let digest = call_digest(name, arguments);
+        let mut state = lock(&self.state);
+        let answer = state.earlier.take_answer(&digest)?;
+        state.received.add_answer(digest, answer.clone());
+        match answer {
+            PrefixAnswer::Output(output) => Some(Ok(output)),
+            PrefixAnswer::Failure(error) => Some(Err(error)),
+            PrefixAnswer::Response { .. } | PrefixAnswer::Message(_) | PrefixAnswer::None => None,
+        }
+    }
+
+    /// Keeps what another tool answered for a second run.
+    pub(crate) fn keep_answer_of_call(
+        &self,
+        name: &str,
+        arguments: &str,
+        answer: Result<&str, &HandlerError>,
+    ) {
+        let answer = match answer {
+            Ok(output) => PrefixAnswer::Output(output.to_owned()),
+            Err(error) => PrefixAnswer::Failure(error.clone()),
+        };
         self.add_answer(call_digest(name, arguments), answer);
+    }
+
+    /// Notes a call of another tool that a second run would have to make again, although it sent something.
+    pub(crate) fn note_unrepeatable(&self, name: &str) {
+        let why = format!("its call of tool '{name}' changed files and sent something");
+        lock(&self.state).unrepeatable.get_or_insert(why);
     }
 }
 
@@ -169,13 +219,10 @@ fn call_digest(name: &str, arguments: &str) -> String {
     parts.with(arguments).finish()
 }
 
-/// Returns random bytes. Without any from the system, calls that wait have the numbers of each other.
-fn random_seed() -> [u8; 32] {
+fn random_seed() -> Result<[u8; 32], getrandom::Error> {
     let mut seed = [0; 32];
-    if getrandom::fill(&mut seed).is_err() {
-        tracing::error!("the operating system returned no random bytes");
-    }
-    seed
+    getrandom::fill(&mut seed)?;
+    Ok(seed)
 }
 
 fn digest_of(request: &WholeRequest) -> String {
@@ -189,12 +236,20 @@ fn digest_of(request: &WholeRequest) -> String {
     digest.with(&request.body).finish()
 }
 
-/// Returns a text, or the bytes as base64.
+/// Returns a text; of bytes that are none, `{"escaped": …}`, in which `\xNN` stands for a byte and `\\` for a backslash, so
+/// that the secrets in it are found.
 fn readable(bytes: &[u8]) -> Value {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => json!(text),
-        Err(_) => json!({"base64": BASE64.encode(bytes)}),
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return json!(text);
     }
+    let mut escaped = String::new();
+    for chunk in bytes.utf8_chunks() {
+        escaped.push_str(&chunk.valid().replace('\\', r"\\"));
+        for byte in chunk.invalid() {
+            escaped.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    json!({ "escaped": escaped })
 }
 
 impl EffectsPort for Gate {
@@ -222,8 +277,7 @@ impl EffectsPort for Gate {
             Verdict::Held => RequestVerdict::Held,
             Verdict::Answered(answer) => match answer.to_response() {
                 Some(response) => RequestVerdict::Answered(response),
-                // It is asked for again.
-                None => RequestVerdict::Held,
+                None => RequestVerdict::Failed,
             },
         }
     }
@@ -231,6 +285,10 @@ impl EffectsPort for Gate {
     fn answered(&self, request: &WholeRequest, response: &WholeResponse) {
         let answer = PrefixAnswer::of_response(response);
         self.add_answer(digest_of(request), answer);
+    }
+
+    fn failed(&self, request: &WholeRequest) {
+        self.add_answer(digest_of(request), PrefixAnswer::None);
     }
 
     fn time(&self, clock: ClockKind, now: u64) -> u64 {

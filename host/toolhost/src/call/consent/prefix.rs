@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolhost_contract::HandlerError;
 use toolhost_sandbox::{ClockKind, WholeResponse};
 
 /// Most times that are kept of each clock.
@@ -21,6 +22,8 @@ pub(super) struct Prefix {
     wall: VecDeque<u64>,
     monotonic: VecDeque<u64>,
     answers: VecDeque<(String, PrefixAnswer)>,
+    #[serde(skip)]
+    bytes: usize,
 }
 
 /// An answer.
@@ -37,9 +40,26 @@ pub(super) enum PrefixAnswer {
     Message(Value),
     /// Of another tool.
     Output(String),
+    /// Of another tool: its error.
+    Failure(HandlerError),
+    /// Of a request or a message that was sent and got no answer.
+    None,
 }
 
 impl PrefixAnswer {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Response { headers, body, .. } => {
+                let headers = headers.iter().map(|(name, value)| name.len() + value.len());
+                body.len() + headers.sum::<usize>()
+            }
+            Self::Message(value) => value.to_string().len(),
+            Self::Output(output) => output.len(),
+            Self::Failure(error) => error.message.len(),
+            Self::None => 0,
+        }
+    }
+
     pub(super) fn of_response(response: &WholeResponse) -> Self {
         let text = |(name, value): &(String, Vec<u8>)| (name.clone(), BASE64.encode(value));
         Self::Response {
@@ -78,14 +98,9 @@ impl Prefix {
         }
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) returned. None for anything else.
+    /// Reads what [`with_answers_of`](Self::with_answers_of) returned. None for anything else.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
-    }
-
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
-        // Texts and numbers are always written.
-        serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// Takes the next time of a clock.
@@ -115,6 +130,26 @@ impl Prefix {
     }
 
     pub(super) fn add_answer(&mut self, digest: String, answer: PrefixAnswer) {
+        self.bytes = self.bytes.saturating_add(digest.len() + answer.bytes());
         self.answers.push_back((digest, answer));
+    }
+
+    /// About how many bytes the answers have.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds the answers that an earlier run got and this one has not asked for again.
+    pub(super) fn with_answers_of(&self, earlier: &Self) -> Vec<u8> {
+        let answers = self.answers.iter().chain(&earlier.answers).cloned();
+        let all = Self {
+            seed: self.seed,
+            wall: self.wall.clone(),
+            monotonic: self.monotonic.clone(),
+            answers: answers.collect(),
+            bytes: 0,
+        };
+        // Texts and numbers are always written.
+        serde_json::to_vec(&all).unwrap_or_default()
     }
 }

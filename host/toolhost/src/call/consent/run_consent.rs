@@ -37,18 +37,18 @@ impl Consent {
     /// Runs the component, until it comes to something that has to wait.
     ///
     /// # Errors
-    /// What has to wait. The run was stopped.
+    /// What has to wait, and why it cannot, if so. The run was stopped.
     pub(crate) async fn until_held<T>(
         &self,
         running: impl Future<Output = T>,
-    ) -> Result<T, NewHold> {
+    ) -> Result<T, (NewHold, Option<String>)> {
         tokio::select! {
             biased;
-            held = self.gate.held() => Err(held),
+            held = self.gate.held() => Err((held, self.gate.unrepeatable())),
             ended = running => {
                 // It may have ended without the answer that it cannot get.
                 match self.gate.take_held() {
-                    Some(held) => Err(held),
+                    Some(held) => Err((held, self.gate.unrepeatable())),
                     None => Ok(ended),
                 }
             }

@@ -77,9 +77,13 @@ impl ToolsPort for InnerCallsPort {
         let id = format!("{}/{number}", calls.caller.call_id);
         let started = Arc::new(StartedCall::new(id.clone()));
         let gate = calls.gate.as_ref();
-        if let Some(output) = gate.and_then(|gate| gate.output(name, arguments)) {
+        if let Some(answer) = gate.and_then(|gate| gate.answer_of_call(name, arguments)) {
             drop(running);
-            started.end(Ok(output));
+            started.end(answer.map_err(|error| CallFailure {
+                error: Box::new(error),
+                parameters: None,
+                denied: None,
+            }));
             return Ok(started);
         }
         let mut scope = calls.scope.clone();
@@ -98,7 +102,7 @@ impl ToolsPort for InnerCallsPort {
             scope,
             call: ToolCall::new(id, name, args),
             started: Arc::clone(&started),
-            arguments: gate.map(|_| arguments.to_owned()),
+            repeatable: gate.map(|gate| (arguments.to_owned(), gate.begin_call())),
         };
         lock(&calls.started).push(Box::pin(call.run()));
         calls.waker.wake();

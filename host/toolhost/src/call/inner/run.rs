@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_contract::{AssistantMessage, ToolCall, ToolResult, ToolStatus};
-use toolhost_sandbox::{CallFailure, StartedCall};
+use toolhost_sandbox::{CallFailure, InFlight, StartedCall};
 use tracing::Instrument;
 
 use super::calls::{Calls, failure_of};
@@ -25,8 +25,8 @@ pub(super) struct InnerCall {
     pub(super) call: ToolCall,
     pub(super) started: Arc<StartedCall>,
     pub(super) running: StartedRecord,
-    /// Its arguments as they were passed, if its caller may run again.
-    pub(super) arguments: Option<String>,
+    /// Its arguments as they were passed, if its caller may run again; which waits for its answer before that.
+    pub(super) repeatable: Option<(String, InFlight)>,
 }
 
 impl InnerCall {
@@ -37,7 +37,7 @@ impl InnerCall {
             call,
             started,
             running,
-            arguments,
+            repeatable,
         } = self;
         let calls = Arc::clone(running.calls());
         let message = AssistantMessage::for_call(&call);
@@ -46,7 +46,7 @@ impl InnerCall {
         let span = activity.span().clone();
         let executed = async {
             let executed = (calls.execute)(&scope, call, &identity, &message);
-            settled(&scope, &identity, executed.await).await
+            settled(&calls, &scope, &identity, &message, executed.await).await
         };
         let executed = Box::pin(executed.instrument(span));
         // Its commits keep it from being stopped, but not the call around it.
@@ -63,11 +63,23 @@ impl InnerCall {
             running.end(&result);
         }
         let name = identity.tool_name;
+        let usage = result.usage();
+        let has_sent = usage.http_requests > 0 || usage.tool_calls.is_some();
         let answer = calls.answer(result);
-        if let (Some(gate), Some(arguments), Ok(output)) = (&calls.gate, arguments, &answer)
-            && !scope.has_staged()
-        {
-            gate.keep_output(&name, &arguments, output);
+        if let (Some(gate), Some((arguments, in_flight))) = (&calls.gate, repeatable) {
+            // What it staged has to be staged again.
+            if scope.has_staged() {
+                if has_sent {
+                    gate.note_unrepeatable(&name);
+                }
+            } else {
+                let kept = answer
+                    .as_ref()
+                    .map(String::as_str)
+                    .map_err(|failed| &*failed.error);
+                gate.keep_answer_of_call(&name, &arguments, kept);
+            }
+            drop(in_flight);
         }
         started.end(answer);
     }
@@ -94,7 +106,37 @@ impl Calls {
 }
 
 /// Waits for the result of a call that answered `pending`. If the future is dropped before, the call is cancelled.
-async fn settled(scope: &CallScope, identity: &CallIdentity, result: ToolResult) -> ToolResult {
+async fn settled(
+    calls: &Calls,
+    scope: &CallScope,
+    identity: &CallIdentity,
+    message: &AssistantMessage,
+    mut result: ToolResult,
+) -> ToolResult {
+    // It does what somebody has consented to within the call around it.
+    while result.awaits_approval().is_some() {
+        let mut waiting = PendingCall {
+            scope,
+            handle: result.handle().map(str::to_owned),
+        };
+        let (turn, handle) = (&scope.turn, waiting.handle.clone().unwrap_or_default());
+        let pending = turn.pending();
+        let release = pending.decision_of_inner(&turn.instance, &handle, &identity.tool_name);
+        let release = release.await;
+        waiting.handle = None;
+        let release = match release {
+            Ok(release) => release,
+            Err(error) => return identity.error(error),
+        };
+        let Some(call) = message.tool_calls().first().cloned() else {
+            return result;
+        };
+        let again = CallScope {
+            release: Some(release),
+            ..scope.clone()
+        };
+        result = (calls.execute)(&again, call, identity, message).await;
+    }
     let (ToolStatus::Pending, Some(handle)) = (result.status(), result.handle()) else {
         return result;
     };

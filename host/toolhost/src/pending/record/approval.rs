@@ -71,6 +71,8 @@ pub(crate) struct NewHold {
     /// Bytes of the staged files.
     pub(crate) staged_bytes: u64,
     pub(crate) expires_at: SystemTime,
+    /// Whether another call of this process waits for it, and does it itself.
+    pub(crate) is_inner: bool,
 }
 
 /// What was decided.
@@ -99,6 +101,8 @@ pub(crate) struct Hold {
     pub(crate) decision: Option<Decision>,
     /// The process that does it.
     pub(crate) released_by: Option<String>,
+    /// The process in which another call waits for it.
+    pub(crate) inner_of: Option<String>,
 }
 
 /// A hold with whose call it is of.
@@ -129,7 +133,7 @@ pub(crate) enum Decided {
 
 const COLUMNS: &str =
     "a.id, a.handle, a.effect, a.shown, a.digest, a.bound, a.staging, a.answer, a.prefix,
-    a.created_ms, a.expires_ms, a.decision, a.decided_ms, a.decided_by, a.why, a.released_by";
+    a.created_ms, a.expires_ms, a.decision, a.decided_ms, a.decided_by, a.why, a.released_by, a.inner_of";
 
 /// Whether the approval `a` is the newest one of its call `p`, which is held.
 const IS_OPEN: &str = "(p.state = 'held'
@@ -147,18 +151,19 @@ impl Records {
         hold: NewHold,
         now: SystemTime,
     ) -> Result<Handle, AcceptError> {
+        let run_id = self.store.run_id().to_owned();
         let handle = match existing {
             Some(handle) => {
-                let held = handle.clone();
+                let (held, message) = (handle.clone(), new.call.message.as_json().to_owned());
                 let is_held = self
                     .store
                     .write(move |tx| {
-                        let sql = "UPDATE pending SET state = 'held', run_id = NULL
+                        let sql = "UPDATE pending SET state = 'held', run_id = NULL, message = ?2
                              WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')";
-                        if tx.prepare_cached(sql)?.execute((&held,))? == 0 {
+                        if tx.prepare_cached(sql)?.execute((&held, &message))? == 0 {
                             return Ok(Ok(false));
                         }
-                        Ok(insert(tx, &held, &hold, now)?.map(|()| true))
+                        Ok(insert(tx, &held, &hold, (now, &run_id))?.map(|()| true))
                     })
                     .await??;
                 if !is_held {
@@ -167,12 +172,25 @@ impl Records {
                 handle
             }
             None => {
-                let insert_hold =
-                    move |tx: &Transaction<'_>, handle: &Handle| insert(tx, handle, &hold, now);
+                let insert_hold = move |tx: &Transaction<'_>, handle: &Handle| {
+                    insert(tx, handle, &hold, (now, &run_id))
+                };
                 self.accept_with(new, now, "held", insert_hold).await?
             }
         };
         Ok(handle)
+    }
+
+    /// Whether somebody has approved a call as a whole.
+    pub(crate) async fn is_call_approved(&self, handle: &Handle) -> Result<bool, StoreError> {
+        let handle = handle.clone();
+        let approved = self.store.read(move |tx| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM approvals
+                 WHERE handle = ?1 AND effect = 'call' AND decision = 'approved')";
+            tx.prepare_cached(sql)?
+                .query_row((&handle,), |row| row.get(0))
+        });
+        approved.await
     }
 
     /// Returns what a call waits for now.
@@ -385,7 +403,7 @@ fn insert(
     tx: &Transaction<'_>,
     handle: &Handle,
     hold: &NewHold,
-    now: SystemTime,
+    (now, run_id): (SystemTime, &str),
 ) -> rusqlite::Result<Result<(), AcceptError>> {
     let id = match random_text::<LETTERS>() {
         Ok(letters) => ApprovalId(format!("{PREFIX}{letters}")),
@@ -410,9 +428,9 @@ fn insert(
     }
     tx.prepare_cached(
         "INSERT INTO approvals (id, handle, effect, shown, digest, bound, staging, answer, prefix, bytes,
-             created_ms, expires_ms)
+             created_ms, expires_ms, inner_of)
          VALUES (:id, :handle, :effect, :shown, :digest, :bound, :staging, :answer, :prefix, :bytes,
-             :created_ms, :expires_ms)",
+             :created_ms, :expires_ms, :inner_of)",
     )?
     .execute(named_params! {
         ":id": id,
@@ -427,6 +445,7 @@ fn insert(
         ":bytes": bytes,
         ":created_ms": unix_ms(now),
         ":expires_ms": unix_ms(hold.expires_at),
+        ":inner_of": hold.is_inner.then_some(run_id),
     })?;
     Ok(Ok(()))
 }
@@ -487,6 +506,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
         expires_at: of_ms(row.get("expires_ms")?),
         decision: decision.transpose()?,
         released_by: row.get("released_by")?,
+        inner_of: row.get("inner_of")?,
     })
 }
 

@@ -73,6 +73,7 @@ CREATE TABLE approvals (
     decided_by  TEXT,
     why         TEXT,
     released_by TEXT,
+    inner_of    TEXT,
     CHECK ((decision IS NULL) = (decided_ms IS NULL)),
     CHECK (released_by IS NULL OR decision = 'approved')
 ) STRICT;
