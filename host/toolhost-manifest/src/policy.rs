@@ -204,6 +204,13 @@ impl Policy {
         }
     }
 
+    /// Keeps nothing of calls: for hosts whose state root is temporary.
+    #[must_use]
+    pub fn without_calls(mut self) -> Self {
+        self.calls = Calls::Off;
+        self
+    }
+
     /// Returns whose signatures packages of registries must have. Default: packages need none.
     pub fn packages(&self) -> Option<&PackageRules> {
         self.packages.as_deref()

@@ -56,13 +56,18 @@ impl Store {
     /// [`StoreError`] where a file or a lock cannot be made or is not this user's, or the database is
     /// damaged, locked or of a newer version.
     pub fn open(state_root: &Path, schema: &Schema) -> Result<Self, StoreError> {
+        PrivateDir::make(state_root).map_err(|source| StoreError::Make {
+            path: state_root.to_owned(),
+            source,
+        })?;
         let state_root = Self::root(state_root)?;
         let path = state_root.join(FILE_NAME);
         let connection = open::file(&path, schema)?;
         Self::start(path, connection, Arc::new(FileLease::acquire(&state_root)?))
     }
 
-    /// Opens another database, `{state_root}/{name}`, as [`Self::open`] does, but without a lease: for rows that no run
+    /// Opens another database, `{state_root}/{name}`, as [`Self::open`] does, but without a lease, and only where the state
+    /// root exists: for rows that no run
     /// takes over from another, and whose writes must not delay those to `toolhost.db`.
     ///
     /// # Errors
@@ -73,9 +78,9 @@ impl Store {
         Self::start(path, connection, Arc::new(LocalLease::new()?))
     }
 
-    /// Returns the state root without links, which SQLite refuses anywhere in a path. Makes it where it is missing.
+    /// Returns the state root without links, which SQLite refuses anywhere in a path.
     fn root(state_root: &Path) -> Result<PathBuf, StoreError> {
-        let real = PrivateDir::make(state_root).and_then(|_| state_root.canonicalize());
+        let real = PrivateDir::open(state_root).and_then(|_| state_root.canonicalize());
         real.map_err(|source| StoreError::Make {
             path: state_root.to_owned(),
             source,

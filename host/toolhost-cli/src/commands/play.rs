@@ -55,12 +55,15 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
         }
     };
     let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
-    let policy = match (&args.policy, &script.policy) {
+    let mut policy = match (&args.policy, &script.policy) {
         (None, Some(script_policy)) => {
             PolicyFile::read_of_script(&beside(script_policy), &args.script).await?
         }
         (policy, _) => PolicyFile::read(policy.as_deref()).await?,
     };
+    if args.keep.is_none() {
+        policy.policy = policy.policy.without_calls();
+    }
     let record = args.record.as_deref();
     let record = record.map(|folder| RecordingFolder::open(folder, dir));
     let record = record.transpose()?;

@@ -241,6 +241,7 @@ impl Tests<'_> {
             let factory = Arc::clone(&factory);
             move |policy: Policy| {
                 if policy.has_transactions() {
+                    let policy = policy.without_calls();
                     factory.builder(policy).state_root(state.path()).build()
                 } else {
                     factory.builder(policy).build()
