@@ -1,5 +1,6 @@
 //! Calls that wait for a person's consent: `ask` in a policy.
 
+mod again;
 mod attacks;
 mod effects;
 mod killed;

@@ -118,7 +118,7 @@ async fn run(
         release.as_ref(),
         is_approved,
     ) {
-        Ok(consent) => run.consent = consent,
+        Ok(consent) => run.wait_with(consent),
         Err(error) => return identity.error(*error),
     }
     let operation = Operation::Poll {

@@ -182,6 +182,15 @@ impl<'a> ComponentRun<'a> {
             .await
     }
 
+    /// Lets the effects of a poll or a cancellation wait. Its changes are kept apart, whatever the policy says of those of
+    /// the call.
+    pub(crate) fn wait_with(&mut self, consent: Option<Consent>) {
+        if consent.is_some() && self.permit.changes == WorkdirChanges::Direct {
+            Arc::make_mut(&mut self.permit).changes = WorkdirChanges::Transactional;
+        }
+        self.consent = consent;
+    }
+
     /// The transaction of a call around it, of which its changes are a part.
     fn joined(&self) -> Option<&Arc<JoinedTransaction>> {
         self.outer.as_ref()?.transaction.as_ref()
@@ -421,7 +430,7 @@ pub(crate) async fn cancel(turn: &TurnScope, call: &PendingCall, guest_handle: S
     let identity = turn.stored_identity(call);
     if let Some(mut run) = stored_run(turn, &identity, &call.message, tool, None) {
         match consent::check_cancellation(turn, &run.permit) {
-            Ok(consent) => run.consent = consent,
+            Ok(consent) => run.wait_with(consent),
             Err(_) => return,
         }
         let operation = Operation::Cancel {

@@ -1,0 +1,208 @@
+//! What a call does that runs again, ends, or waits within another one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolhost::middleware::{Next, ToolCallContext};
+use toolhost_tests::test_host::{code, open_step, tool_call_of};
+
+use super::{Site, ended, write};
+use crate::http::server::{Server, ok};
+
+#[tokio::test]
+async fn a_cancelled_component_does_nothing_that_needs_consent() {
+    let site = Site::new();
+    let running = site.start("tools: {later: {ask: effects}}").await;
+    let pending = running.call("later__run", json!({"handle": "waits"})).await;
+    assert!(pending.awaits_approval().is_none(), "{pending:?}");
+    let cancelled = running.instance.cancel(pending.handle().unwrap()).await;
+    assert_eq!(code(&cancelled), "E_TOOL_CANCELLED");
+    assert_eq!((site.names(), site.staged()), (vec![], vec![]));
+    // Without the rule it writes a file.
+    let other = Site::new();
+    let running = other
+        .start("tools: {later: {workdir: transactional}}")
+        .await;
+    let pending = running.call("later__run", json!({"handle": "waits"})).await;
+    running.instance.cancel(pending.handle().unwrap()).await;
+    assert_eq!(other.names(), ["cancelled"]);
+}
+
+#[tokio::test]
+async fn the_polls_of_a_call_that_began_under_another_policy_wait() {
+    let site = Site::new();
+    let running = site.start("tools: {later: {ask: effects}}").await;
+    let pending = running
+        .call("later__run", json!({"handle": "write:polled.txt"}))
+        .await;
+    let handle = pending.handle().unwrap().to_owned();
+    drop(running);
+    let stricter = site.start("tools: {later: {ask: always}}").await;
+    let polled = stricter.instance.poll(&handle).await;
+    assert_eq!(
+        polled.awaits_approval().unwrap().effect.as_str(),
+        "workdir",
+        "{polled:?}"
+    );
+    assert_eq!(site.names(), Vec::<String>::new());
+    // A call that somebody has approved as a whole is polled freely.
+    let site = Site::new();
+    let running = site.start("tools: {later: {ask: always}}").await;
+    let args = json!({"handle": "write:polled.txt"});
+    let handle = running.held("later__run", args, "call").await;
+    running.approve().await;
+    assert_eq!(
+        ended(&running.instance, &handle).await.output(),
+        Some(&json!(true))
+    );
+    assert_eq!(site.names(), ["polled.txt"]);
+}
+
+/// Approves what waits while a call runs.
+async fn approve_meanwhile(running: &super::Running) {
+    loop {
+        let waiting = running.approvals().waiting().await.unwrap();
+        if let Some(one) = waiting.first() {
+            running
+                .approvals()
+                .approve(&one.id, "alice", None)
+                .await
+                .unwrap();
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waited_within_a_program_is_a_part_of_its_transaction() {
+    let site = Site::new();
+    let policy = "tools: {caller: {tools: ['*'], workdir: transactional}, files: {ask: always}}";
+    let running = site.start(policy).await;
+    let steps = |last: Value| {
+        json!({"steps": [
+            {"do": "write", "path": "a.txt", "text": "staged"},
+            {"do": "call", "tool": "files__read", "args": {"path": "a.txt"}},
+            last,
+        ]})
+    };
+    let program = running.call("caller__run", steps(json!({"do": "names"})));
+    let (result, ()) = tokio::join!(program, approve_meanwhile(&running));
+    assert_eq!(
+        result.output().unwrap()[1]["ok"]["content"],
+        "staged",
+        "{result:?}"
+    );
+    assert_eq!(site.names(), ["a.txt"]);
+    std::fs::remove_file(site.path("work/a.txt")).unwrap();
+    // All or nothing: what was approved within a program that fails is not kept.
+    let write = json!({"steps": [
+        {"do": "call", "tool": "files__write", "args": write("b.txt")},
+        {"do": "fail"},
+    ]});
+    let program = running.call("caller__run", write);
+    let (result, ()) = tokio::join!(program, approve_meanwhile(&running));
+    assert!(result.tool_error().is_some(), "{result:?}");
+    assert_eq!(site.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_request_whose_answer_was_lost_is_not_sent_again() {
+    let count = AtomicUsize::new(0);
+    let server = Server::does(move |_, stream| {
+        // The first one is read, and gets no answer.
+        if count.fetch_add(1, SeqCst) > 0 {
+            drop(std::io::Write::write_all(stream, ok("sent").as_bytes()));
+        }
+    });
+    let site = Site::new();
+    let origin = server.origin();
+    let policy =
+        json!({"tools": {"web": {"http": {"allow": [format!("{origin}/*")]}, "ask": "effects"}}});
+    let running = site.start(&policy.to_string()).await;
+    let args = json!({"url": format!("{origin}/pay"), "method": "POST", "body": "5", "times": 2});
+    let handle = running.held("web__run", args, "http").await;
+    running.approve().await;
+    let second = running.instance.poll(&handle).await;
+    assert!(second.awaits_approval().is_some(), "{second:?}");
+    assert_eq!(server.accepted(), 1);
+    running.approve().await;
+    let result = ended(&running.instance, &handle).await;
+    let answers = &result.output().unwrap()["answers"];
+    assert!(answers[0]["error"].is_string(), "{answers}");
+    assert_eq!(answers[1]["body"], "sent", "{answers}");
+    assert_eq!(server.accepted(), 2);
+}
+
+#[tokio::test]
+async fn the_secrets_in_bytes_that_are_no_text_are_not_shown() {
+    let server = Server::echo();
+    let site = Site::new();
+    let origin = server.origin();
+    let policy = json!({"tools": {"web": {
+        "http": {"allow": [format!("{origin}/*")]}, "ask": "effects",
+        "env": {"KEY": {"secret": "s3cr3t-value"}},
+    }}});
+    let running = site.start(&policy.to_string()).await;
+    let headers = json!({"x-key": "s3cr3t-value"});
+    let args =
+        json!({"url": format!("{origin}/x"), "method": "POST", "body": "b", "headers": headers});
+    running.held("web__run", args, "http").await;
+    let shown = serde_json::to_string(&running.waiting().await).unwrap();
+    assert!(
+        shown.contains("x-key") && !shown.contains("s3cr3t"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn middleware_sees_what_is_released_and_its_arguments_are_those_that_were_approved() {
+    let site = Site::new();
+    for policy in [
+        "tools: {files: {ask: effects}}",
+        "tools: {files: {ask: always}}",
+    ] {
+        let running = site.start(policy).await;
+        let agent = running.loaded.only_agent().unwrap();
+        let layers = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&layers);
+        let extended = agent.extend("rewrites", |api| {
+            api.pipeline().tool_call(
+                0,
+                move |mut context: ToolCallContext, next: Next<ToolCallContext>| {
+                    let round = counted.fetch_add(1, SeqCst);
+                    async move {
+                        if round == 0 {
+                            context
+                                .args
+                                .insert("path".to_owned(), "rewritten.txt".into());
+                        }
+                        let result = next.run(context).await;
+                        match result.output() {
+                            Some(_) => {
+                                let (id, name) = (result.tool_call_id(), result.tool_name());
+                                toolhost::ToolResult::ok(id, name, json!("filtered"))
+                            }
+                            None => result,
+                        }
+                    }
+                },
+            )
+        });
+        extended.unwrap();
+        let workdir = running.host.workdir(site.path("work")).unwrap();
+        let step = open_step(&agent, "instance", &workdir).await;
+        let held =
+            step.execute_without_message(tool_call_of("c", "files__write", write("asked.txt")));
+        let held = held.await;
+        assert!(held.awaits_approval().is_some(), "{held:?}");
+        running.approve().await;
+        let result = ended(&running.instance, held.handle().unwrap()).await;
+        assert_eq!(result.output(), Some(&json!("filtered")), "{policy}");
+        assert_eq!(layers.load(SeqCst), 2, "{policy}");
+        assert_eq!(site.names(), ["rewritten.txt"]);
+        std::fs::remove_file(site.path("work/rewritten.txt")).unwrap();
+    }
+}
