@@ -53,6 +53,17 @@ impl TextPattern {
         path_of(text).is_none_or(|path| fits(&pattern, &path, |c| c))
     }
 
+    /// Whether a path beneath this one may fit, which is from the workdir and without `.`, `..` and empty names.
+    pub fn may_match_beneath(&self, path: &str) -> bool {
+        let pattern = path_of(&self.0).unwrap_or_default();
+        let beneath = format!("{path}/");
+        match pattern.split_once('*') {
+            // The star stands for what follows.
+            Some((first, _)) => first.starts_with(&beneath) || beneath.starts_with(first),
+            None => pattern.starts_with(&beneath),
+        }
+    }
+
     /// Whether every text that fits this pattern fits the other.
     pub fn is_within(&self, other: &Self) -> bool {
         // A star of this one may stand for anything, so only a star of the other one takes it.
@@ -174,6 +185,24 @@ mod tests {
         assert!(!secret.may_match("docs/secret/a"));
         assert!(!secret.may_match("secret"));
         assert!(pattern("/secret/*").may_match("secret/a"));
+    }
+
+    #[test]
+    fn a_pattern_may_match_beneath_a_folder_if_it_begins_with_it_or_has_a_star_before() {
+        for (text, path, may_match) in [
+            ("src/*", "src", true),
+            ("src/a/*.rs", "src", true),
+            ("src/a/*.rs", "src/b", false),
+            ("src*", "src", true),
+            ("*.md", "docs", true),
+            ("/src/a", "src", true),
+            ("src/a", "src/a", false),
+            ("src/*", "sr", false),
+            ("src/*", "docs", false),
+        ] {
+            let found = pattern(text).may_match_beneath(path);
+            assert_eq!(found, may_match, "{text} {path}");
+        }
     }
 
     #[test]

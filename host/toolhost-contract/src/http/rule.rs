@@ -117,10 +117,21 @@ impl HttpRule {
     pub fn allows(&self, method: &str, origin: &Origin, path: &str) -> bool {
         let own_method = self.method.as_deref();
         own_method.is_none_or(|rule_method| rule_method == method)
-            && self.scheme == origin.scheme
-            && self.port == origin.port
-            && self.host.matches(&origin.host)
+            && self.is_at(origin)
             && self.path.matches(path)
+    }
+
+    /// Returns whether a server may take a request for one of the rule: an ambiguous path, and one with `;` or an empty
+    /// segment, may be each path of its host.
+    pub fn may_mean(&self, method: &str, origin: &Origin, path: &str) -> bool {
+        let own_method = self.method.as_deref();
+        own_method.is_none_or(|rule_method| rule_method.eq_ignore_ascii_case(method))
+            && self.is_at(origin)
+            && self.path.may_match(path)
+    }
+
+    fn is_at(&self, origin: &Origin) -> bool {
+        self.scheme == origin.scheme && self.port == origin.port && self.host.matches(&origin.host)
     }
 }
 
@@ -204,6 +215,13 @@ impl PathPattern {
             Self::Exactly(own) => normalize_path(path).is_some_and(|path| path == *own),
             Self::BeginsWith(own) => normalize_path(path).is_some_and(|path| path.starts_with(own)),
         }
+    }
+
+    fn may_match(&self, path: &str) -> bool {
+        let is_plain = !path.contains(';') && !path.contains("//");
+        let is_clear = is_plain && normalize_path(path).is_some();
+        // Many servers ignore a slash at the end.
+        !is_clear || self.matches(path) || self.matches(path.trim_end_matches('/'))
     }
 }
 

@@ -122,15 +122,21 @@ impl EffectRules {
             WorkdirEffects::Any => !changes.is_empty() || !is_whole,
             WorkdirEffects::None => false,
             WorkdirEffects::Paths(patterns) => {
-                let fits = |path: &str| patterns.iter().any(|pattern| pattern.may_match(path));
                 let is_asked = |change: &FileChange| {
-                    let is_from_there = match &change.kind {
-                        FileChangeKind::Renamed { from } => fits(from),
+                    let (from, is_moved) = match &change.kind {
+                        FileChangeKind::Renamed { from } => (from, true),
                         FileChangeKind::Created
                         | FileChangeKind::Changed
-                        | FileChangeKind::Deleted => false,
+                        | FileChangeKind::Deleted => (&change.path, false),
                     };
-                    fits(&change.path) || is_from_there
+                    // What has no digest may be a folder or a link: what is reached through it is not listed.
+                    let has_beneath = is_moved || change.digest.is_none();
+                    patterns.iter().any(|pattern| {
+                        [&change.path, from].into_iter().any(|path| {
+                            pattern.may_match(path)
+                                || has_beneath && pattern.may_match_beneath(path)
+                        })
+                    })
                 };
                 !is_whole || changes.iter().any(is_asked)
             }
@@ -150,7 +156,7 @@ impl EffectRules {
             HttpEffects::None => false,
             HttpEffects::Rules(rules) => {
                 let mut rules = rules.iter();
-                rules.any(|rule| rule.allows(method, origin, path))
+                rules.any(|rule| rule.may_mean(method, origin, path))
             }
         }
     }
@@ -188,13 +194,6 @@ impl AskRule {
     /// Whether it is for a call. A rule that allows is only for one that fits for certain.
     fn is_for(&self, tool: &ToolName, args: &Json) -> bool {
         let allows = self.verdict == AskVerdict::Ask(Ask::Never);
-        let fits = |text: &Json, pattern: &TextPattern| match text {
-            Json::String(text) if allows => pattern.surely_matches(text),
-            Json::String(text) => pattern.may_match(text),
-            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => {
-                false
-            }
-        };
         let is_met = |(name, pattern): &(String, TextPattern)| {
             let value = if name.starts_with('/') {
                 args.pointer(name)
@@ -203,10 +202,10 @@ impl AskRule {
             };
             match value {
                 Some(Json::Array(items)) if allows => {
-                    !items.is_empty() && items.iter().all(|item| fits(item, pattern))
+                    !items.is_empty() && items.iter().all(|item| surely_fits(item, pattern))
                 }
-                Some(Json::Array(items)) => items.iter().any(|item| fits(item, pattern)),
-                Some(value) => fits(value, pattern),
+                Some(value) if allows => surely_fits(value, pattern),
+                Some(value) => may_fit(value, pattern),
                 None => false,
             }
         };
@@ -327,10 +326,60 @@ impl AskRules {
         self.default == Ask::Effects
     }
 
-    /// Whether changes of the workdir may be held, so that they have to be kept apart.
+    /// Whether calls may be held with changes, or run again once they were held, so that their changes have to be kept
+    /// apart.
     pub fn holds_changes(&self) -> bool {
-        self.asks_for_effects() && self.effects.has_workdir()
+        let effects = &self.effects;
+        let holds = effects.has_workdir() || effects.has_http() || effects.asks_for_messages();
+        self.asks_for_effects() && holds
     }
+}
+
+fn surely_fits(value: &Json, pattern: &TextPattern) -> bool {
+    value
+        .as_str()
+        .is_some_and(|text| pattern.surely_matches(text))
+}
+
+/// Whether a tool that is not strict about types may see a text in the value that fits.
+fn may_fit(value: &Json, pattern: &TextPattern) -> bool {
+    match value {
+        Json::String(text) => pattern.may_match(text),
+        Json::Null | Json::Bool(_) => pattern.may_match(&value.to_string()),
+        Json::Number(number) => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0);
+            pattern.may_match(&number.to_string())
+                || whole.is_some_and(|whole| pattern.may_match(&format!("{whole:.0}")))
+        }
+        Json::Array(items) => items.iter().any(|item| may_fit(item, pattern)),
+        Json::Object(entries) => entries.values().any(|entry| may_fit(entry, pattern)),
+    }
+}
+
+/// Whether a JSON Schema says of a value, and of all that it names within it, which types or values they have: other
+/// keywords take each value of a type that they are not about.
+fn names_types(schema: &Json) -> bool {
+    let list = |key: &str| schema.get(key).and_then(Json::as_array);
+    let each = |key: &str| list(key).is_some_and(|of| of.iter().all(names_types));
+    let mut keys = ["type", "const", "enum"].iter();
+    let is_typed = keys.any(|key| schema.get(key).is_some())
+        || each("anyOf")
+        || each("oneOf")
+        || list("allOf").is_some_and(|of| of.iter().any(names_types));
+    schema.is_boolean() || is_typed && names_types_within(schema)
+}
+
+fn names_types_within(schema: &Json) -> bool {
+    let entries = schema.as_object().into_iter().flatten();
+    let mut within = entries.map(|(key, of)| match (key.as_str(), of) {
+        ("properties" | "patternProperties", Json::Object(of)) => of.values().all(names_types),
+        ("prefixItems", Json::Array(of)) => of.iter().all(names_types),
+        ("items" | "additionalProperties", of) => names_types(of),
+        ("anyOf" | "oneOf" | "allOf", Json::Array(of)) => of.iter().all(names_types_within),
+        ("if" | "then" | "else", of) => names_types_within(of),
+        _ => true,
+    });
+    within.all(|is_named| is_named)
 }
 
 /// Reads `always`, `effects`, `never`, or `{default, allow, deny, ask, effects}`.
@@ -388,7 +437,7 @@ fn read_rule(at: &Cursor<'_>, verdict: AskVerdict, findings: &mut Findings) -> O
     at.mapping(findings, |fields| {
         let place = fields.findings.place(&fields.at);
         let export = fields.read("export", read_pattern);
-        let args = fields.read("args", read_args);
+        let args = fields.read("args", |at, findings| read_args(at, verdict, findings));
         let (texts, schema) = args.unwrap_or_default();
         if export.is_none() && texts.is_empty() && schema.is_none() {
             return fields.refuse("a rule names an 'export', 'args' or both");
@@ -413,7 +462,7 @@ fn read_pattern(at: &Cursor<'_>, findings: &mut Findings) -> Option<TextPattern>
 type ArgRules = (Vec<(String, TextPattern)>, Option<Arc<ArgsCheck>>);
 
 /// Reads the patterns and the JSON Schemas of arguments.
-fn read_args(at: &Cursor<'_>, findings: &mut Findings) -> Option<ArgRules> {
+fn read_args(at: &Cursor<'_>, verdict: AskVerdict, findings: &mut Findings) -> Option<ArgRules> {
     let entries = at.entries(findings)?;
     if entries.is_empty() || entries.len() > ARGS_MAX {
         let message = format!("1 to {ARGS_MAX} arguments are named");
@@ -431,7 +480,13 @@ fn read_args(at: &Cursor<'_>, findings: &mut Findings) -> Option<ArgRules> {
         if name.starts_with('/') {
             return value.refuse("a JSON Schema is for a top-level argument", findings);
         }
-        schemas.insert(name.to_owned(), value.node.to_json());
+        let schema = value.node.to_json();
+        if verdict == AskVerdict::Ask(Ask::Never) && !names_types(&schema) {
+            let message = "a schema of 'allow' needs 'type', 'const' or 'enum', also within it: other \
+                           keywords ignore values of other types";
+            return value.refuse(message, findings);
+        }
+        schemas.insert(name.to_owned(), schema);
     }
     if schemas.is_empty() {
         return Some((texts, None));

@@ -190,7 +190,7 @@ fn check_ask_rules(policy: &Policy, findings: &mut Findings) {
             );
             let finding =
                 Diagnostic::error(ToolErrorCode::ConfigSchema, rule.place.clone(), message);
-            let help = "Remove it, or write `ask: {effects: {workdir: false}}`.";
+            let help = "Remove it, or write `ask: {effects: {workdir: false, http: false, agents: false}}`.";
             findings.add(finding.with_help(help));
         }
     }

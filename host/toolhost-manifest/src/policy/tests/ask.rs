@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolhost_contract::http::{Origin, Scheme};
-use toolhost_contract::{FileChange, FileChangeKind, ToolName};
+use toolhost_contract::{FileChange, FileChangeKind, FileDigest, ToolName};
 
 use super::{found, name, parse};
 
@@ -150,7 +150,18 @@ fn changes_that_may_wait_are_kept_apart() {
     };
     assert_eq!(changes("effects"), ("transactional", true));
     assert_eq!(changes("always"), ("direct", false));
-    assert_eq!(changes("{effects: {workdir: false}}"), ("direct", false));
+    assert_eq!(
+        changes("{effects: {workdir: false, http: false, agents: false}}"),
+        ("direct", false)
+    );
+    // A run that stops at its second request must not have written already: it runs again.
+    for held in [
+        "{effects: {workdir: false}}",
+        "{effects: {workdir: false, http: false}}",
+        "{effects: {workdir: false, agents: false}}",
+    ] {
+        assert_eq!(changes(held), ("transactional", true), "{held}");
+    }
     assert_eq!(
         found("tools: {fs: {workdir: direct, ask: effects}}"),
         [
@@ -174,6 +185,22 @@ fn a_mistake_in_a_rule_is_named() {
         ("{allow: [{}]}", "a rule names an 'export', 'args' or both"),
         ("{allow: [{argz: {a: b}}]}", "unknown key 'argz'"),
         ("{alow: []}", "unknown key 'alow'"),
+        (
+            "{allow: [{args: {a: {maximum: 100}}}]}",
+            "a schema of 'allow' needs 'type', 'const' or 'enum'",
+        ),
+        (
+            "{allow: [{args: {a: {type: object, properties: {b: {maximum: 1}}}}}]}",
+            "a schema of 'allow' needs 'type', 'const' or 'enum'",
+        ),
+        (
+            "{allow: [{args: {a: {type: object, anyOf: [{properties: {b: {maximum: 1}}}]}}}]}",
+            "a schema of 'allow' needs 'type', 'const' or 'enum'",
+        ),
+        (
+            "{allow: [{args: {a: {anyOf: [{type: string}, {maximum: 1}]}}}]}",
+            "a schema of 'allow' needs 'type', 'const' or 'enum'",
+        ),
         (
             "{deny: [{args: {a: 5}}]}",
             "expected a pattern such as \"docs/*\", or a JSON Schema",
@@ -200,5 +227,93 @@ fn a_mistake_in_a_rule_is_named() {
             findings.iter().any(|it| it.contains(finding)),
             "{rule}: {findings:?}"
         );
+    }
+}
+
+#[test]
+fn a_folder_or_a_link_counts_with_all_that_may_lie_beneath_it() {
+    let asks = |pattern: &str, change: FileChange| {
+        let policy = parse(&format!(
+            "tools: {{fs: {{ask: {{effects: {{workdir: [\"{pattern}\"]}}}}}}}}"
+        ));
+        let rules = policy.ask_rules("a", &name("fs")).unwrap();
+        rules.effects.asks_for_changes(&[change], true)
+    };
+    let moved = |from: &str, to: &str| {
+        let from = from.to_owned();
+        FileChange::new(to, FileChangeKind::Renamed { from })
+    };
+    // `src` is moved away, and another folder is moved there.
+    assert!(asks("src/*", moved("src", "old")));
+    assert!(asks("src/*", moved("evil", "src")));
+    // Their parents.
+    assert!(asks("app/src/*", moved("app", "old")));
+    assert!(asks("app/src/*", moved("evil", "app")));
+    assert!(asks("*.rs", moved("evil", "src")));
+    assert!(!asks("src/*", moved("docs", "old")));
+    // A link to a folder.
+    let created = |path: &str| FileChange::new(path, FileChangeKind::Created);
+    assert!(asks("src/*", created("src")));
+    assert!(!asks("src/*", created("docs")));
+    // A file has nothing beneath it.
+    let digest = FileDigest::from_sha256([0; 32]);
+    assert!(!asks("*.rs", created("notes").with_digest(digest)));
+}
+
+#[test]
+fn a_request_with_a_path_that_servers_may_read_otherwise_is_asked_for() {
+    let policy = parse(
+        "tools: {fs: {ask: {effects: {http: [\"POST https://api.example.com/pay\", \"https://api.example.com/admin/*\"]}}}}",
+    );
+    let effects = &policy.ask_rules("a", &name("fs")).unwrap().effects;
+    let origin = Origin::of(Scheme::Https, "api.example.com").unwrap();
+    for path in [
+        "/pay",
+        "/x/../pay",
+        "/%2e%2e/pay",
+        "/x%2f..%2fpay",
+        "\\pay",
+        "/pay;a=1",
+        "/pay%3ba",
+        "/x;a/../pay",
+        "//pay",
+        "/pay/",
+        "/%70ay",
+        "/pay%00",
+    ] {
+        assert!(effects.asks_for_request("POST", &origin, path), "{path}");
+    }
+    assert!(effects.asks_for_request("post", &origin, "/pay"));
+    assert!(effects.asks_for_request("GET", &origin, "/admin;a/users"));
+    assert!(!effects.asks_for_request("POST", &origin, "/other"));
+    assert!(!effects.asks_for_request("GET", &origin, "/"));
+    let other = Origin::of(Scheme::Https, "example.com").unwrap();
+    assert!(!effects.asks_for_request("POST", &other, "/x/../pay"));
+}
+
+#[test]
+fn a_value_of_another_type_is_not_allowed_and_is_denied_as_a_text() {
+    let policy = "
+tools:
+  fs:
+    ask:
+      default: always
+      allow: [{args: {amount: {type: number, maximum: 100}}}]
+      deny: [{args: {id: \"5\"}}, {args: {force: \"true\"}}, {args: {to: \"evil*\"}}]
+";
+    for (args, expected) in [
+        (json!({"amount": 100}), "allowed"),
+        (json!({"amount": "100000"}), "asks before it runs, as no"),
+        (json!({"id": "5"}), "denied"),
+        (json!({"id": 5}), "denied"),
+        (json!({"id": 5.0}), "denied"),
+        (json!({"id": [[5]]}), "denied"),
+        (json!({"id": 50}), "asks before it runs, as no"),
+        (json!({"force": true}), "denied"),
+        (json!({"force": false}), "asks before it runs, as no"),
+        (json!({"to": {"address": "evil@example.com"}}), "denied"),
+    ] {
+        let decision = decided(policy, "fs__x", &args);
+        assert!(decision.starts_with(expected), "{args}: {decision}");
     }
 }
