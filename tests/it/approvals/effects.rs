@@ -384,3 +384,59 @@ async fn a_call_of_a_native_tool_waits_before_it_runs() {
     assert_eq!(result.output(), Some(&json!({"to": "x"})));
     assert_eq!(sent.load(SeqCst), 1);
 }
+
+#[tokio::test]
+async fn changes_that_cannot_all_be_shown_are_refused_and_not_made() {
+    let site = Site::new();
+    let policy = "tools: {caller: {tools: ['*'], ask: effects}}";
+    let running = site.start(policy).await;
+    let write = |number: usize| json!({"do": "write", "path": format!("{number}"), "text": "x"});
+    let steps = |count: usize| json!({"steps": (0..count).map(write).collect::<Vec<_>>()});
+    let refused = running.call("caller__run", steps(1_001)).await;
+    assert_eq!(code(&refused), "E_TOOL_DISK_LIMIT");
+    let message = &refused.tool_error().unwrap().message;
+    assert!(
+        message.contains("Change fewer files in one call"),
+        "{message}"
+    );
+    assert!(running.approvals().waiting().await.unwrap().is_empty());
+    assert_eq!((site.names(), site.staged()), (vec![], vec![]));
+    // As many as can be shown.
+    running.held("caller__run", steps(1_000), "workdir").await;
+    let what = running.waiting().await.what;
+    let files = what["files"].as_array().unwrap();
+    assert_eq!(files.len(), 1_000);
+    assert!(files.iter().all(|file| file["digest"].is_string()));
+    assert_eq!((&files[0]["type"], site.names()), (&json!("file"), vec![]));
+}
+
+#[tokio::test]
+async fn a_run_that_stops_at_a_request_has_written_nothing_where_files_are_not_asked_for() {
+    let server = Server::echo();
+    let site = Site::new();
+    let origin = server.origin();
+    let effects = json!({"effects": {"workdir": false}});
+    let http = json!({"allow": [format!("{origin}/*")]});
+    let policy = json!({"tools": {"web": {"http": http, "ask": effects}}});
+    let running = site.start(&policy.to_string()).await;
+    let (first, url) = (format!("{origin}/first"), format!("{origin}/send"));
+    let args =
+        json!({"url": url, "method": "POST", "first": first, "times": 2, "write": "note.txt"});
+    let handle = running.held("web__run", args, "http").await;
+    assert_eq!(site.names(), Vec::<String>::new());
+    running.approve().await;
+    // The second request waits as well, and the run before it has left nothing.
+    for _ in 0..400 {
+        if !running.approvals().waiting().await.unwrap().is_empty() {
+            break;
+        }
+        running.instance.poll(&handle).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(site.names(), Vec::<String>::new());
+    running.approve().await;
+    let result = ended(&running.instance, &handle).await;
+    // Its changes are committed without another question.
+    assert_eq!(result.tool_error(), None);
+    assert_eq!(site.names(), ["note.txt"]);
+}

@@ -192,19 +192,28 @@ fn add_files(lines: &mut Vec<String>, what: &Value) {
             at("path").unwrap_or_default(),
         );
         let from = at("from").map(|from| format!(" from {}", text::line(from)));
+        let was = file.get("was").map(|was| format!(", was {}", facts(was)));
         lines.push(format!(
-            "{kind} {}{}",
+            "{kind} {}{}: {}{}",
             text::line(path),
-            from.unwrap_or_default()
+            from.unwrap_or_default(),
+            facts(file),
+            was.unwrap_or_default()
         ));
         match at("diff") {
             Some(diff) => lines.extend(diff.lines().map(|line| format!("  {}", text::line(line)))),
             None => lines.extend(at("digest").map(|digest| format!("  {digest}"))),
         }
     }
-    if what.get("truncated") == Some(&Value::Bool(true)) {
-        lines.push("and more files, which are not listed".to_owned());
-    }
+}
+
+/// Returns what a file is: `file 0644`, `link to ../a`.
+fn facts(of: &Value) -> String {
+    let at = |key: &str| of.get(key).and_then(Value::as_str);
+    let target = at("target").map(|target| format!(" to {}", text::line(target)));
+    let mode = at("mode").map(|mode| format!(" {mode}"));
+    let parts = [Some(at("type").unwrap_or("file").to_owned()), target, mode];
+    parts.into_iter().flatten().collect()
 }
 
 fn add_request(lines: &mut Vec<String>, what: &Value) {
@@ -232,4 +241,31 @@ fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_links_and_folders_are_told_apart() {
+        let what = json!({"files": [
+            {"path": "a.sh", "kind": "changed", "type": "file", "mode": "0755",
+             "was": {"type": "file", "mode": "0644"}, "diff": ""},
+            {"path": "b", "kind": "created", "type": "link", "target": "../\u{1b}x"},
+            {"path": "c", "kind": "created", "type": "dir", "mode": "0775"},
+            {"path": "e", "kind": "renamed", "from": "d", "type": "dir", "mode": "0775"},
+        ]});
+        let mut lines = Vec::new();
+        add_files(&mut lines, &what);
+        assert_eq!(
+            lines,
+            [
+                "changed a.sh: file 0755, was file 0644",
+                "created b: link to ../\\u{1b}x",
+                "created c: dir 0775",
+                "renamed e from d: dir 0775",
+            ]
+        );
+    }
 }

@@ -8,6 +8,7 @@ mod change_set;
 mod clock;
 mod commit;
 mod contents;
+mod difference;
 mod error;
 mod held;
 mod held_list;
@@ -32,6 +33,8 @@ pub(crate) use clock::CommitClock;
 #[cfg_attr(not(test), expect(unused_imports, reason = "tests use it"))]
 pub(crate) use commit::Committed;
 pub use commit::{CommitOptions, Durability};
+pub use difference::FileDifference;
+pub(crate) use difference::text_of;
 pub use error::{CommitError, Shortage, StagingError, UndoError};
 pub use held::{HeldChanges, HeldError, HeldState};
 pub use records::{UndoLimits, UndoRecord};

@@ -247,20 +247,25 @@ impl HeldCall<'_> {
         answer: ToolResult,
         input: &str,
     ) -> Result<Answer, ToolError> {
-        let files = held
-            .changes
-            .files
-            .iter()
-            .zip(&held.diffs)
-            .map(|(change, diff)| {
-                let mut file = json!(change);
-                if let (Value::Object(file), Some(diff)) = (&mut file, diff) {
-                    file.insert("diff".to_owned(), json!(diff));
-                }
-                file
-            });
-        let files: Vec<Value> = files.collect();
-        let mut shown = json!({"files": files, "truncated": held.changes.truncated});
+        if held.changes.truncated {
+            let name = &self.tool.item.name;
+            let message = format!(
+                "Tool '{name}' failed: its changes need approval, and are more than can be shown for it: at most 1,000 \
+                 files, with 128 KiB of paths. Nothing was changed. Change fewer files in one call."
+            );
+            let code = ToolErrorCode::DiskLimit;
+            return Err(ToolError::host(code, message, self.turn.locale()));
+        }
+        let files = held.changes.files.iter().zip(&held.differences);
+        let files = files.map(|(change, difference)| {
+            let mut file = json!(change);
+            if let (Value::Object(file), Value::Object(difference)) = (&mut file, json!(difference))
+            {
+                file.extend(difference);
+            }
+            file
+        });
+        let mut shown = json!({"files": files.collect::<Vec<Value>>()});
         self.turn.agent().host.redactor.value(&mut shown);
         let hold = NewHold {
             effect: HeldEffect::Workdir,

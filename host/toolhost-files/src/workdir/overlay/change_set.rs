@@ -2,7 +2,6 @@
 
 use std::collections::{BinaryHeap, HashMap};
 use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
@@ -14,10 +13,12 @@ use toolhost_contract::{FileChange, FileChangeKind, FileChanges, FileDigest};
 use super::state::{Entry, ReadPath, Shown, State, join};
 use super::view::Overlay;
 use crate::accounting::file_changes::{DIGESTED_MAX, FILES_MAX, PATH_BYTES_MAX};
-use crate::diff::{DIFF_BYTES_MAX, Differences};
+use crate::diff::Differences;
 use crate::platform::KEEP_ACCESS_TIME;
 use crate::workdir::error::errno_of;
-use crate::workdir::staging::{ChangeSet, CommitClock, CommitError, FileKind, RenameOp, Stamp};
+use crate::workdir::staging::{
+    ChangeSet, CommitClock, CommitError, FileDifference, FileKind, RenameOp, Stamp, text_of,
+};
 use crate::workdir::tree_path::TreePath;
 
 /// A changed name, with its paths in the lower layer and in the merged view.
@@ -163,11 +164,11 @@ impl Overlay {
     /// # Errors
     /// [`CommitError::Late`], [`CommitError::Failed`].
     pub(crate) fn changes(&self, clock: &CommitClock) -> Result<FileChanges, CommitError> {
-        self.each_change(clock, |_, _, _| Ok(()))
+        self.each_change(clock, DIGESTED_MAX, |_, _, _| ())
     }
 
-    /// Returns the changes, and how the lines of each file differ: none where they cannot be shown. `workdir` is the
-    /// lower layer.
+    /// Returns the changes, each with its digest, and what somebody has to see of them before a decision. `workdir` is
+    /// the lower layer.
     ///
     /// # Errors
     /// As [`Self::changes`].
@@ -175,53 +176,51 @@ impl Overlay {
         &self,
         workdir: &Dir,
         clock: &CommitClock,
-    ) -> Result<(FileChanges, Vec<Option<String>>), CommitError> {
-        let (mut differences, mut diffs) = (Differences::default(), Vec::new());
-        let changes = self.each_change(clock, |change, staging, staged| {
-            let path = Path::new(&change.path);
-            let former = || text_of(workdir, path);
-            let versions = match &change.kind {
-                FileChangeKind::Created => Some(Vec::new()),
-                FileChangeKind::Changed | FileChangeKind::Deleted => former(),
-                FileChangeKind::Renamed { .. } => None,
+    ) -> Result<(FileChanges, Vec<FileDifference>), CommitError> {
+        let (mut texts, mut differences) = (Differences::default(), Vec::new());
+        let changes = self.each_change(clock, u64::MAX, |change, staging, layers| {
+            let from = match &change.kind {
+                FileChangeKind::Renamed { from } => Some((workdir, from.as_str())),
+                FileChangeKind::Created | FileChangeKind::Changed | FileChangeKind::Deleted => None,
             };
-            let versions = versions.and_then(|old| {
-                let new = match (&change.kind, staged) {
-                    (FileChangeKind::Deleted, _) => Some(Vec::new()),
-                    (_, staged) => text_of(staging, Path::new(staged?)),
-                };
-                Some((old, new?))
-            });
-            let diff =
-                versions.and_then(|(old, new)| differences.unified(&change.path, &old, &new));
-            diffs.push(diff);
-            Ok(())
+            let staged = layers.staged.as_deref().map(|path| (staging, path));
+            let former = layers.lower.as_deref().map(|path| (workdir, path));
+            let mut difference = FileDifference::between(former, staged.or(from));
+            if former.or(staged).is_some() && difference.has_file() {
+                let old = text_of(former);
+                let both = old.and_then(|old| Some((old, text_of(staged.or(from))?)));
+                difference.diff =
+                    both.and_then(|(old, new)| texts.unified(&change.path, &old, &new));
+            }
+            differences.push(difference);
         })?;
-        Ok((changes, diffs))
+        Ok((changes, differences))
     }
 
-    /// Returns the changes, with what lies in the staging directory for each.
+    /// Returns the changes, with the digests of files of so many bytes in all. `each` gets the staging directory, and
+    /// where the change lies.
     fn each_change(
         &self,
         clock: &CommitClock,
-        mut each: impl FnMut(&FileChange, &Dir, Option<&str>) -> Result<(), CommitError>,
+        mut digested: u64,
+        mut each: impl FnMut(&FileChange, &Dir, &Layers),
     ) -> Result<FileChanges, CommitError> {
         let mut changes = Changes::default();
         let Some(staging) = self.add_changes(&mut changes, clock)? else {
             return Ok(FileChanges::default());
         };
         let mut listed = FileChanges::default();
-        let (mut bytes, mut left) = (0_usize, DIGESTED_MAX);
+        let mut bytes = 0_usize;
         let all = changes.first.len();
-        for (mut change, staged) in changes.first.into_sorted_vec() {
+        for (mut change, layers) in changes.first.into_sorted_vec() {
             bytes = bytes.saturating_add(change.path.len());
             if bytes > PATH_BYTES_MAX {
                 break;
             }
             clock.check()?;
-            each(&change, &staging, staged.as_deref())?;
-            if let Some(staged) = staged
-                && let Some(digest) = digest(&staging, &staged, &mut left).map_err(failed)?
+            each(&change, &staging, &layers);
+            if let Some(staged) = layers.staged
+                && let Some(digest) = digest(&staging, &staged, &mut digested).map_err(failed)?
             {
                 change = change.with_digest(digest);
             }
@@ -247,24 +246,29 @@ impl Overlay {
             match (hides, shows) {
                 (None, None) => {}
                 (Some((path, _)), None) => {
-                    changes.add(path.to_string(), FileChangeKind::Deleted);
+                    changes.add(path.to_string(), FileChangeKind::Deleted, Some(&path));
                 }
                 (hides, Some((path, Shown::Moved { path: from, .. }))) => {
-                    if let Some((replaced, _)) = hides
-                        && replaced != path
-                    {
-                        changes.add(replaced.to_string(), FileChangeKind::Deleted);
+                    let mut replaced = hides.map(|(path, _)| path);
+                    if let Some(elsewhere) = replaced.take_if(|replaced| *replaced != path) {
+                        let deleted = FileChangeKind::Deleted;
+                        changes.add(elsewhere.to_string(), deleted, Some(&elsewhere));
                     }
                     let from = from.to_string();
-                    changes.add(path.to_string(), FileChangeKind::Renamed { from });
+                    let kind = FileChangeKind::Renamed { from };
+                    changes.add(path.to_string(), kind, replaced.as_ref());
                 }
                 (hides, Some((path, Shown::Staged { flat, .. }))) => {
                     let kind = match hides {
                         Some(_) => FileChangeKind::Changed,
                         None => FileChangeKind::Created,
                     };
-                    let path = path.to_string();
-                    let added = changes.add_staged(staging.dir(), flat, path, kind);
+                    let layers = Layers {
+                        lower: hides.map(|(path, _)| path.to_string()),
+                        staged: Some(flat.clone()),
+                    };
+                    let change = FileChange::new(path.to_string(), kind);
+                    let added = changes.add_staged(staging.dir(), change, layers);
                     added.map_err(failed)?;
                 }
             }
@@ -273,11 +277,20 @@ impl Overlay {
     }
 }
 
-/// Changes, each with the path in the staging directory of the file whose digest is added to it.
+/// Where a change lies.
+#[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Layers {
+    /// The path in the lower layer of what is replaced or deleted.
+    lower: Option<String>,
+    /// The path in the staging directory of what is there afterwards.
+    staged: Option<String>,
+}
+
+/// Changes, each with where it lies.
 #[derive(Default)]
 struct Changes {
     /// The first ones by their paths, the last of them on top: no more than are listed, and one.
-    first: BinaryHeap<(FileChange, Option<String>)>,
+    first: BinaryHeap<(FileChange, Layers)>,
     /// Bytes of their paths.
     path_bytes: usize,
     /// Whether there are more, or some at paths longer than the system takes.
@@ -285,13 +298,17 @@ struct Changes {
 }
 
 impl Changes {
-    fn add(&mut self, path: String, kind: FileChangeKind) {
-        self.push(FileChange::new(path, kind), None);
+    fn add(&mut self, path: String, kind: FileChangeKind, lower: Option<&TreePath>) {
+        let layers = Layers {
+            lower: lower.map(TreePath::to_string),
+            staged: None,
+        };
+        self.push(FileChange::new(path, kind), layers);
     }
 
-    fn push(&mut self, change: FileChange, staged: Option<String>) {
+    fn push(&mut self, change: FileChange, layers: Layers) {
         self.path_bytes += change.path.len();
-        self.first.push((change, staged));
+        self.first.push((change, layers));
         while let Some((last, _)) = self.first.peek() {
             let rest = self.path_bytes - last.path.len();
             if self.first.len() <= FILES_MAX && rest <= PATH_BYTES_MAX {
@@ -303,57 +320,48 @@ impl Changes {
         }
     }
 
-    /// Adds what lies in the staging directory at `flat`, with all that is beneath it.
+    /// Adds what is staged, with all that is beneath it.
     fn add_staged(
         &mut self,
         staging: &Dir,
-        flat: &str,
-        path: String,
-        kind: FileChangeKind,
+        change: FileChange,
+        layers: Layers,
     ) -> Result<(), Errno> {
         let failed = |error: std::io::Error| errno_of(&error);
-        let mut rest = vec![(flat.to_owned(), path, kind)];
-        while let Some((at, path, kind)) = rest.pop() {
-            let found = match staging.symlink_metadata(&at).map_err(failed) {
+        let mut rest = vec![(change, layers)];
+        while let Some((change, layers)) = rest.pop() {
+            let at = layers.staged.as_deref().unwrap_or_default();
+            let found = match staging.symlink_metadata(at).map_err(failed) {
                 Err(Errno::NAMETOOLONG) => {
                     self.is_cut = true;
                     continue;
                 }
                 found => found?,
             };
-            let mut digested = None;
             if found.is_dir() {
-                for entry in staging.read_dir(&at).map_err(failed)? {
+                for entry in staging.read_dir(at).map_err(failed)? {
                     let name = entry.map_err(failed)?.file_name();
                     let name = name.to_str().ok_or(Errno::ILSEQ)?;
-                    let created = FileChangeKind::Created;
-                    rest.push((join(&at, name), join(&path, name), created));
+                    let path = join(&change.path, name);
+                    let layers = Layers {
+                        lower: None,
+                        staged: Some(join(at, name)),
+                    };
+                    rest.push((FileChange::new(path, FileChangeKind::Created), layers));
                 }
-            } else if found.is_file() {
-                digested = Some(at);
             }
-            self.push(FileChange::new(path, kind), digested);
+            self.push(change, layers);
         }
         Ok(())
     }
 }
 
-/// Returns the bytes of a regular file that can be compared; none of another one.
-fn text_of(dir: &Dir, path: &Path) -> Option<Vec<u8>> {
-    let found = dir.symlink_metadata(path).ok()?;
-    if !found.is_file() || found.len() > DIFF_BYTES_MAX as u64 {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    let file = dir.open(path).ok()?;
-    file.take(DIFF_BYTES_MAX as u64)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    Some(bytes)
-}
-
-/// Returns the digest of a file. None if it has more bytes than are left.
+/// Returns the digest of a regular file. None of another one, and if it has more bytes than are left.
 fn digest(staging: &Dir, at: &str, left: &mut u64) -> Result<Option<FileDigest>, Errno> {
+    let failed = |error: std::io::Error| errno_of(&error);
+    if !staging.symlink_metadata(at).map_err(failed)?.is_file() {
+        return Ok(None);
+    }
     // Without a change of the time of access, which the call may have set.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(staging, at, flags | KEEP_ACCESS_TIME, Mode::empty());
@@ -362,7 +370,6 @@ fn digest(staging: &Dir, at: &str, left: &mut u64) -> Result<Option<FileDigest>,
         opened => opened,
     };
     let mut file = std::fs::File::from(opened?);
-    let failed = |error: std::io::Error| errno_of(&error);
     match left.checked_sub(file.metadata().map_err(failed)?.len()) {
         None => return Ok(None),
         Some(rest) => *left = rest,

@@ -11,6 +11,7 @@ use toolhost_contract::FileChanges;
 use super::change_set::ChangeSet;
 use super::clock::CommitClock;
 use super::commit::{CommitOptions, Committed};
+use super::difference::FileDifference;
 use super::error::CommitError;
 use super::held_list::{is_held, read_list, write_list};
 use super::journal::{self, BYTES_MAX, Progress};
@@ -32,8 +33,8 @@ pub struct HeldChanges {
     pub digest: String,
     /// The files, as a receipt lists them.
     pub changes: FileChanges,
-    /// How the lines of each file differ, in the order of `changes`; none where they cannot be shown.
-    pub diffs: Vec<Option<String>>,
+    /// How each file differs, in the order of `changes`.
+    pub differences: Vec<FileDifference>,
     /// Bytes of the staged files.
     pub bytes: u64,
 }
@@ -82,7 +83,7 @@ impl Staging {
         self,
         workdir: &WorkdirHandle,
         set: &ChangeSet,
-        (changes, diffs): (FileChanges, Vec<Option<String>>),
+        (changes, differences): (FileChanges, Vec<FileDifference>),
         options: &CommitOptions,
         clock: &CommitClock,
     ) -> Result<HeldChanges, CommitError> {
@@ -99,7 +100,7 @@ impl Staging {
             staging: self,
             digest,
             changes,
-            diffs,
+            differences,
             bytes,
         })
     }
