@@ -56,7 +56,11 @@ impl BackgroundCall {
 impl Drop for BackgroundCall {
     fn drop(&mut self) {
         let mut running = lock(&self.turn.pending().running);
-        running.remove(&self.handle);
+        // Another run of the call may have begun.
+        let own = running.get(&self.handle);
+        if own.is_some_and(|it| Arc::ptr_eq(it, &self.stopped)) {
+            running.remove(&self.handle);
+        }
         drop(running);
         if self.is_settled {
             return;
