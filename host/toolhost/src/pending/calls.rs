@@ -129,6 +129,16 @@ impl PendingCalls {
         }
     }
 
+    /// Returns the records, which get one more, and the time. Tidies them now and then.
+    async fn records_for_more(&self) -> Result<(&Records, SystemTime), ToolError> {
+        let (records, now) = (self.records().await?, SystemTime::now());
+        let accepted = self.accepted.fetch_add(1, Relaxed);
+        if accepted.is_multiple_of(SWEEP_EVERY) {
+            self.tidy(records, now).await;
+        }
+        Ok((records, now))
+    }
+
     /// Stores a new record, and returns its handle.
     pub(crate) async fn accept(
         &self,
@@ -136,11 +146,7 @@ impl PendingCalls {
         call: PendingCall,
         guest_handle: Option<String>,
     ) -> Result<Handle, ToolError> {
-        let (records, now) = (self.records().await?, SystemTime::now());
-        let accepted = self.accepted.fetch_add(1, Relaxed);
-        if accepted.is_multiple_of(SWEEP_EVERY) {
-            self.tidy(records, now).await;
-        }
+        let (records, now) = self.records_for_more().await?;
         let new = NewRecord {
             owner,
             call,
@@ -159,7 +165,7 @@ impl PendingCalls {
         existing: Option<Handle>,
         hold: NewHold,
     ) -> Result<(Handle, SystemTime), ToolError> {
-        let (records, now) = (self.records().await?, SystemTime::now());
+        let (records, now) = self.records_for_more().await?;
         let expires_at = after(now, self.expiry);
         let new = NewRecord {
             owner,
@@ -185,22 +191,29 @@ impl PendingCalls {
         let Some(staging) = &self.staging else {
             return;
         };
-        // In this order: what is staged meanwhile is in neither, or in both.
         let Ok(ids) = staging.held_ids() else {
             return;
         };
         if ids.is_empty() {
             return;
         }
-        match records.held_staging().await {
-            Ok(held) => ids
-                .iter()
-                .filter(|id| !held.contains(id))
-                .for_each(|id| staging.drop_held(id)),
+        let held = match records.held_staging().await {
+            Ok(held) => held,
             Err(error) => {
                 let error = error.with_causes();
                 tracing::warn!(%error, "staged changes that wait no longer could not be removed");
+                return;
             }
+        };
+        for id in ids.iter().filter(|id| !held.contains(id)) {
+            // Their row may have been stored since.
+            let waits = async {
+                !records
+                    .held_staging()
+                    .await
+                    .is_ok_and(|held| !held.contains(id))
+            };
+            staging.drop_held_unless(id, waits).await;
         }
     }
 

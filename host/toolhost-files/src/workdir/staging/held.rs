@@ -6,6 +6,7 @@
 
 use std::io;
 
+use cap_std::fs::Dir;
 use toolhost_contract::FileChanges;
 
 use super::change_set::ChangeSet;
@@ -135,14 +136,32 @@ impl StagingRoot {
 
     /// Drops held changes. Does nothing if they are gone, or a process works on them.
     pub fn drop_held(&self, id: &str) {
-        let Ok(Some(dir)) = self.open_locked(id) else {
+        if let Some(dir) = self.lock_held(id) {
+            remove(self, id, &dir);
+        }
+    }
+
+    /// Drops held changes as [`drop_held`](Self::drop_held) does, unless somebody waits for them. That is asked while no
+    /// other process can hold them: it stores who waits for them before it unlocks them.
+    pub async fn drop_held_unless(&self, id: &str, waits: impl Future<Output = bool>) {
+        let Some(dir) = self.lock_held(id) else {
             return;
         };
-        if is_held(&dir) && matches!(journal::progress(&dir), Ok(Progress::NotBegun)) {
-            remove(self, id, &dir);
-        } else {
+        if waits.await {
             self.unlock(&dir);
+        } else {
+            remove(self, id, &dir);
         }
+    }
+
+    /// Locks held changes that no process works on, and that were not committed.
+    fn lock_held(&self, id: &str) -> Option<Dir> {
+        let dir = self.open_locked(id).ok()??;
+        if is_held(&dir) && matches!(journal::progress(&dir), Ok(Progress::NotBegun)) {
+            return Some(dir);
+        }
+        self.unlock(&dir);
+        None
     }
 
     /// Commits held changes, if they are those of the digest.
