@@ -43,7 +43,7 @@ pub use self::approvers::Approvers;
 pub use toolhost_contract::{AwaitingApproval, HeldEffect};
 pub use toolhost_manifest::policy::{Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules};
 
-/// Most approvals of a list.
+/// Most approvals of a list. It is shorter where more than 64 MiB would be shown.
 pub const LISTED_MAX: usize = 1_000;
 
 /// A call that waits or waited for consent.
@@ -71,7 +71,8 @@ pub struct Approval {
     pub effect: HeldEffect,
     /// What will be done, without secrets: `{tool, args}` of a call, `{files, truncated}` of changes with a `diff` of each
     /// file that can be shown, `{method, url, headers, body}` of a request, or
-    /// `{operation, target, instanceKey, type, input, …}` of a message.
+    /// `{operation, target, instanceKey, type, input, …}` of a message. Null once the call was cancelled before anybody
+    /// decided.
     pub what: Value,
     /// SHA-256 of what will be done.
     pub digest: String,
@@ -371,6 +372,7 @@ fn unknown(id: &str) -> ApprovalError {
 fn approval_of(owned: OwnedHold, now: SystemTime) -> Approval {
     let OwnedHold {
         hold,
+        shown,
         owner,
         call_id,
         tool_name,
@@ -393,7 +395,7 @@ fn approval_of(owned: OwnedHold, now: SystemTime) -> Approval {
         call_id,
         tool: tool_name,
         effect: hold.effect,
-        what: hold.shown,
+        what: shown,
         digest: hold.digest,
         created_at: Timestamp(hold.created_at),
         expires_at: Timestamp(hold.expires_at),

@@ -1,9 +1,11 @@
 //! Calls that wait for consent, and what becomes of them once somebody has decided.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use toolhost_contract::{
     AwaitingApproval, HeldEffect, Timestamp, ToolError, ToolErrorCode, ToolName, ToolResult,
     WorkdirChanges,
@@ -18,13 +20,19 @@ use crate::call::executor;
 use crate::call::scope::{CallScope, InstanceScope, TurnScope};
 use crate::middleware::Progress;
 use crate::pending::PendingCalls;
-use crate::pending::record::{Decision, Handle, Hold, Record};
+use crate::pending::record::{Decision, Handle, Hold, Owner, Record, Taking};
 
 /// How often the store is asked for decisions.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// How often a call that waits for another one asks for the decision about that.
 const ASK_INNER: Duration = Duration::from_millis(50);
+
+/// Releases of one instance at once.
+const RELEASES: usize = 8;
+
+/// After this time a release is tried again that left its call waiting, such as a commit to a full disk.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// What a poll of a call that waits returns.
 pub(super) enum Released {
@@ -41,60 +49,102 @@ pub(super) enum Released {
 /// Releases the calls of an instance once somebody has decided about them, as long as the instance is used.
 pub(crate) fn watch(instance: &Arc<InstanceScope>) {
     let (pending, owner) = (instance.pending(), instance.owner());
-    let (decided, is_first) = pending.waiting.add(owner.clone());
-    if is_first {
-        pending
-            .sandbox
-            .threads()
-            .spawn(ask(Arc::downgrade(pending)));
+    let (decided, asks) = pending.waiting.add(owner.clone());
+    if asks {
+        // It outlives the caller's runtime, as another instance may wait by then.
+        let threads = pending.sandbox.threads();
+        threads.spawn_own(ask(Arc::downgrade(pending)));
     }
-    let (weak, scope) = (Arc::downgrade(pending), Arc::downgrade(instance));
-    let watching = async move {
+    let watching = Watching {
+        pending: Arc::downgrade(pending),
+        instance: Arc::downgrade(instance),
+        owner,
+        decided,
+    };
+    pending.sandbox.threads().spawn(watching.run());
+}
+
+/// Waits for decisions about the calls of one instance.
+struct Watching {
+    pending: Weak<PendingCalls>,
+    instance: Weak<InstanceScope>,
+    owner: Owner,
+    decided: Arc<Notify>,
+}
+
+/// When the release of an approval began. The permit is there as long as it runs.
+struct Attempt(Instant, Weak<OwnedSemaphorePermit>);
+
+impl Attempt {
+    fn is_over(&self) -> bool {
+        self.0.elapsed() >= RETRY_AFTER && self.1.strong_count() == 0
+    }
+}
+
+impl Watching {
+    async fn run(self) {
+        let mut attempts = HashMap::new();
+        let permits = Arc::new(Semaphore::new(RELEASES));
         loop {
-            decided.notified().await;
-            let Some(pending) = weak.upgrade().filter(|it| it.waiting.has(&owner, &decided)) else {
+            self.decided.notified().await;
+            let is_watched = |it: &Arc<PendingCalls>| it.waiting.has(&self.owner, &self.decided);
+            let Some(pending) = self.pending.upgrade().filter(is_watched) else {
                 return;
             };
-            let Some(instance) = scope.upgrade() else {
-                return pending.waiting.remove(&owner, &decided);
+            let Some(instance) = self.instance.upgrade() else {
+                return pending.waiting.remove(&self.owner, &self.decided);
             };
             let Ok(records) = pending.records().await else {
                 continue;
             };
-            let handles = records.decided(SystemTime::now()).await;
-            for (handle, of) in handles.unwrap_or_default() {
-                if of == owner {
-                    pending.poll_once(&instance, &handle).await;
+            let Ok(due) = records.due(&self.owner, SystemTime::now()).await else {
+                continue;
+            };
+            attempts.retain(|_, attempt: &mut Attempt| !attempt.is_over());
+            for (id, handle) in due {
+                if attempts.contains_key(&id) {
+                    continue;
                 }
+                let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
+                    return;
+                };
+                let permit = Arc::new(permit);
+                attempts.insert(id, Attempt(Instant::now(), Arc::downgrade(&permit)));
+                let (calls, scope) = (Arc::clone(&pending), Arc::clone(&instance));
+                let releasing = async move {
+                    calls.poll_once(&scope, &handle).await;
+                    drop(permit);
+                };
+                pending.sandbox.threads().spawn(releasing);
             }
-            let rest = records.holds(Some(owner.clone()), true, SystemTime::now(), 1);
-            let rest = rest.await;
-            if rest.is_ok_and(|rest| rest.is_empty()) {
+            if records.has_open(&self.owner).await.is_ok_and(|open| !open) {
                 // A call that waits from now on is watched anew.
-                return pending.waiting.remove(&owner, &decided);
+                return pending.waiting.remove(&self.owner, &self.decided);
             }
         }
-    };
-    pending.sandbox.threads().spawn(watching);
+    }
 }
 
 /// Asks the store for decisions while any instance waits: another process may have made them.
 async fn ask(pending: Weak<PendingCalls>) {
+    let mut has_failed = false;
     while let Some(calls) = pending.upgrade() {
-        if calls.waiting.is_empty() {
+        let owners = calls.waiting.to_ask();
+        if owners.is_empty() {
             return;
         }
         if let Ok(records) = calls.records().await {
-            match records.decided(SystemTime::now()).await {
-                Ok(decided) => {
-                    for (_, owner) in decided {
-                        calls.waiting.notify(&owner);
-                    }
+            match records.owners_due(owners, SystemTime::now()).await {
+                Ok(due) => {
+                    has_failed = false;
+                    due.iter().for_each(|owner| calls.waiting.notify(owner));
                 }
-                Err(error) => {
+                Err(error) if !has_failed => {
+                    has_failed = true;
                     let error = error.with_causes();
                     tracing::warn!(%error, "decisions about waiting calls cannot be read");
                 }
+                Err(_) => {}
             }
         }
         let threads = calls.sandbox.threads().clone();
@@ -122,9 +172,9 @@ impl PendingCalls {
                 record.failed(self.error(ToolErrorCode::Host, message)),
             ));
         };
-        if let Some(run_id) = &hold.inner_of {
+        if hold.inner_of.is_some() {
             // The call around it does what was approved.
-            if records.is_alive(run_id) {
+            if records.is_waited_for(&hold) {
                 return Ok(Released::Waits(waiting(record, &hold)));
             }
             let name = &record.call.tool_name;
@@ -151,23 +201,23 @@ impl PendingCalls {
             // It is released once the bundle is loaded again.
             return Ok(Released::Waits(waiting(record, &hold)));
         }
-        if hold.effect == HeldEffect::Workdir {
-            return self.release_changes(turn, record, hold).await;
-        }
-        if hold.released_by.is_some() {
+        if records.is_released_elsewhere(&hold) {
             return Ok(Released::Waits(waiting(record, &hold)));
         }
-        let taken = records.take_approved(&hold.id, None, guest_handle.is_none());
-        if !taken.await.map_err(|error| self.store_error(&error))? {
-            return Ok(Released::Waits(waiting(record, &hold)));
-        }
-        match guest_handle {
-            Some(guest_handle) => {
-                let waits = records.wait_again(&record.handle, guest_handle.clone());
-                waits.await.map_err(|error| self.store_error(&error))?;
-                Ok(Released::Polled(Release::of(hold), guest_handle.clone()))
-            }
-            None => {
+        let taking = match (hold.effect, guest_handle) {
+            (HeldEffect::Workdir, _) => Taking::Commit,
+            (_, Some(guest_handle)) => Taking::Poll(guest_handle.clone()),
+            (_, None) => Taking::Run,
+        };
+        let was_taken = hold.released_by.is_some();
+        let taken = records.take_approved(hold, taking.clone()).await;
+        let Some(hold) = taken.map_err(|error| self.store_error(&error))? else {
+            return Ok(Released::Changed);
+        };
+        match taking {
+            Taking::Commit => self.release_changes(turn, record, hold, was_taken).await,
+            Taking::Poll(guest_handle) => Ok(Released::Polled(Release::of(hold), guest_handle)),
+            Taking::Run => {
                 self.run_again(turn, record, Release::of(hold)).await;
                 Ok(Released::Changed)
             }
@@ -192,11 +242,9 @@ impl PendingCalls {
             match &hold.decision {
                 Some(decision) if !decision.is_approved => break Err(self.denied(name, decision)),
                 Some(_) => {
-                    let taken = records.take_approved(&hold.id, None, true).await;
-                    if !taken.map_err(|error| self.store_error(&error))? {
-                        return Err(unknown());
-                    }
-                    break Ok(Release::of(hold));
+                    let taken = records.take_approved(hold, Taking::Run).await;
+                    let taken = taken.map_err(|error| self.store_error(&error))?;
+                    break taken.map(Release::of).ok_or_else(unknown);
                 }
                 None if hold.expires_at <= SystemTime::now() => break Err(self.expired(name)),
                 None => {
@@ -230,21 +278,16 @@ impl PendingCalls {
         }
     }
 
-    /// Commits staged changes that somebody has consented to.
+    /// Commits staged changes that somebody has consented to. `was_taken`: a process began before, and was killed or could
+    /// not store it.
     async fn release_changes(
         &self,
         turn: &Arc<TurnScope>,
         record: &Record,
         hold: Hold,
+        was_taken: bool,
     ) -> Result<Released, ToolError> {
         let records = self.records().await?;
-        let dead = match &hold.released_by {
-            None => None,
-            Some(run_id) if records.is_alive(run_id) => {
-                return Ok(Released::Waits(waiting(record, &hold)));
-            }
-            Some(run_id) => Some(run_id.clone()),
-        };
         let (Some(staging), Some(id), Some(answer)) = (&self.staging, &hold.staging, &hold.answer)
         else {
             let message = "The changes of the call are not in the state root.";
@@ -252,23 +295,16 @@ impl PendingCalls {
                 record.failed(self.error(ToolErrorCode::Host, message)),
             ));
         };
-        let taken = records.take_approved(&hold.id, dead.clone(), false).await;
-        if !taken.map_err(|error| self.store_error(&error))? {
-            return Ok(Released::Waits(waiting(record, &hold)));
-        }
         let is_bound = bound_now(turn, record).is_some_and(|bound| bound == hold.bound);
         let again = match staging.held(id) {
             HeldState::Committed => false,
-            HeldState::Waiting if !is_bound => {
-                staging.drop_held(id);
-                true
-            }
+            HeldState::Waiting if !is_bound => true,
             HeldState::Waiting => match self.commit(turn, staging, record, &hold).await {
                 Ok(again) => again,
                 Err(waits) => return Ok(waits),
             },
             // Another process committed them, and they could be undone no longer.
-            HeldState::Gone if dead.is_some() => {
+            HeldState::Gone if was_taken => {
                 let name = &record.call.tool_name;
                 let message = format!(
                     "Tool '{name}' was interrupted: the host stopped while it kept the changes that were approved."
@@ -285,6 +321,8 @@ impl PendingCalls {
             );
             let runs = records.run_again(&record.handle).await;
             if runs.map_err(|error| self.store_error(&error))? {
+                // It is stored that they are not committed: without that, nobody could tell why they are gone.
+                self.drop_changes(&hold);
                 self.run_again(turn, record, Release::of_nothing(hold))
                     .await;
             }

@@ -17,7 +17,7 @@ use crate::call::component;
 use crate::call::scope::{InstanceScope, TurnScope};
 use crate::pending::PendingCalls;
 use crate::pending::per_handle_lock::lock_handle;
-use crate::pending::record::{Handle, Record, State};
+use crate::pending::record::{Cancelled, Handle, Record, State};
 
 /// Longest handle in a message, in characters.
 const HANDLE_SHOWN: usize = 64;
@@ -86,7 +86,8 @@ impl PendingCalls {
         may_run.then_some(record.call.tool_name)
     }
 
-    /// Cancels a pending call: `E_TOOL_CANCELLED`, or the result that it already had.
+    /// Cancels a pending call: `E_TOOL_CANCELLED`, or the result that it already had. A call whose changes are being
+    /// committed stays pending.
     pub(crate) async fn cancel(&self, instance: &Arc<InstanceScope>, handle: &str) -> ToolResult {
         let cancelled = self.cancel_open(instance, handle).await;
         instance.exit(cancelled.unwrap_or_else(|error| ToolResult::error("", "", error)))
@@ -246,11 +247,11 @@ impl PendingCalls {
         let (known, owner) = (self.parse(handle)?, instance.owner());
         let records = self.records().await?;
         let cancelled = records.cancel(&known, &owner, SystemTime::now()).await;
-        let record = cancelled.map_err(|error| self.store_error(&error))?;
-        let record = record.ok_or_else(|| self.unknown(handle))?;
-        if !record.state.is_open() {
-            return Ok(self.status_of(&record).result);
-        }
+        let cancelled = cancelled.map_err(|error| self.store_error(&error))?;
+        let record = match cancelled.ok_or_else(|| self.unknown(handle))? {
+            Cancelled::Now(record) => record,
+            Cancelled::TooLate(record) => return Ok(self.status_of(&record).result),
+        };
         let turn = TurnScope::resumed(instance, &record.call);
         let result = record.failed(self.cancelled());
         announce(&turn, &record.handle, &result);

@@ -20,10 +20,10 @@ use toolhost_store::rusqlite::{self, ToSql};
 use toolhost_store::{is_random_text, random_text};
 
 pub(crate) use self::approval::{
-    ApprovalId, Decided, Decision, Hold, NewHold, OwnedHold, TEXT_MAX,
+    ApprovalId, Decided, Decision, Hold, NewHold, OwnedHold, TEXT_MAX, Taking,
 };
 pub(crate) use self::call_workdir::CallWorkdir;
-pub(crate) use self::records::{AcceptError, Records};
+pub(crate) use self::records::{AcceptError, Cancelled, Records};
 pub(crate) use self::schema::SCHEMA;
 
 /// Prefix of every handle.

@@ -10,35 +10,44 @@ use super::record::Owner;
 
 /// The instances whose calls wait, and how each learns that somebody has decided.
 #[derive(Debug, Default)]
-pub(crate) struct WaitingInstances(Mutex<HashMap<Owner, Arc<Notify>>>);
+pub(crate) struct WaitingInstances(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    instances: HashMap<Owner, Arc<Notify>>,
+    /// Whether a task asks the store for decisions.
+    is_asked: bool,
+}
 
 impl WaitingInstances {
-    /// Adds an instance. Returns what is notified when somebody has decided about a call of it, and whether it is the first
-    /// instance. Who waited for that before is notified that it does no longer.
+    /// Adds an instance. Returns what is notified when somebody has decided about a call of it, and whether the caller
+    /// has to ask the store from now on. Who waited for that before is notified that it does no longer.
     pub(crate) fn add(&self, owner: Owner) -> (Arc<Notify>, bool) {
         let notify = Arc::new(Notify::new());
         let mut waiting = lock(&self.0);
-        let is_first = waiting.is_empty();
-        if let Some(before) = waiting.insert(owner, Arc::clone(&notify)) {
+        if let Some(before) = waiting.instances.insert(owner, Arc::clone(&notify)) {
             before.notify_one();
         }
-        (notify, is_first)
+        let asks = !std::mem::replace(&mut waiting.is_asked, true);
+        (notify, asks)
     }
 
-    /// Whether no instance has calls that wait.
-    pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.0).is_empty()
+    /// Returns the instances whose calls wait. If there are none, whoever asks the store stops.
+    pub(crate) fn to_ask(&self) -> Vec<Owner> {
+        let mut waiting = lock(&self.0);
+        waiting.is_asked = !waiting.instances.is_empty();
+        waiting.instances.keys().cloned().collect()
     }
 
     /// Whether this is what is notified of decisions about calls of the instance.
     pub(crate) fn has(&self, owner: &Owner, notify: &Arc<Notify>) -> bool {
-        let waiting = lock(&self.0);
+        let waiting = &lock(&self.0).instances;
         waiting.get(owner).is_some_and(|it| Arc::ptr_eq(it, notify))
     }
 
     /// No call of the instance waits any more.
     pub(crate) fn remove(&self, owner: &Owner, notify: &Arc<Notify>) {
-        let mut waiting = lock(&self.0);
+        let waiting = &mut lock(&self.0).instances;
         if waiting.get(owner).is_some_and(|it| Arc::ptr_eq(it, notify)) {
             waiting.remove(owner);
         }
@@ -46,8 +55,39 @@ impl WaitingInstances {
 
     /// Notifies who waits for decisions about calls of this instance.
     pub(crate) fn notify(&self, owner: &Owner) {
-        if let Some(waiting) = lock(&self.0).get(owner) {
+        if let Some(waiting) = lock(&self.0).instances.get(owner) {
             waiting.notify_one();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(key: &str) -> Owner {
+        Owner {
+            bundle: "/b/goondan.yaml".to_owned(),
+            agent: "coder".to_owned(),
+            instance_key: key.to_owned(),
+        }
+    }
+
+    #[test]
+    fn one_task_at_a_time_asks_the_store() {
+        let waiting = WaitingInstances::default();
+        let (one, asks) = waiting.add(owner("one"));
+        assert!(asks, "the first");
+        assert!(!waiting.add(owner("two")).1);
+        waiting.remove(&owner("one"), &one);
+        assert_eq!(waiting.to_ask(), [owner("two")]);
+        let (two, _) = waiting.add(owner("two"));
+        waiting.remove(&owner("two"), &two);
+        // The task has not looked yet: another one would be the second.
+        let (three, asks) = waiting.add(owner("three"));
+        assert!(!asks);
+        waiting.remove(&owner("three"), &three);
+        assert_eq!(waiting.to_ask(), []);
+        assert!(waiting.add(owner("four")).1, "it has stopped");
     }
 }

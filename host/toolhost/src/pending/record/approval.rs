@@ -19,8 +19,11 @@ const PREFIX: &str = "approval_";
 /// Random letters of an id: 160 bits.
 const LETTERS: usize = 32;
 
-/// Most bytes that the waiting calls of one owner keep: staged files, and what their runs have received.
-const BYTES_PER_OWNER: i64 = 1 << 30;
+/// Most bytes of what is shown in one list: the rest is listed once these are decided.
+const LISTED_BYTES: usize = 64 << 20;
+
+/// Most handles of one owner that are released before the store is asked again.
+const DUE_MAX: u32 = 1_000;
 
 /// Longest name of who decided, and reason, in characters.
 pub(crate) const TEXT_MAX: usize = 1_000;
@@ -90,11 +93,12 @@ pub(crate) struct Hold {
     pub(crate) id: ApprovalId,
     pub(crate) handle: String,
     pub(crate) effect: HeldEffect,
-    pub(crate) shown: Value,
     pub(crate) digest: String,
     pub(crate) bound: String,
     pub(crate) staging: Option<String>,
+    /// None before it is [taken](Records::take_approved).
     pub(crate) answer: Option<ToolResult>,
+    /// None before it is [taken](Records::take_approved).
     pub(crate) prefix: Option<Vec<u8>>,
     pub(crate) created_at: SystemTime,
     pub(crate) expires_at: SystemTime,
@@ -109,6 +113,8 @@ pub(crate) struct Hold {
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedHold {
     pub(crate) hold: Hold,
+    /// Null once the call was cancelled before anybody decided.
+    pub(crate) shown: Value,
     pub(crate) owner: Owner,
     pub(crate) call_id: String,
     pub(crate) tool_name: String,
@@ -131,13 +137,24 @@ pub(crate) enum Decided {
     Ended,
 }
 
-const COLUMNS: &str =
-    "a.id, a.handle, a.effect, a.shown, a.digest, a.bound, a.staging, a.answer, a.prefix,
-    a.created_ms, a.expires_ms, a.decision, a.decided_ms, a.decided_by, a.why, a.released_by, a.inner_of";
+/// What becomes of a call when what was approved is taken.
+#[derive(Debug, Clone)]
+pub(crate) enum Taking {
+    /// It is held until its changes are committed.
+    Commit,
+    /// It runs again in this process, and is interrupted if the process ends.
+    Run,
+    /// Its component is polled with this handle.
+    Poll(String),
+}
 
-/// Whether the approval `a` is the newest one of its call `p`, which is held.
-const IS_OPEN: &str = "(p.state = 'held'
-    AND a.number = (SELECT max(number) FROM approvals WHERE handle = a.handle))";
+const COLUMNS: &str =
+    "a.number, a.id, a.handle, a.effect, a.digest, a.bound, a.staging, a.created_ms, a.expires_ms,
+    a.decision, a.decided_ms, a.decided_by, a.why, a.released_by, a.inner_of";
+
+/// The columns of an [`OwnedHold`], but for what is shown.
+const OWNED: &str =
+    "a.bundle, a.agent, a.instance_key, a.due_ms IS NOT NULL AS is_open, p.call_id, p.tool_name";
 
 impl Records {
     /// Stores that a call waits: one that has a handle already, or a new one. Returns its handle and the id.
@@ -151,34 +168,34 @@ impl Records {
         hold: NewHold,
         now: SystemTime,
     ) -> Result<Handle, AcceptError> {
+        let most = self.ceiling.held_bytes_per_owner;
         let run_id = self.store.run_id().to_owned();
-        let handle = match existing {
-            Some(handle) => {
-                let (held, message) = (handle.clone(), new.call.message.as_json().to_owned());
-                let is_held = self
-                    .store
-                    .write(move |tx| {
-                        let sql = "UPDATE pending SET state = 'held', run_id = NULL, message = ?2
-                             WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')";
-                        if tx.prepare_cached(sql)?.execute((&held, &message))? == 0 {
-                            return Ok(Ok(false));
-                        }
-                        Ok(insert(tx, &held, &hold, (now, &run_id))?.map(|()| true))
-                    })
-                    .await??;
-                if !is_held {
-                    return Err(AcceptError::Cancelled);
-                }
-                handle
-            }
-            None => {
-                let insert_hold = move |tx: &Transaction<'_>, handle: &Handle| {
-                    insert(tx, handle, &hold, (now, &run_id))
-                };
-                self.accept_with(new, now, "held", insert_hold).await?
-            }
+        let Some(handle) = existing else {
+            let insert_hold = move |tx: &Transaction<'_>, handle: &Handle| {
+                insert(tx, handle, &hold, (now, &run_id), most)
+            };
+            return self.accept_with(new, now, "held", insert_hold).await;
         };
-        Ok(handle)
+        let (held, expires_ms) = (handle.clone(), unix_ms(new.expires_at));
+        let message = new.call.message.as_json().to_owned();
+        let stored = self.store.write(move |tx| {
+            let open = "SELECT 1 FROM pending
+                 WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')";
+            if !tx.prepare_cached(open)?.exists((&held,))? {
+                return Ok(Err(AcceptError::Cancelled));
+            }
+            // Nothing may be changed before it: a refusal is stored as well.
+            if let Err(refusal) = insert(tx, &held, &hold, (now, &run_id), most)? {
+                return Ok(Err(refusal));
+            }
+            let sql = "UPDATE pending
+                 SET state = 'held', run_id = NULL, message = ?3, expires_ms = max(expires_ms, ?2)
+                 WHERE handle = ?1";
+            tx.prepare_cached(sql)?
+                .execute((&held, expires_ms, &message))?;
+            Ok(Ok(()))
+        });
+        stored.await?.map(|()| handle)
     }
 
     /// Whether somebody has approved a call as a whole.
@@ -206,7 +223,8 @@ impl Records {
         newest.await
     }
 
-    /// Returns up to `most` approvals, the newest first: of one owner or of all, those that wait or all.
+    /// Returns up to `most` approvals, the newest first: of one owner or of all, those that wait or all. The list ends
+    /// before what is shown of them exceeds 64 MiB.
     pub(crate) async fn holds(
         &self,
         owner: Option<Owner>,
@@ -217,23 +235,32 @@ impl Records {
         let now_ms = unix_ms(now);
         let listed = self.store.read(move |tx| {
             let sql = format!(
-                "SELECT {COLUMNS}, p.bundle, p.agent, p.instance_key, p.call_id, p.tool_name, {IS_OPEN} AS is_open
+                "SELECT {COLUMNS}, {OWNED}
                  FROM approvals a JOIN pending p ON p.handle = a.handle
-                 WHERE (?1 IS NULL OR (p.bundle = ?1 AND p.agent = ?2 AND p.instance_key = ?3))
-                     AND (NOT ?4 OR ({IS_OPEN} AND a.decision IS NULL AND a.expires_ms > ?5))
+                 WHERE (?1 IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3))
+                     AND (NOT ?4 OR (a.due_ms IS NOT NULL AND a.decision IS NULL AND a.expires_ms > ?5))
                  ORDER BY a.number DESC LIMIT ?6"
             );
-            let (bundle, agent, key) = match &owner {
-                Some(owner) => (
-                    Some(&owner.bundle),
-                    Some(&owner.agent),
-                    Some(&owner.instance_key),
-                ),
-                None => (None, None, None),
-            };
+            let owner = owner.as_ref();
+            let (bundle, agent, key) = (
+                owner.map(|it| &it.bundle),
+                owner.map(|it| &it.agent),
+                owner.map(|it| &it.instance_key),
+            );
             let mut query = tx.prepare_cached(&sql)?;
             let rows = query.query_map((bundle, agent, key, is_open, now_ms, most), read_owned)?;
-            rows.collect()
+            let (mut listed, mut bytes) = (Vec::new(), 0_usize);
+            for row in rows {
+                let (number, mut one) = row?;
+                let shown = shown(tx, number)?;
+                bytes = bytes.saturating_add(shown.len());
+                if bytes > LISTED_BYTES && !listed.is_empty() {
+                    break;
+                }
+                one.shown = parse_shown(&shown);
+                listed.push(one);
+            }
+            Ok(listed)
         });
         listed.await
     }
@@ -245,7 +272,13 @@ impl Records {
         owner: Option<Owner>,
     ) -> Result<Option<OwnedHold>, StoreError> {
         let id = id.clone();
-        let one = self.store.read(move |tx| by_id(tx, &id));
+        let one = self.store.read(move |tx| {
+            let Some((number, mut one)) = by_id(tx, &id)? else {
+                return Ok(None);
+            };
+            one.shown = parse_shown(&shown(tx, number)?);
+            Ok(Some(one))
+        });
         let one = one.await?;
         Ok(one.filter(|one| owner.is_none_or(|owner| one.owner == owner)))
     }
@@ -259,7 +292,7 @@ impl Records {
     ) -> Result<Decided, StoreError> {
         let id = id.clone();
         let decided = self.store.write(move |tx| {
-            let found = by_id(tx, &id)?;
+            let found = by_id(tx, &id)?.map(|(_, found)| found);
             let Some(found) = found.filter(|it| owner.is_none_or(|owner| it.owner == owner)) else {
                 return Ok(Decided::Unknown);
             };
@@ -273,8 +306,8 @@ impl Records {
                 return Ok(Decided::Expired);
             }
             tx.prepare_cached(
-                "UPDATE approvals SET decision = ?2, decided_ms = ?3, decided_by = ?4, why = ?5
-                 WHERE id = ?1 AND decision IS NULL",
+                "UPDATE approvals SET decision = ?2, decided_ms = ?3, decided_by = ?4, why = ?5, due_ms = ?3
+                 WHERE id = ?1 AND decision IS NULL AND due_ms IS NOT NULL",
             )?
             .execute((
                 &id,
@@ -293,29 +326,58 @@ impl Records {
         decided.await
     }
 
-    /// Takes what was approved, to do it in this process: once. `dead` is the process that took it and ended before it
-    /// was done. Where `runs` is true, the call runs again from now on, and is interrupted if this process ends.
+    /// Whether the process in which another call waits for this one runs.
+    pub(crate) fn is_waited_for(&self, hold: &Hold) -> bool {
+        let process = hold.inner_of.as_deref();
+        process.is_some_and(|by| by == self.store.run_id() || self.store.is_alive(by))
+    }
+
+    /// Whether another process does now what was approved. What this process left undone, as the store failed, is none of
+    /// that: polls of a handle wait for each other.
+    pub(crate) fn is_released_elsewhere(&self, hold: &Hold) -> bool {
+        hold.released_by
+            .as_deref()
+            .is_some_and(|by| by != self.store.run_id() && self.store.is_alive(by))
+    }
+
+    /// Takes what was approved, to do it in this process, and reads its answer and its prefix. None if the call does not
+    /// wait for it any more, or another process has taken it since `hold` was read.
     pub(crate) async fn take_approved(
         &self,
-        id: &ApprovalId,
-        dead: Option<String>,
-        runs: bool,
-    ) -> Result<bool, StoreError> {
-        let (id, run_id) = (id.clone(), self.store.run_id().to_owned());
+        mut hold: Hold,
+        taking: Taking,
+    ) -> Result<Option<Hold>, StoreError> {
+        let run_id = self.store.run_id().to_owned();
         let taken = self.store.write(move |tx| {
-            let taken = tx
-                .prepare_cached(
-                    "UPDATE approvals SET released_by = ?2
-                     WHERE id = ?1 AND decision = 'approved' AND released_by IS ?3",
-                )?
-                .execute((&id, &run_id, &dead))?
-                == 1;
-            if !taken || !runs {
-                return Ok(taken);
+            let before = hold.released_by.replace(run_id);
+            let (id, run_id) = (&hold.id, &hold.released_by);
+            let sql = "UPDATE approvals SET released_by = ?2
+                 WHERE id = ?1 AND decision = 'approved' AND released_by IS ?3 AND due_ms IS NOT NULL";
+            if tx.prepare_cached(sql)?.execute((id, run_id, &before))? == 0 {
+                return Ok(None);
             }
-            let sql = "UPDATE pending SET state = 'running', run_id = ?2
-                 WHERE handle = (SELECT handle FROM approvals WHERE id = ?1) AND state = 'held'";
-            Ok(tx.prepare_cached(sql)?.execute((&id, &run_id))? == 1)
+            let sql = "SELECT c.answer, c.prefix
+                 FROM approval_contents c JOIN approvals a ON a.number = c.number WHERE a.id = ?1";
+            let (answer, prefix) = tx.prepare_cached(sql)?.query_row((id,), read_contents)?;
+            // These remove both: they are read before.
+            match &taking {
+                Taking::Commit => {}
+                Taking::Run => {
+                    let sql = "UPDATE pending SET state = 'running', run_id = ?2 WHERE handle = ?1";
+                    tx.prepare_cached(sql)?.execute((&hold.handle, run_id))?;
+                }
+                Taking::Poll(guest_handle) => {
+                    let sql = "UPDATE pending
+                         SET state = 'waiting', guest_handle = ?2, run_id = NULL WHERE handle = ?1";
+                    tx.prepare_cached(sql)?
+                        .execute((&hold.handle, guest_handle))?;
+                }
+            }
+            Ok(Some(Hold {
+                answer,
+                prefix,
+                ..hold
+            }))
         });
         taken.await
     }
@@ -356,54 +418,84 @@ impl Records {
         Ok(waits.await? == 1)
     }
 
-    /// Returns the handles of held calls that somebody has decided about, or that have expired, with their owners.
-    pub(crate) async fn decided(
+    /// Returns the open approvals of an instance that somebody has decided about, or that have expired: the oldest first,
+    /// at most 1,000. None are there any more once these have ended.
+    pub(crate) async fn due(
         &self,
+        owner: &Owner,
         now: SystemTime,
-    ) -> Result<Vec<(Handle, Owner)>, StoreError> {
-        let now_ms = unix_ms(now);
-        let decided = self.store.read(move |tx| {
-            let sql = format!(
-                "SELECT p.handle, p.bundle, p.agent, p.instance_key
-                 FROM pending p JOIN approvals a ON a.handle = p.handle
-                 WHERE {IS_OPEN} AND (a.decision IS NOT NULL OR a.expires_ms <= ?1) LIMIT 1000"
-            );
-            let mut query = tx.prepare_cached(&sql)?;
-            let rows = query.query_map((now_ms,), |row| {
-                let handle: String = row.get(0)?;
-                let owner = Owner {
-                    bundle: row.get(1)?,
-                    agent: row.get(2)?,
-                    instance_key: row.get(3)?,
-                };
-                Ok(Handle::parse(&handle).map(|handle| (handle, owner)))
+    ) -> Result<Vec<(ApprovalId, Handle)>, StoreError> {
+        let (owner, now_ms) = (owner.clone(), unix_ms(now));
+        let due = self.store.read(move |tx| {
+            let sql = "SELECT id, handle FROM approvals
+                 WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3 AND due_ms <= ?4
+                 ORDER BY due_ms LIMIT ?5";
+            let of = (&owner.bundle, &owner.agent, &owner.instance_key);
+            let mut query = tx.prepare_cached(sql)?;
+            let rows = query.query_map((of.0, of.1, of.2, now_ms, DUE_MAX), |row| {
+                let (id, handle): (String, String) = (row.get(0)?, row.get(1)?);
+                Ok(ApprovalId::parse(&id).zip(Handle::parse(&handle)))
             })?;
             let rows: rusqlite::Result<Vec<_>> = rows.collect();
             Ok(rows?.into_iter().flatten().collect())
         });
-        decided.await
+        due.await
+    }
+
+    /// Returns those of these owners that have something [due](Self::due).
+    pub(crate) async fn owners_due(
+        &self,
+        mut owners: Vec<Owner>,
+        now: SystemTime,
+    ) -> Result<Vec<Owner>, StoreError> {
+        let now_ms = unix_ms(now);
+        let due = self.store.read(move |tx| {
+            let (mut failed, latest) = (None, now_ms);
+            owners.retain(|owner| {
+                is_open(tx, owner, latest).unwrap_or_else(|error| {
+                    failed = Some(error);
+                    false
+                })
+            });
+            failed.map_or(Ok(owners), Err)
+        });
+        due.await
+    }
+
+    /// Whether a call of the owner waits, or has been decided about and has not been released.
+    pub(crate) async fn has_open(&self, owner: &Owner) -> Result<bool, StoreError> {
+        let owner = owner.clone();
+        let open = self.store.read(move |tx| is_open(tx, &owner, i64::MAX));
+        open.await
     }
 
     /// Returns the staging directories of changes that wait.
     pub(crate) async fn held_staging(&self) -> Result<Vec<String>, StoreError> {
         let held = self.store.read(|tx| {
-            let sql = format!(
-                "SELECT a.staging FROM approvals a JOIN pending p ON p.handle = a.handle
-                 WHERE a.staging IS NOT NULL AND {IS_OPEN} AND a.decision IS NOT 'denied'"
-            );
-            let mut query = tx.prepare_cached(&sql)?;
+            let sql = "SELECT staging FROM approvals
+                 WHERE staging IS NOT NULL AND due_ms IS NOT NULL AND decision IS NOT 'denied'";
+            let mut query = tx.prepare_cached(sql)?;
             query.query_map([], |row| row.get(0))?.collect()
         });
         held.await
     }
 }
 
-/// Inserts what a call waits for, unless its owner keeps too much.
+/// Whether the owner has an open approval that is due by then.
+fn is_open(tx: &Transaction<'_>, owner: &Owner, due_ms: i64) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM approvals
+         WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3 AND due_ms <= ?4";
+    let of = (&owner.bundle, &owner.agent, &owner.instance_key);
+    tx.prepare_cached(sql)?.exists((of.0, of.1, of.2, due_ms))
+}
+
+/// Inserts what a call waits for, unless its owner keeps too much: then nothing is changed.
 fn insert(
     tx: &Transaction<'_>,
     handle: &Handle,
     hold: &NewHold,
     (now, run_id): (SystemTime, &str),
+    most: i64,
 ) -> rusqlite::Result<Result<(), AcceptError>> {
     let id = match random_text::<LETTERS>() {
         Ok(letters) => ApprovalId(format!("{PREFIX}{letters}")),
@@ -415,53 +507,71 @@ fn insert(
         .staged_bytes
         .saturating_add(prefix + shown.len() as u64);
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let sql =
+        "SELECT coalesce(sum(a.bytes), 0) FROM approvals a JOIN pending own ON own.handle = ?1
+         WHERE (a.bundle, a.agent, a.instance_key) = (own.bundle, own.agent, own.instance_key)
+             AND a.due_ms IS NOT NULL AND a.handle <> ?1";
     let kept: i64 = tx
-        .prepare_cached(
-            "SELECT coalesce(sum(a.bytes), 0) FROM approvals a JOIN pending p ON p.handle = a.handle
-             JOIN pending own ON own.handle = ?1
-             WHERE p.state = 'held' AND (p.bundle, p.agent, p.instance_key)
-                 = (own.bundle, own.agent, own.instance_key)",
-        )?
+        .prepare_cached(sql)?
         .query_row((handle,), |row| row.get(0))?;
-    if kept.saturating_add(bytes) > BYTES_PER_OWNER {
+    if kept.saturating_add(bytes) > most {
         return Ok(Err(AcceptError::NoRoomForHeld));
     }
     tx.prepare_cached(
-        "INSERT INTO approvals (id, handle, effect, shown, digest, bound, staging, answer, prefix, bytes,
-             created_ms, expires_ms, inner_of)
-         VALUES (:id, :handle, :effect, :shown, :digest, :bound, :staging, :answer, :prefix, :bytes,
-             :created_ms, :expires_ms, :inner_of)",
+        "INSERT INTO approvals (id, handle, bundle, agent, instance_key, effect, digest, bound, staging, bytes,
+             created_ms, expires_ms, due_ms, inner_of)
+         SELECT :id, handle, bundle, agent, instance_key, :effect, :digest, :bound, :staging, :bytes,
+             :created_ms, :expires_ms, :expires_ms, :inner_of
+         FROM pending WHERE handle = :handle",
     )?
     .execute(named_params! {
         ":id": id,
         ":handle": handle,
         ":effect": hold.effect.as_str(),
-        ":shown": shown,
         ":digest": hold.digest,
         ":bound": hold.bound,
         ":staging": hold.staging,
-        ":answer": hold.answer.as_ref().map(|answer| answer.to_stored().to_string()),
-        ":prefix": hold.prefix,
         ":bytes": bytes,
         ":created_ms": unix_ms(now),
         ":expires_ms": unix_ms(hold.expires_at),
         ":inner_of": hold.is_inner.then_some(run_id),
     })?;
+    let answer = hold.answer.as_ref();
+    let answer = answer.map(|answer| answer.to_stored().to_string());
+    let sql = "INSERT INTO approval_contents (number, shown, answer, prefix)
+         SELECT number, ?2, ?3, ?4 FROM approvals WHERE id = ?1";
+    tx.prepare_cached(sql)?
+        .execute((id, shown, answer, &hold.prefix))?;
     Ok(Ok(()))
 }
 
-fn by_id(tx: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Option<OwnedHold>> {
+fn by_id(tx: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Option<(i64, OwnedHold)>> {
     let sql = format!(
-        "SELECT {COLUMNS}, p.bundle, p.agent, p.instance_key, p.call_id, p.tool_name, {IS_OPEN} AS is_open
+        "SELECT {COLUMNS}, {OWNED}
          FROM approvals a JOIN pending p ON p.handle = a.handle WHERE a.id = ?1"
     );
     let found = tx.prepare_cached(&sql)?.query_row((id,), read_owned);
     found.optional()
 }
 
-fn read_owned(row: &Row<'_>) -> rusqlite::Result<OwnedHold> {
-    Ok(OwnedHold {
+/// Returns what is shown of an approval, as JSON text; an empty text if it was removed.
+fn shown(tx: &Transaction<'_>, number: i64) -> rusqlite::Result<String> {
+    let sql = "SELECT shown FROM approval_contents WHERE number = ?1";
+    let shown = tx
+        .prepare_cached(sql)?
+        .query_row((number,), |row| row.get(0));
+    Ok(shown.optional()?.unwrap_or_default())
+}
+
+fn parse_shown(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// Reads the number of an approval, and all of it but what is shown.
+fn read_owned(row: &Row<'_>) -> rusqlite::Result<(i64, OwnedHold)> {
+    let owned = OwnedHold {
         hold: read(row)?,
+        shown: Value::Null,
         owner: Owner {
             bundle: row.get("bundle")?,
             agent: row.get("agent")?,
@@ -470,18 +580,22 @@ fn read_owned(row: &Row<'_>) -> rusqlite::Result<OwnedHold> {
         call_id: row.get("call_id")?,
         tool_name: row.get("tool_name")?,
         is_open: row.get("is_open")?,
-    })
+    };
+    Ok((row.get("number")?, owned))
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
-    let (id, effect, shown): (String, String, String) =
-        (row.get("id")?, row.get("effect")?, row.get("shown")?);
+fn read_contents(row: &Row<'_>) -> rusqlite::Result<(Option<ToolResult>, Option<Vec<u8>>)> {
     let answer: Option<String> = row.get("answer")?;
     let answer = answer.map(|text| {
         let json: Option<Value> = serde_json::from_str(&text).ok();
         let answer = json.as_ref().and_then(ToolResult::from_stored);
         answer.ok_or_else(|| unreadable(row, "answer"))
     });
+    Ok((answer.transpose()?, row.get("prefix")?))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
+    let (id, effect): (String, String) = (row.get("id")?, row.get("effect")?);
     let decision: Option<String> = row.get("decision")?;
     let decision = decision.map(|decision| -> rusqlite::Result<Decision> {
         Ok(Decision {
@@ -496,12 +610,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
         id: ApprovalId::parse(&id).ok_or_else(|| unreadable(row, "id"))?,
         handle: row.get("handle")?,
         effect: effect.ok_or_else(|| unreadable(row, "effect"))?,
-        shown: serde_json::from_str(&shown).map_err(|_| unreadable(row, "shown"))?,
         digest: row.get("digest")?,
         bound: row.get("bound")?,
         staging: row.get("staging")?,
-        answer: answer.transpose()?,
-        prefix: row.get("prefix")?,
+        answer: None,
+        prefix: None,
         created_at: of_ms(row.get("created_ms")?),
         expires_at: of_ms(row.get("expires_ms")?),
         decision: decision.transpose()?,

@@ -51,30 +51,57 @@ CREATE TRIGGER pending_removed AFTER DELETE ON pending BEGIN
     DELETE FROM pending_bytes
     WHERE bundle = old.bundle AND agent = old.agent AND instance_key = old.instance_key
         AND bytes <= 0;
+    DELETE FROM approval_contents
+    WHERE number IN (SELECT number FROM approvals WHERE handle = old.handle);
     DELETE FROM approvals WHERE handle = old.handle;
 END;
--- What calls wait to do, and what was decided. The newest one of a handle counts: a later one was asked for anew.
+-- What calls wait to do, and what was decided. The newest one of a handle counts, and is open while the call is held.
+-- From due_ms on there is something to do: it was decided, or has expired. It is NULL for one that is not open.
 CREATE TABLE approvals (
-    number      INTEGER PRIMARY KEY,
-    id          TEXT    NOT NULL UNIQUE,
-    handle      TEXT    NOT NULL,
-    effect      TEXT    NOT NULL,
-    shown       TEXT    NOT NULL,
-    digest      TEXT    NOT NULL,
-    bound       TEXT    NOT NULL,
-    staging     TEXT,
-    answer      TEXT,
-    prefix      BLOB,
-    bytes       INTEGER NOT NULL,
-    created_ms  INTEGER NOT NULL,
-    expires_ms  INTEGER NOT NULL,
-    decision    TEXT    CHECK (decision IN ('approved', 'denied')),
-    decided_ms  INTEGER,
-    decided_by  TEXT,
-    why         TEXT,
-    released_by TEXT,
-    inner_of    TEXT,
+    number       INTEGER PRIMARY KEY,
+    id           TEXT    NOT NULL UNIQUE,
+    handle       TEXT    NOT NULL,
+    bundle       TEXT    NOT NULL,
+    agent        TEXT    NOT NULL,
+    instance_key TEXT    NOT NULL,
+    effect       TEXT    NOT NULL,
+    digest       TEXT    NOT NULL,
+    bound        TEXT    NOT NULL,
+    staging      TEXT,
+    bytes        INTEGER NOT NULL,
+    created_ms   INTEGER NOT NULL,
+    expires_ms   INTEGER NOT NULL,
+    due_ms       INTEGER,
+    decision     TEXT    CHECK (decision IN ('approved', 'denied')),
+    decided_ms   INTEGER,
+    decided_by   TEXT,
+    why          TEXT,
+    released_by  TEXT,
+    inner_of     TEXT,
     CHECK ((decision IS NULL) = (decided_ms IS NULL)),
     CHECK (released_by IS NULL OR decision = 'approved')
 ) STRICT;
 CREATE INDEX approvals_of ON approvals (handle, number);
+CREATE INDEX approvals_open ON approvals (bundle, agent, instance_key, due_ms, bytes)
+    WHERE due_ms IS NOT NULL;
+-- What is large of them. Only of an open one are an answer and a prefix needed.
+CREATE TABLE approval_contents (
+    number INTEGER PRIMARY KEY,
+    shown  TEXT    NOT NULL,
+    answer TEXT,
+    prefix BLOB
+) STRICT;
+CREATE TRIGGER approval_made AFTER INSERT ON approvals BEGIN
+    UPDATE approvals SET due_ms = NULL
+    WHERE handle = new.handle AND number < new.number AND due_ms IS NOT NULL;
+END;
+CREATE TRIGGER approval_closed AFTER UPDATE OF due_ms ON approvals WHEN new.due_ms IS NULL BEGIN
+    UPDATE approval_contents SET answer = NULL, prefix = NULL WHERE number = new.number;
+END;
+CREATE TRIGGER pending_released AFTER UPDATE OF state ON pending
+WHEN old.state = 'held' AND new.state <> 'held' BEGIN
+    UPDATE approvals SET due_ms = NULL WHERE handle = new.handle AND due_ms IS NOT NULL;
+    -- An agent may hold and cancel as often as it likes.
+    DELETE FROM approval_contents WHERE new.state = 'cancelled'
+        AND number IN (SELECT number FROM approvals WHERE handle = new.handle AND decision IS NULL);
+END;

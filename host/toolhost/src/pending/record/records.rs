@@ -16,6 +16,10 @@ const OPEN_PER_OWNER: u32 = 10_000;
 /// call is accepted, so the results of open calls may exceed it.
 const BYTES_PER_OWNER: i64 = 256 << 20;
 
+/// Most bytes that the waiting calls of one owner keep: staged files, what is shown of them, and what their runs have
+/// received.
+const HELD_BYTES_PER_OWNER: i64 = 1 << 30;
+
 /// Most bytes of all records of a state root.
 const BYTES_IN_TOTAL: i64 = 4 << 30;
 
@@ -47,11 +51,21 @@ pub(crate) enum AcceptError {
     Store(#[from] StoreError),
 }
 
+/// What became of a cancellation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cancelled {
+    /// The record was open as it is here, and is cancelled.
+    Now(Record),
+    /// The record is as it is here, and is not changed.
+    TooLate(Record),
+}
+
 /// Limits of the stored records.
 #[derive(Debug, Clone, Copy)]
-struct Ceiling {
+pub(super) struct Ceiling {
     open_per_owner: u32,
     bytes_per_owner: i64,
+    pub(super) held_bytes_per_owner: i64,
     bytes_in_total: i64,
 }
 
@@ -59,7 +73,7 @@ struct Ceiling {
 #[derive(Debug, Clone)]
 pub(crate) struct Records {
     pub(super) store: Store,
-    ceiling: Ceiling,
+    pub(super) ceiling: Ceiling,
     pub(super) locale: Locale,
 }
 
@@ -71,6 +85,7 @@ impl Records {
             ceiling: Ceiling {
                 open_per_owner: OPEN_PER_OWNER,
                 bytes_per_owner: BYTES_PER_OWNER,
+                held_bytes_per_owner: HELD_BYTES_PER_OWNER,
                 bytes_in_total: BYTES_IN_TOTAL,
             },
             locale,
@@ -91,6 +106,14 @@ impl Records {
     pub(crate) fn with_bytes(mut self, per_owner: i64, in_total: i64) -> Self {
         self.ceiling.bytes_per_owner = per_owner;
         self.ceiling.bytes_in_total = in_total;
+        self
+    }
+
+    /// Sets the most bytes that the waiting calls of one owner keep.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn with_held_bytes(mut self, per_owner: i64) -> Self {
+        self.ceiling.held_bytes_per_owner = per_owner;
         self
     }
 
@@ -157,11 +180,6 @@ impl Records {
     /// Returns whether a record is running in this process.
     pub(crate) fn is_own_running(&self, record: &Record) -> bool {
         matches!(&record.state, State::Running { run_id } if run_id == self.store.run_id())
-    }
-
-    /// Returns whether the process of this id runs.
-    pub(crate) fn is_alive(&self, run_id: &str) -> bool {
-        self.store.is_alive(run_id)
     }
 
     /// Returns whether a record is running in a dead process.
@@ -240,30 +258,34 @@ impl Records {
         write.await
     }
 
-    /// Cancels an open record and returns it as it was before. A record that has ended stays unchanged.
-    /// Returns `None` if the owner has no such record.
+    /// Cancels an open record. One that has ended stays unchanged, and so does one that is being released: what was
+    /// approved is done already, or about to be. Returns `None` if the owner has no such record.
     pub(crate) async fn cancel(
         &self,
         handle: &Handle,
         owner: &Owner,
         now: SystemTime,
-    ) -> Result<Option<Record>, StoreError> {
+    ) -> Result<Option<Cancelled>, StoreError> {
         // `find` returns a record whose process died as done, also if it is stored as running.
         let found = self.find(handle, owner, now).await?;
         if !found.as_ref().is_some_and(|record| record.state.is_open()) {
-            return Ok(found);
+            return Ok(found.map(Cancelled::TooLate));
         }
         let (handle, owner, now_ms) = (handle.clone(), owner.clone(), unix_ms(now));
         let cancelled = self.store.write(move |tx| {
-            let was = row::find(tx, &handle, &owner, now_ms)?;
-            if was.is_some() {
-                tx.prepare_cached(
-                    "UPDATE pending SET state = 'cancelled', message = ''
-                     WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')",
-                )?
-                .execute((handle,))?;
-            }
-            Ok(was)
+            let Some(was) = row::find(tx, &handle, &owner, now_ms)? else {
+                return Ok(None);
+            };
+            let sql = "UPDATE pending SET state = 'cancelled', message = ''
+                 WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')
+                     AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.handle = pending.handle
+                         AND a.due_ms IS NOT NULL AND a.released_by IS NOT NULL)";
+            let is_cancelled = tx.prepare_cached(sql)?.execute((handle,))? == 1;
+            Ok(Some(if is_cancelled {
+                Cancelled::Now(was)
+            } else {
+                Cancelled::TooLate(was)
+            }))
         });
         cancelled.await
     }

@@ -1,3 +1,4 @@
+mod approvals;
 mod limits;
 mod lookup;
 #[path = "../../../../toolhost-store/src/tests/second_process.rs"]
@@ -110,6 +111,13 @@ fn done(result: &ToolResult) -> State {
     State::Done(Box::new(result.clone()))
 }
 
+/// Returns the record that was to be cancelled.
+fn of(cancelled: Cancelled) -> Record {
+    match cancelled {
+        Cancelled::Now(record) | Cancelled::TooLate(record) => record,
+    }
+}
+
 /// Returns whether a state is that of a call whose process died.
 fn is_interrupted(state: &State) -> bool {
     let State::Done(result) = state else {
@@ -149,7 +157,7 @@ async fn an_ended_record_never_changes_again() {
     let result = ok(json!(1));
     let cancel = async |handle: &Handle| {
         let was = records.cancel(handle, &owner(), at(150)).await.unwrap();
-        was.unwrap().state
+        of(was.unwrap()).state
     };
     let renew = async |handle: &Handle| {
         let renewed = records.renew_guest_handle(handle, "late".to_owned());
@@ -189,7 +197,7 @@ async fn either_completing_or_cancelling_wins() {
         };
         let was = two[1].cancel(&handle, &owner(), at(150)).await.unwrap();
         let ended = ending.await.unwrap();
-        assert_eq!(was.unwrap().state.is_open(), !ended);
+        assert_eq!(of(was.unwrap()).state.is_open(), !ended);
         let left = state(&two[0], &handle).await;
         assert_eq!(left == State::Cancelled, !ended, "{left:?}");
     }
@@ -269,7 +277,7 @@ async fn a_running_record_of_a_dead_process_is_ended_once_and_cannot_be_cancelle
 
     let records = records_in(root.path());
     let was = records.cancel(&handle, &owner(), at(150)).await.unwrap();
-    assert!(is_interrupted(&was.unwrap().state));
+    assert!(is_interrupted(&of(was.unwrap()).state));
     assert_eq!(records.interrupt_dead_runs().await.unwrap().len(), 1);
     assert!(!records.complete(&handle, &ok(json!(1))).await.unwrap());
     assert!(records.interrupt_dead_runs().await.unwrap().is_empty());
@@ -384,7 +392,7 @@ async fn no_query_reads_the_whole_table() {
     for (sql, index) in [
         (
             "SELECT 1 FROM pending WHERE bundle = 'b' AND agent = 'a' AND instance_key = 'i'
-                 AND expires_ms > 1 AND state IN ('running', 'waiting')",
+                 AND expires_ms > 1 AND state IN ('running', 'waiting', 'held')",
             "pending_open",
         ),
         (

@@ -61,7 +61,7 @@ async fn an_ended_call_leaves_no_message_and_the_file_stays_small() {
             assert!(records.complete(&handle, &ok(json!(n))).await.unwrap());
         } else {
             let was = records.cancel(&handle, &owner(), at(150)).await.unwrap();
-            let whole = was.unwrap().call.message;
+            let whole = super::of(was.unwrap()).call.message;
             assert!(whole.as_json().len() > MESSAGE, "its component gets it");
         }
         let found = records.find(&handle, &owner(), at(150)).await.unwrap();
