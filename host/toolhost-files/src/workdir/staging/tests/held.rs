@@ -74,6 +74,31 @@ fn changes_that_are_not_kept_or_are_dropped_leave_nothing() {
     assert_eq!(site.tree(), before);
 }
 
+#[tokio::test]
+async fn whether_somebody_waits_for_changes_is_asked_while_nobody_else_can_have_them() {
+    let (_top, site) = site();
+    let held = change_all(&site).hold().unwrap();
+    let id = held.id().to_owned();
+    let never = async { panic!("their process has not stored yet who waits for them") };
+    site.root.drop_held_unless(&id, never).await;
+    held.keep();
+    for waits in [true, true, false] {
+        let asked = async {
+            site.root.drop_held(&id);
+            assert_eq!(site.root.held(&id), HeldState::Waiting);
+            waits
+        };
+        site.root.drop_held_unless(&id, asked).await;
+        let left = if waits {
+            HeldState::Waiting
+        } else {
+            HeldState::Gone
+        };
+        assert_eq!(site.root.held(&id), left);
+    }
+    assert!(site.staged().is_empty());
+}
+
 #[test]
 fn what_was_staged_cannot_be_exchanged_for_something_else() {
     type Meddle = fn(&Path);
