@@ -1,11 +1,9 @@
 //! Calls that wait for consent, and what becomes of them once somebody has decided.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use toolhost_contract::{
     AwaitingApproval, HeldEffect, Timestamp, ToolError, ToolErrorCode, ToolName, ToolResult,
     WorkdirChanges,
@@ -20,19 +18,13 @@ use crate::call::executor;
 use crate::call::scope::{CallScope, InstanceScope, TurnScope};
 use crate::middleware::Progress;
 use crate::pending::PendingCalls;
-use crate::pending::record::{Decision, Handle, Hold, Owner, Record, Taking};
+use crate::pending::record::{Decision, Handle, Hold, Record, Taking};
 
 /// How often the store is asked for decisions.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// How often a call that waits for another one asks for the decision about that.
 const ASK_INNER: Duration = Duration::from_millis(50);
-
-/// Releases of one instance at once.
-const RELEASES: usize = 8;
-
-/// After this time a release is tried again that left its call waiting, such as a commit to a full disk.
-const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// What a poll of a call that waits returns.
 pub(super) enum Released {
@@ -49,80 +41,42 @@ pub(super) enum Released {
 /// Releases the calls of an instance once somebody has decided about them, as long as the instance is used.
 pub(crate) fn watch(instance: &Arc<InstanceScope>) {
     let (pending, owner) = (instance.pending(), instance.owner());
-    let (decided, asks) = pending.waiting.add(owner.clone());
+    let (watch, asks) = pending.waiting.add(owner.clone());
+    let threads = pending.sandbox.threads();
     if asks {
         // It outlives the caller's runtime, as another instance may wait by then.
-        let threads = pending.sandbox.threads();
         threads.spawn_own(ask(Arc::downgrade(pending)));
     }
-    let watching = Watching {
-        pending: Arc::downgrade(pending),
-        instance: Arc::downgrade(instance),
-        owner,
-        decided,
-    };
-    pending.sandbox.threads().spawn(watching.run());
-}
-
-/// Waits for decisions about the calls of one instance.
-struct Watching {
-    pending: Weak<PendingCalls>,
-    instance: Weak<InstanceScope>,
-    owner: Owner,
-    decided: Arc<Notify>,
-}
-
-/// When the release of an approval began. The permit is there as long as it runs.
-struct Attempt(Instant, Weak<OwnedSemaphorePermit>);
-
-impl Attempt {
-    fn is_over(&self) -> bool {
-        self.0.elapsed() >= RETRY_AFTER && self.1.strong_count() == 0
-    }
-}
-
-impl Watching {
-    async fn run(self) {
-        let mut attempts = HashMap::new();
-        let permits = Arc::new(Semaphore::new(RELEASES));
+    let (weak, scope) = (Arc::downgrade(pending), Arc::downgrade(instance));
+    threads.spawn(async move {
         loop {
-            self.decided.notified().await;
-            let is_watched = |it: &Arc<PendingCalls>| it.waiting.has(&self.owner, &self.decided);
-            let Some(pending) = self.pending.upgrade().filter(is_watched) else {
+            watch.decided.notified().await;
+            let Some(pending) = weak.upgrade().filter(|it| it.waiting.has(&owner, &watch)) else {
                 return;
             };
-            let Some(instance) = self.instance.upgrade() else {
-                return pending.waiting.remove(&self.owner, &self.decided);
+            let Some(instance) = scope.upgrade() else {
+                return pending.waiting.remove(&owner, &watch);
             };
             let Ok(records) = pending.records().await else {
                 continue;
             };
-            let Ok(due) = records.due(&self.owner, SystemTime::now()).await else {
-                continue;
-            };
-            attempts.retain(|_, attempt: &mut Attempt| !attempt.is_over());
-            for (id, handle) in due {
-                if attempts.contains_key(&id) {
+            let due = records.due(&owner, SystemTime::now()).await;
+            for (id, handle) in due.unwrap_or_default() {
+                let Some(permit) = watch.releases.begin(id).await else {
                     continue;
-                }
-                let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
-                    return;
                 };
-                let permit = Arc::new(permit);
-                attempts.insert(id, Attempt(Instant::now(), Arc::downgrade(&permit)));
                 let (calls, scope) = (Arc::clone(&pending), Arc::clone(&instance));
-                let releasing = async move {
+                pending.sandbox.threads().spawn(async move {
                     calls.poll_once(&scope, &handle).await;
                     drop(permit);
-                };
-                pending.sandbox.threads().spawn(releasing);
+                });
             }
-            if records.has_open(&self.owner).await.is_ok_and(|open| !open) {
+            if records.has_open(&owner).await.is_ok_and(|open| !open) {
                 // A call that waits from now on is watched anew.
-                return pending.waiting.remove(&self.owner, &self.decided);
+                return pending.waiting.remove(&owner, &watch);
             }
         }
-    }
+    });
 }
 
 /// Asks the store for decisions while any instance waits: another process may have made them.

@@ -1,12 +1,19 @@
 //! The instances whose calls wait for consent.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use toolhost_runtime::lock;
 
-use super::record::Owner;
+use super::record::{ApprovalId, Owner};
+
+/// Releases of one instance at once.
+const RELEASES: usize = 8;
+
+/// After this time a release is tried again that left its call waiting, such as a commit to a full disk.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// The instances whose calls wait, and how each learns that somebody has decided.
 #[derive(Debug, Default)]
@@ -14,22 +21,78 @@ pub(crate) struct WaitingInstances(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
-    instances: HashMap<Owner, Arc<Notify>>,
+    instances: HashMap<Owner, Arc<Watch>>,
     /// Whether a task asks the store for decisions.
     is_asked: bool,
+}
+
+/// What the task has that releases the calls of an instance.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Notified when somebody has decided about a call of the instance.
+    pub(crate) decided: Notify,
+    pub(crate) releases: Arc<Releases>,
+}
+
+/// The releases of one instance, also of tasks that were replaced.
+#[derive(Debug)]
+pub(crate) struct Releases {
+    permits: Arc<Semaphore>,
+    /// When each began. The permit is there as long as it runs.
+    begun: Mutex<HashMap<ApprovalId, (Instant, Weak<OwnedSemaphorePermit>)>>,
+}
+
+impl Releases {
+    fn new() -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(RELEASES)),
+            begun: Mutex::default(),
+        }
+    }
+
+    /// Begins a release, which lasts until the permit is dropped. Waits while eight of them run. None if this one runs
+    /// already, or was tried a short time ago.
+    pub(crate) async fn begin(&self, id: ApprovalId) -> Option<Arc<OwnedSemaphorePermit>> {
+        if self.is_begun(&id) {
+            return None;
+        }
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
+        // Another task may have begun it meanwhile.
+        if self.is_begun(&id) {
+            return None;
+        }
+        let permit = Arc::new(permit);
+        lock(&self.begun).insert(id, (Instant::now(), Arc::downgrade(&permit)));
+        Some(permit)
+    }
+
+    fn is_begun(&self, id: &ApprovalId) -> bool {
+        let mut begun = lock(&self.begun);
+        begun.retain(|_, (at, permit)| permit.strong_count() > 0 || at.elapsed() < RETRY_AFTER);
+        begun.contains_key(id)
+    }
 }
 
 impl WaitingInstances {
     /// Adds an instance. Returns what is notified when somebody has decided about a call of it, and whether the caller
     /// has to ask the store from now on. Who waited for that before is notified that it does no longer.
-    pub(crate) fn add(&self, owner: Owner) -> (Arc<Notify>, bool) {
-        let notify = Arc::new(Notify::new());
+    pub(crate) fn add(&self, owner: Owner) -> (Arc<Watch>, bool) {
         let mut waiting = lock(&self.0);
-        if let Some(before) = waiting.instances.insert(owner, Arc::clone(&notify)) {
-            before.notify_one();
-        }
+        let before = waiting.instances.get(&owner);
+        let releases = before.map_or_else(
+            || Arc::new(Releases::new()),
+            |before| {
+                before.decided.notify_one();
+                Arc::clone(&before.releases)
+            },
+        );
+        let watch = Arc::new(Watch {
+            decided: Notify::new(),
+            releases,
+        });
+        waiting.instances.insert(owner, Arc::clone(&watch));
         let asks = !std::mem::replace(&mut waiting.is_asked, true);
-        (notify, asks)
+        (watch, asks)
     }
 
     /// Returns the instances whose calls wait. If there are none, whoever asks the store stops.
@@ -40,15 +103,15 @@ impl WaitingInstances {
     }
 
     /// Whether this is what is notified of decisions about calls of the instance.
-    pub(crate) fn has(&self, owner: &Owner, notify: &Arc<Notify>) -> bool {
+    pub(crate) fn has(&self, owner: &Owner, watch: &Arc<Watch>) -> bool {
         let waiting = &lock(&self.0).instances;
-        waiting.get(owner).is_some_and(|it| Arc::ptr_eq(it, notify))
+        waiting.get(owner).is_some_and(|it| Arc::ptr_eq(it, watch))
     }
 
     /// No call of the instance waits any more.
-    pub(crate) fn remove(&self, owner: &Owner, notify: &Arc<Notify>) {
+    pub(crate) fn remove(&self, owner: &Owner, watch: &Arc<Watch>) {
         let waiting = &mut lock(&self.0).instances;
-        if waiting.get(owner).is_some_and(|it| Arc::ptr_eq(it, notify)) {
+        if waiting.get(owner).is_some_and(|it| Arc::ptr_eq(it, watch)) {
             waiting.remove(owner);
         }
     }
@@ -56,7 +119,7 @@ impl WaitingInstances {
     /// Notifies who waits for decisions about calls of this instance.
     pub(crate) fn notify(&self, owner: &Owner) {
         if let Some(waiting) = lock(&self.0).instances.get(owner) {
-            waiting.notify_one();
+            waiting.decided.notify_one();
         }
     }
 }
@@ -89,5 +152,34 @@ mod tests {
         waiting.remove(&owner("three"), &three);
         assert_eq!(waiting.to_ask(), []);
         assert!(waiting.add(owner("four")).1, "it has stopped");
+    }
+
+    #[tokio::test]
+    async fn a_release_begins_once_and_eight_run_at_once_also_of_a_task_that_was_replaced() {
+        let id = |letter: char| {
+            ApprovalId::parse(&format!("approval_{}", letter.to_string().repeat(32)))
+        };
+        let waiting = WaitingInstances::default();
+        let (before, _) = waiting.add(owner("one"));
+        let mut running = Vec::new();
+        for letter in 'a'..='h' {
+            running.push(before.releases.begin(id(letter).unwrap()).await.unwrap());
+        }
+        let (after, _) = waiting.add(owner("one"));
+        assert!(
+            after.releases.begin(id('a').unwrap()).await.is_none(),
+            "it runs"
+        );
+        let ninth = after.releases.begin(id('i').unwrap());
+        let mut ninth = std::pin::pin!(ninth);
+        assert!(futures_util::poll!(&mut ninth).is_pending());
+        running.remove(0);
+        assert!(ninth.await.is_some());
+        assert!(
+            after.releases.begin(id('a').unwrap()).await.is_none(),
+            "it left its call waiting"
+        );
+        let (other, _) = waiting.add(owner("two"));
+        assert!(other.releases.begin(id('a').unwrap()).await.is_some());
     }
 }

@@ -22,9 +22,6 @@ const LETTERS: usize = 32;
 /// Most bytes of what is shown in one list: the rest is listed once these are decided.
 const LISTED_BYTES: usize = 64 << 20;
 
-/// Most handles of one owner that are released before the store is asked again.
-const DUE_MAX: u32 = 1_000;
-
 /// Longest name of who decided, and reason, in characters.
 pub(crate) const TEXT_MAX: usize = 1_000;
 
@@ -418,8 +415,7 @@ impl Records {
         Ok(waits.await? == 1)
     }
 
-    /// Returns the open approvals of an instance that somebody has decided about, or that have expired: the oldest first,
-    /// at most 1,000. None are there any more once these have ended.
+    /// Returns the open approvals of an instance that somebody has decided about, or that have expired, the oldest first.
     pub(crate) async fn due(
         &self,
         owner: &Owner,
@@ -429,10 +425,10 @@ impl Records {
         let due = self.store.read(move |tx| {
             let sql = "SELECT id, handle FROM approvals
                  WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3 AND due_ms <= ?4
-                 ORDER BY due_ms LIMIT ?5";
+                 ORDER BY due_ms";
             let of = (&owner.bundle, &owner.agent, &owner.instance_key);
             let mut query = tx.prepare_cached(sql)?;
-            let rows = query.query_map((of.0, of.1, of.2, now_ms, DUE_MAX), |row| {
+            let rows = query.query_map((of.0, of.1, of.2, now_ms), |row| {
                 let (id, handle): (String, String) = (row.get(0)?, row.get(1)?);
                 Ok(ApprovalId::parse(&id).zip(Handle::parse(&handle)))
             })?;
