@@ -16,6 +16,7 @@ fn what(effect: HeldEffect) -> NewHold {
         prefix: None,
         staged_bytes: 0,
         expires_at: at(180),
+        is_inner: false,
     }
 }
 
