@@ -4,6 +4,7 @@ mod again;
 mod attacks;
 mod effects;
 mod killed;
+mod rows;
 
 use std::fs;
 use std::path::{Path, PathBuf};
