@@ -17,7 +17,7 @@ use crate::call::component;
 use crate::call::scope::{InstanceScope, TurnScope};
 use crate::pending::PendingCalls;
 use crate::pending::per_handle_lock::lock_handle;
-use crate::pending::record::{Cancelled, Handle, Record, State};
+use crate::pending::record::{CancelReply, Handle, Record, State};
 
 /// Longest handle in a message, in characters.
 const HANDLE_SHOWN: usize = 64;
@@ -249,8 +249,8 @@ impl PendingCalls {
         let cancelled = records.cancel(&known, &owner, SystemTime::now()).await;
         let cancelled = cancelled.map_err(|error| self.store_error(&error))?;
         let record = match cancelled.ok_or_else(|| self.unknown(handle))? {
-            Cancelled::Now(record) => record,
-            Cancelled::TooLate(record) => return Ok(self.status_of(&record).result),
+            CancelReply::Now(record) => record,
+            CancelReply::TooLate(record) => return Ok(self.status_of(&record).result),
         };
         let turn = TurnScope::resumed(instance, &record.call);
         let result = record.failed(self.cancelled());

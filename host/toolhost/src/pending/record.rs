@@ -23,7 +23,7 @@ pub(crate) use self::approval::{
     ApprovalId, Decided, Decision, Hold, NewHold, OwnedHold, TEXT_MAX, Taking,
 };
 pub(crate) use self::call_workdir::CallWorkdir;
-pub(crate) use self::records::{AcceptError, Cancelled, Records};
+pub(crate) use self::records::{AcceptError, CancelReply, Records};
 pub(crate) use self::schema::SCHEMA;
 
 /// Prefix of every handle.

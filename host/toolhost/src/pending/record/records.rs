@@ -53,7 +53,7 @@ pub(crate) enum AcceptError {
 
 /// What became of a cancellation.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Cancelled {
+pub(crate) enum CancelReply {
     /// The record was open as it is here, and is cancelled.
     Now(Record),
     /// The record is as it is here, and is not changed.
@@ -265,11 +265,11 @@ impl Records {
         handle: &Handle,
         owner: &Owner,
         now: SystemTime,
-    ) -> Result<Option<Cancelled>, StoreError> {
+    ) -> Result<Option<CancelReply>, StoreError> {
         // `find` returns a record whose process died as done, also if it is stored as running.
         let found = self.find(handle, owner, now).await?;
         if !found.as_ref().is_some_and(|record| record.state.is_open()) {
-            return Ok(found.map(Cancelled::TooLate));
+            return Ok(found.map(CancelReply::TooLate));
         }
         let (handle, owner, now_ms) = (handle.clone(), owner.clone(), unix_ms(now));
         let cancelled = self.store.write(move |tx| {
@@ -282,9 +282,9 @@ impl Records {
                          AND a.due_ms IS NOT NULL AND a.released_by IS NOT NULL)";
             let is_cancelled = tx.prepare_cached(sql)?.execute((handle,))? == 1;
             Ok(Some(if is_cancelled {
-                Cancelled::Now(was)
+                CancelReply::Now(was)
             } else {
-                Cancelled::TooLate(was)
+                CancelReply::TooLate(was)
             }))
         });
         cancelled.await

@@ -112,9 +112,9 @@ fn done(result: &ToolResult) -> State {
 }
 
 /// Returns the record that was to be cancelled.
-fn of(cancelled: Cancelled) -> Record {
+fn of(cancelled: CancelReply) -> Record {
     match cancelled {
-        Cancelled::Now(record) | Cancelled::TooLate(record) => record,
+        CancelReply::Now(record) | CancelReply::TooLate(record) => record,
     }
 }
 

@@ -64,7 +64,7 @@ async fn approved(records: &Records, effect: HeldEffect) -> (Handle, Hold) {
     (handle, hold)
 }
 
-async fn cancel(records: &Records, handle: &Handle) -> Cancelled {
+async fn cancel(records: &Records, handle: &Handle) -> CancelReply {
     let cancelled = records.cancel(handle, &owner(), at(150)).await.unwrap();
     cancelled.unwrap()
 }
@@ -84,7 +84,10 @@ async fn what_was_approved_is_taken_by_nobody_once_its_call_was_cancelled() {
     for taking in [Taking::Commit, Taking::Run, Taking::Poll("job".to_owned())] {
         let records = records();
         let (handle, hold) = approved(&records, HeldEffect::Http).await;
-        assert!(matches!(cancel(&records, &handle).await, Cancelled::Now(_)));
+        assert!(matches!(
+            cancel(&records, &handle).await,
+            CancelReply::Now(_)
+        ));
         let taken = records.take_approved(hold, taking).await.unwrap();
         assert!(taken.is_none());
         assert_eq!(state(&records, &handle).await, State::Cancelled);
@@ -99,11 +102,14 @@ async fn a_call_whose_changes_are_being_committed_cannot_be_cancelled() {
     let held = State::Held { guest_handle: None };
     for _ in 0..2 {
         let late = cancel(&records, &handle).await;
-        assert!(matches!(&late, Cancelled::TooLate(record) if record.state == held));
+        assert!(matches!(&late, CancelReply::TooLate(record) if record.state == held));
         assert_eq!(state(&records, &handle).await, held);
     }
     records.give_back(&taken.unwrap().id).await.unwrap();
-    assert!(matches!(cancel(&records, &handle).await, Cancelled::Now(_)));
+    assert!(matches!(
+        cancel(&records, &handle).await,
+        CancelReply::Now(_)
+    ));
 }
 
 #[tokio::test]
@@ -222,7 +228,10 @@ async fn a_call_that_waits_no_longer_keeps_only_what_was_decided_about() {
     let records = records();
     let handle = hold(&records, large(10_000)).await;
     assert_eq!(contents(&records).await, (10_000, 1));
-    assert!(matches!(cancel(&records, &handle).await, Cancelled::Now(_)));
+    assert!(matches!(
+        cancel(&records, &handle).await,
+        CancelReply::Now(_)
+    ));
     assert_eq!(contents(&records).await, (0, 0), "nobody decided about it");
 
     let handle = hold(&records, large(10_000)).await;
