@@ -10,7 +10,7 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 20] = [
+const ORDER: [(&str, &[&str]); 21] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     ("toolhost-runtime", &[]),
@@ -72,6 +72,7 @@ const ORDER: [(&str, &[&str]); 20] = [
         ],
     ),
     ("toolhost-otel", &[]),
+    ("toolhost-page", &["toolhost", "toolhost-runtime"]),
     (
         "toolhost-mcp",
         &["toolhost", "toolhost-files", "toolhost-runtime"],
@@ -113,6 +114,7 @@ const ORDER: [(&str, &[&str]); 20] = [
             "toolhost-rpc",
             "toolhost-mcp-client",
             "toolhost-otel",
+            "toolhost-page",
             "toolhost-package",
             "toolhost-changesets",
             "toolhost-schema",
@@ -132,7 +134,12 @@ const OWNERS: [(&str, &[&str]); 23] = [
     ("cap-fs-ext", &["toolhost-files"]),
     (
         "hyper",
-        &["toolhost-egress", "toolhost-mcp", "toolhost-testing"],
+        &[
+            "toolhost-egress",
+            "toolhost-mcp",
+            "toolhost-page",
+            "toolhost-testing",
+        ],
     ),
     ("rustls", &["toolhost-egress"]),
     ("tokio-rustls", &["toolhost-egress"]),

@@ -127,7 +127,9 @@ async fn calls_of_every_kind_are_kept_and_read_while_the_host_lives_and_after_it
     text.text = Some("한국어".to_owned());
     let found = log.search(text).await.unwrap().calls;
     assert_eq!(found.len(), 1, "{found:?}");
-    let native_id = log.find("native").await.unwrap().unwrap();
+    let mut query = CallQuery::default();
+    query.call_id = Some("native".to_owned());
+    let native_id = log.search(query).await.unwrap().calls[0].id;
     let native = log.get(native_id).await.unwrap().unwrap();
     let json = r#"{"text":"한국어"}"#;
     assert_eq!(

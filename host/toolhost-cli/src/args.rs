@@ -23,6 +23,7 @@ mod search;
 mod serve;
 mod test;
 mod tool_arguments;
+mod watch_page;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -59,6 +60,7 @@ pub(crate) use search::{HitFormat, SearchArgs};
 pub(crate) use serve::{Components, INCLUDE_BASE, McpClient, ServeArgs, ServedTools};
 pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
+pub(crate) use watch_page::WatchArgs;
 
 /// The end of the `--help` of a command, as `args/help` has it.
 macro_rules! help {
@@ -154,6 +156,9 @@ pub(crate) enum Command {
     /// List the calls that were made, or show one
     #[command(after_long_help = help!("calls"))]
     Calls(CallsArgs),
+    /// Show on a page what tools do, and decide there
+    #[command(after_long_help = help!("watch"))]
+    Watch(WatchArgs),
     /// Poll a pending call for its result
     #[command(
         after_long_help = help!("poll"),

@@ -39,6 +39,7 @@ mod serve;
 mod test;
 mod token_file;
 mod undo;
+mod watch;
 mod wit;
 
 use crate::args::{Command, Components};
@@ -62,6 +63,7 @@ pub(crate) async fn execute(
         Command::Docs(args) => docs::docs(&args, settings).await,
         Command::Call(args) => call::call(&args, settings).await,
         Command::Calls(args) => calls::calls(&args, settings).await,
+        Command::Watch(args) => watch::watch(&args, settings, stop).await,
         Command::Poll(args) => call::poll(&args, settings).await,
         Command::Cancel(args) => call::cancel(&args, settings).await,
         Command::Replay(args) => replay::replay(&args, settings).await,

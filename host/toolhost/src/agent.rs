@@ -1,5 +1,6 @@
 //! An agent of a loaded bundle: its tools, and what extensions add to them.
 
+mod access_words;
 pub(crate) mod tool_access;
 
 use std::collections::HashMap;

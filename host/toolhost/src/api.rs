@@ -24,6 +24,7 @@
 pub mod calls {
     pub use crate::events::ring::{
         CallDenial, CallKind, CallLog, CallLogError, CallPage, CallQuery, CallRecord, CallRef,
+        CallStats, CodeStats, TimeStats, ToolStats,
     };
     pub use toolhost_manifest::policy::CallsRule;
 }

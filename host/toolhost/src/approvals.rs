@@ -247,6 +247,16 @@ impl Approvals {
         self.list(true).await
     }
 
+    /// Counts what waits: cheaper than the list.
+    ///
+    /// # Errors
+    /// As [`Self::waiting`].
+    pub async fn waiting_count(&self) -> Result<u64, ApprovalError> {
+        let records = self.records().await?;
+        let now = SystemTime::now();
+        Ok(records.waiting_count(self.owner.clone(), now).await?)
+    }
+
     /// Returns what waits and what was decided, as long as the results of the calls are kept: the newest first, at most
     /// [`LISTED_MAX`].
     ///

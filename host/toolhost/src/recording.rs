@@ -38,12 +38,14 @@ mod compare;
 mod file;
 pub(crate) mod kept;
 mod read;
+mod readable;
 pub(crate) mod recorder;
 
 pub use call_recording::{CallRecording, Detail, RecordedGrants};
 pub use compare::{Comparison, Difference, HostCallDifference};
 pub use kept::KeptRecordings;
 pub use read::{FILE_BYTES_MAX, RecordingError};
+pub use readable::Readable;
 pub use recorder::CallRecorder;
 
 pub use crate::loaded_bundle::replay::{CallReplay, CallReplayError};

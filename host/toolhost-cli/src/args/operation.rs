@@ -1,5 +1,6 @@
 //! The options of servers that are for whoever operates them.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -17,6 +18,14 @@ pub(crate) struct OperationArgs {
     /// newest 20 others
     #[arg(long, value_name = "CALLS", value_enum)]
     pub(crate) record: Option<Recorded>,
+    /// Serve the page on which people see calls and decide about those that wait for approval [default address:
+    /// 127.0.0.1:7333, or another port if that is in use]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
+    pub(crate) watch_page: Option<Option<SocketAddr>>,
+    /// File with lines `NAME TOKEN`: who may open the page, and decides about calls that wait for approval. No agent has
+    /// one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) approvers: Option<PathBuf>,
 }
 
 /// The calls that are recorded.

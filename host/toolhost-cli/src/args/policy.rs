@@ -14,6 +14,7 @@ impl Command {
             Self::Docs(args) => Some(&mut args.policy),
             Self::Call(args) => Some(&mut args.caller.policy),
             Self::Poll(args) | Self::Cancel(args) => Some(&mut args.caller.policy),
+            Self::Watch(args) => Some(&mut args.policy),
             Self::Instances(args) => Some(&mut args.policy),
             Self::Budgets(args) => Some(&mut args.policy),
             Self::Play(args) => Some(&mut args.policy),

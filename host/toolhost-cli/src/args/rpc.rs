@@ -34,9 +34,6 @@ pub(crate) struct RpcArgs {
     pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) operation: OperationArgs,
-    /// File with lines `NAME TOKEN`: who may list calls that wait for approval and decide about them. No agent has one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) approvers: Option<PathBuf>,
     /// Listen on a Unix socket, in place of stdin and stdout
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,

@@ -110,7 +110,7 @@ fn failure(error: ApprovalError) -> Failure {
 }
 
 /// Returns the name of the user of this process.
-fn user() -> String {
+pub(super) fn user() -> String {
     let name = environment::value("USER").and_then(|name| name.into_string().ok());
     name.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
 }

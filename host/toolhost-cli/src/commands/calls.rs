@@ -129,10 +129,12 @@ async fn show(args: &ShowArgs, root: &Path) -> Result<Exit, Failure> {
                 Ok(id) => log.get(id).await?,
                 Err(_) => None,
             };
-            if call.is_none()
-                && let Some(id) = log.find(&args.id).await?
-            {
-                call = log.get(id).await?;
+            if call.is_none() {
+                let mut query = CallQuery::default();
+                (query.call_id, query.limit) = (Some(args.id.clone()), 1);
+                if let Some(newest) = log.search(query).await?.calls.first() {
+                    call = log.get(newest.id).await?;
+                }
             }
             let inner = match &call {
                 Some(call) => {

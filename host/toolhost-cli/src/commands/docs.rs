@@ -1,6 +1,5 @@
 //! `toolhost docs`: writes a page about the tools of a bundle.
 
-mod access;
 mod contents;
 mod example;
 mod page;

@@ -1,16 +1,14 @@
 //! `toolhost replay`: replays a recorded call, or compares two recordings.
 
-mod readable;
 mod stepping;
 
 use std::sync::Arc;
 
 use serde_json::json;
 use toolhost::recording::{
-    CallRecording, CallReplay, CallReplayError, RecordingEnd, ReplayEnd, ReplayOptions,
+    CallRecording, CallReplay, CallReplayError, Readable, RecordingEnd, ReplayEnd, ReplayOptions,
 };
 
-use self::readable::{Readable, end_of};
 use self::stepping::Stepping;
 use super::recording_file;
 use crate::args::ReplayArgs;
@@ -146,7 +144,10 @@ fn human(recording: &Arc<CallRecording>, replay: &CallReplay) -> String {
             limit(recording)
         ),
         (ReplayEnd::Finished, _) => {
-            format!("{tool} did the same: {calls}, {}", end_of(&report.outcome))
+            format!(
+                "{tool} did the same: {calls}, {}",
+                Readable::end(&report.outcome)
+            )
         }
     }
 }

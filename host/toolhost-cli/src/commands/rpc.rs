@@ -11,6 +11,7 @@ use toolhost::approvals::Approvers;
 use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket};
 
 use super::agents::agent;
+use super::watch::ServerPage;
 use super::{caller, changesets, mcp_servers, token_file};
 use crate::args::{Components, RpcArgs};
 use crate::call_line;
@@ -57,7 +58,8 @@ async fn config(
     let watch = watched.map(|bundle| Watch::new(bundle, &policy, settings));
     let watch = watch.transpose()?;
     let mut policy = policy.read().await?;
-    policy.secret_files.extend(args.approvers.clone());
+    policy.secret_files.extend(args.operation.approvers.clone());
+    let page = ServerPage::open(&args.operation).await?;
     let context = HostContext::open_served(settings, policy, StateRoot::Optional, &args.operation)?;
     if settings.verbosity >= Verbosity::Verbose {
         tasks.spawn(call_line::follow(context.host.events().clone()));
@@ -76,7 +78,7 @@ async fn config(
     };
     let mut config = RpcConfig::new(context.host.clone());
     config.tools = args.tools.into();
-    if let Some(file) = &args.approvers {
+    if let Some(file) = &args.operation.approvers {
         config.approvers = Approvers::new(token_file::read(file, "NAME")?);
     }
     config.instance.clone_from(&args.instance);
@@ -93,6 +95,9 @@ async fn config(
             tasks.spawn(watch.reload(live.clone(), Arc::new(settings.clone())));
         }
         config.bundle = Some(live);
+    }
+    if let Some(page) = page {
+        page.serve(config.bundle.as_ref(), &context.host, settings, tasks);
     }
     Ok((config, context))
 }

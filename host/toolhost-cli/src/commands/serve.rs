@@ -8,12 +8,14 @@ mod tokens;
 
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use tokio::io::{stdin, stdout};
 use tokio::task::JoinSet;
 use toolhost::{LiveBundle, LoadedBundle, Workdir};
 use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 
 use super::agents::agent;
+use super::watch::ServerPage;
 use super::{caller, changesets, grant_callbacks, mcp_servers};
 use crate::args::{Components, ServeArgs};
 use crate::call_line;
@@ -53,6 +55,12 @@ pub(crate) async fn serve(
         .transpose()?;
     let mut policy = policy.read().await?;
     policy.secret_files.extend(args.tokens.clone());
+    policy.secret_files.extend(args.operation.approvers.clone());
+    let page = ServerPage::open(&args.operation).await?;
+    if let (None, Some(_)) = (&page, &args.operation.approvers) {
+        let error = anyhow!("--approvers names who may open the page, and there is none");
+        return Err(Failure::from(error).hint("Pass --watch-page, too."));
+    }
     let context = HostContext::open_served(settings, policy, state_root, &args.operation)?;
     // Before the bundle, which may take long to load.
     let workdir = args.workdir.as_deref();
@@ -69,14 +77,16 @@ pub(crate) async fn serve(
     if settings.verbosity >= Verbosity::Verbose {
         tasks.spawn(call_line::follow(context.host.events().clone()));
     }
+    let beside = Beside {
+        workdir,
+        watch,
+        page,
+    };
     let progress = http::progress(context.host.sandbox());
     let loading = async {
         let bundle = context.load_to_serve(&args.bundle, components, settings, &mut tasks);
         let bundle = bundle.await?;
-        start(
-            bundle, components, args, settings, workdir, watch, &mut tasks,
-        )
-        .await
+        start(bundle, components, args, settings, beside, &mut tasks).await
     };
     let loading = async {
         match &mut starting {
@@ -98,14 +108,20 @@ pub(crate) async fn serve(
     Ok(Exit::Done)
 }
 
+/// What a server has beside its bundle.
+struct Beside {
+    workdir: Option<Workdir>,
+    watch: Option<Watch>,
+    page: Option<ServerPage>,
+}
+
 /// Starts what follows the changes of a bundle in `tasks`.
 async fn start(
     bundle: LoadedBundle,
     components: Components,
     args: &ServeArgs,
     settings: &Settings,
-    workdir: Option<Workdir>,
-    watch: Option<Watch>,
+    beside: Beside,
     tasks: &mut JoinSet<()>,
 ) -> Result<McpServer, Failure> {
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
@@ -115,15 +131,18 @@ async fn start(
     changesets::follow(&live, settings, tasks)?;
     grant_callbacks::serve(&live, settings, tasks).await;
     let mut served = ServedAgent::new(live.clone()).agent(agent.name());
-    if let Some(workdir) = workdir {
+    if let Some(workdir) = beside.workdir {
         served = served.only_workdir(args.instance.as_str(), workdir);
     }
     let mut config = McpConfig::default();
     config.serve_workdir = args.serve_workdir;
     config.tools = args.tools.into();
     config.subject.clone_from(&args.subject);
+    if let Some(page) = beside.page {
+        page.serve(Some(&live), &live.current().host(), settings, tasks);
+    }
     let server = McpServer::new(served, config);
-    if let Some(watch) = watch {
+    if let Some(watch) = beside.watch {
         tasks.spawn(watch.reload(live, Arc::new(settings.clone())));
     }
     Ok(server)

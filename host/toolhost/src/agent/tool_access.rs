@@ -88,11 +88,11 @@ impl Agent {
     pub fn tool_can_be_pending(&self, tool: &str) -> bool {
         let registry = self.0.tools.registry();
         let registered = registry.as_ref().and_then(|registry| registry.get(tool));
-        registered.is_some_and(RegisteredTool::polls) || self.may_ask(tool)
+        registered.is_some_and(RegisteredTool::polls) || self.tool_can_wait(tool)
     }
 
     /// Whether calls of a tool may wait for consent.
-    fn may_ask(&self, tool: &str) -> bool {
+    pub(super) fn tool_can_wait(&self, tool: &str) -> bool {
         let Ok(tool) = ToolName::parse(tool) else {
             return false;
         };

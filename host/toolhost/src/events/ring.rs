@@ -9,6 +9,7 @@ mod json;
 mod record;
 mod row;
 mod search;
+mod stats;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use super::worker::Worker;
 
 pub use record::{CallDenial, CallKind, CallRecord};
 pub use search::{CallLog, CallLogError, CallPage, CallQuery, CallRef};
+pub use stats::{CallStats, CodeStats, TimeStats, ToolStats};
 
 /// Most calls that wait for the writer.
 const QUEUE: usize = 8192;

@@ -8,7 +8,6 @@ use toolhost::text::{escape_lines, shell_word};
 use toolhost::tool::SourceType;
 use toolhost::{Agent, LoadedBundle, Policy, ToolCatalogItem};
 
-use super::access;
 use super::example::{self, CaseArgs, Origin};
 use super::parameters::{self, Parameter};
 use crate::terminal::progress::size;
@@ -224,12 +223,9 @@ impl Collector<'_> {
     }
 
     fn access(&self, item: &ToolCatalogItem, agents: &[&Agent]) -> Vec<Access> {
-        let mut components = self.bundle.components().iter();
-        let component = components.find(|(name, _)| *name == item.name.resource().as_str());
-        let imports = component.map_or(&[][..], |(_, facts)| &facts.imports);
         let mut by_access: IndexMap<Vec<String>, Vec<String>> = IndexMap::new();
         for agent in agents {
-            let sentences = access::of(agent, self.policy, item, imports);
+            let sentences = agent.access_in_words(item);
             let of = by_access.entry(sentences).or_default();
             of.extend(self.named(agent));
         }

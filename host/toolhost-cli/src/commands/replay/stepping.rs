@@ -4,9 +4,8 @@ use std::io::{BufRead, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
-use toolhost::recording::{CallRecording, HostCall, ReplayObserver, ReplayStep};
+use toolhost::recording::{CallRecording, HostCall, Readable, ReplayObserver, ReplayStep};
 
-use super::readable::Readable;
 use crate::failure::Failure;
 use crate::terminal::{stderr, stdin, stdout};
 

@@ -12,7 +12,7 @@ CREATE TABLE calls (
     call INTEGER NOT NULL,
     parent INTEGER
 ) STRICT;
-CREATE INDEX calls_time ON calls (time);
+CREATE INDEX calls_time ON calls (time, kind, status);
 CREATE INDEX calls_status ON calls (status) WHERE status > 0;
 CREATE INDEX calls_tool ON calls (tool);
 CREATE INDEX calls_code ON calls (code) WHERE code IS NOT NULL;

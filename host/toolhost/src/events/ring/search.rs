@@ -12,6 +12,7 @@ use toolhost_store::{Store, StoreError};
 use super::database::{FILE_NAME, SCHEMA};
 use super::record::CallRecord;
 use super::row::{COLUMNS, TEXT_COLUMNS, facet, key, millis, parent_key, read, status_number};
+use super::stats::{self, CallStats};
 
 /// Most calls of a page.
 const LIMIT_MAX: usize = 1000;
@@ -58,6 +59,8 @@ pub struct CallQuery {
     pub since: Option<SystemTime>,
     /// They began before this time.
     pub until: Option<SystemTime>,
+    /// Id of the call, as the model gave it: unique within its message.
+    pub call_id: Option<String>,
     /// The inner calls of a call.
     pub made_by: Option<CallRef>,
     /// They have lower ids: the next page.
@@ -143,17 +146,17 @@ impl CallLog {
         Ok(call.await?)
     }
 
-    /// Returns the id of the newest record of a call with this id of the model's.
+    /// Counts the calls of a time.
     ///
     /// # Errors
     /// [`CallLogError`] if the database cannot be read.
-    pub async fn find(&self, call_id: &str) -> Result<Option<u64>, CallLogError> {
-        let key = key(call_id);
-        let select = "SELECT max(id) FROM calls WHERE call = ?1";
-        let id = self
-            .0
-            .read(move |tx| tx.query_row(select, [key], |row| row.get::<_, Option<i64>>(0)));
-        Ok(id.await?.and_then(|id| u64::try_from(id).ok()))
+    pub async fn stats(
+        &self,
+        since: SystemTime,
+        until: SystemTime,
+    ) -> Result<CallStats, CallLogError> {
+        let (since, until) = (millis(since), millis(until));
+        Ok(self.0.read(move |tx| stats::of(tx, since, until)).await?)
     }
 }
 
@@ -184,6 +187,9 @@ impl CallQuery {
             named("c.code = ?", "calls_code", 'c', &self.code),
             named("c.agent = ?", "calls_agent", 'a', &self.agent),
             named("c.instance = ?", "calls_instance", 'i', &self.instance),
+            self.call_id
+                .as_ref()
+                .map(|id| condition("c.call = ?", Some("calls_call"), None, key(id))),
             self.made_by.as_ref().map(|CallRef(key)| {
                 condition("c.parent = ?", Some("calls_parent"), Some('p'), *key)
             }),

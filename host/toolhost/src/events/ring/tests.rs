@@ -101,6 +101,55 @@ impl Fixture {
     }
 }
 
+/// The newest call with an id of the model's.
+async fn newest(log: &CallLog, id: &str) -> CallRecord {
+    let query = CallQuery {
+        call_id: Some(id.to_owned()),
+        ..CallQuery::default()
+    };
+    let page = log.search(query).await.unwrap();
+    log.get(page.calls[0].id).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn calls_of_a_time_are_counted_by_time_tool_and_code() {
+    let fixture = fixture("");
+    for number in 0..20 {
+        fixture.run_ok("ann", &number.to_string(), "a__b");
+    }
+    let call = call("x", "c__d", json!({}));
+    fixture.run(
+        "bob",
+        &call,
+        &failed("x", "c__d", ToolErrorCode::Timeout, "too long"),
+    );
+    let log = fixture.log().await;
+    let at = UNIX_EPOCH + BEGIN;
+    let minute = Duration::from_secs(60);
+    let stats = log.stats(at - minute, at + minute).await.unwrap();
+    assert_eq!((stats.calls, stats.sampled), (21, 21));
+    let [bucket] = &stats.buckets[..] else {
+        panic!("{stats:?}");
+    };
+    assert_eq!((bucket.calls, bucket.errors), (21, 1));
+    assert!(
+        bucket.p50 <= bucket.p95 && bucket.p95 <= bucket.p99,
+        "{bucket:?}"
+    );
+    assert_eq!(
+        (stats.codes[0].code.as_str(), stats.codes[0].count),
+        ("E_TOOL_TIMEOUT", 1)
+    );
+    let tools = stats
+        .tools
+        .iter()
+        .map(|it| (it.tool.as_str(), it.calls, it.errors));
+    assert_eq!(tools.collect::<Vec<_>>(), [("a__b", 20, 0), ("c__d", 1, 1)]);
+    // The end does not belong to the time, the begin does.
+    assert_eq!(log.stats(at - minute, at - minute).await.unwrap().calls, 0);
+    assert_eq!(log.stats(at + minute, at).await.unwrap().calls, 0);
+}
+
 #[tokio::test]
 async fn a_call_is_kept_with_what_it_was_denied_and_without_secrets() {
     let policy = "tools: {a: {env: {KEY: {secret: sk-1234567890}}}}";
@@ -121,8 +170,7 @@ async fn a_call_is_kept_with_what_it_was_denied_and_without_secrets() {
     fixture.run("user-1", &secret, &result);
 
     let log = fixture.log().await;
-    let id = log.find("call_1").await.unwrap().unwrap();
-    let kept = log.get(id).await.unwrap().unwrap();
+    let kept = newest(&log, "call_1").await;
     assert_eq!(
         kept.arguments.as_deref(),
         Some(r#"{"text":"[redacted:KEY]"}"#)
@@ -337,8 +385,7 @@ async fn the_policy_turns_the_ring_off_or_leaves_arguments_out() {
     let fixture = fixture("calls: {arguments: false}");
     fixture.run_ok("ann", "1", "a__b");
     let log = fixture.log().await;
-    let id = log.find("1").await.unwrap().unwrap();
-    let kept = log.get(id).await.unwrap().unwrap();
+    let kept = newest(&log, "1").await;
     assert_eq!((kept.arguments, kept.output), (None, None));
     // A policy that is loaded later counts.
     fixture.bus.ring().unwrap().set_rule(None);

@@ -262,6 +262,29 @@ impl Records {
         listed.await
     }
 
+    /// Counts those that wait: of one owner or of all.
+    pub(crate) async fn waiting_count(
+        &self,
+        owner: Option<Owner>,
+        now: SystemTime,
+    ) -> Result<u64, StoreError> {
+        let now_ms = unix_ms(now);
+        let count = self.store.read(move |tx| {
+            let sql = "SELECT count(*) FROM approvals a
+                 WHERE (?1 IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3))
+                     AND a.due_ms IS NOT NULL AND a.decision IS NULL AND a.expires_ms > ?4";
+            let owner = owner.as_ref();
+            let (bundle, agent, key) = (
+                owner.map(|it| &it.bundle),
+                owner.map(|it| &it.agent),
+                owner.map(|it| &it.instance_key),
+            );
+            let mut query = tx.prepare_cached(sql)?;
+            query.query_row((bundle, agent, key, now_ms), |row| row.get::<_, i64>(0))
+        });
+        Ok(u64::try_from(count.await?).unwrap_or_default())
+    }
+
     /// Returns an approval; none if it is not of this owner.
     pub(crate) async fn hold_by_id(
         &self,

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost::recording::{Answer, CallRecording, HostCall, RecordedOutcome, ReplayEvent};
-use toolhost::text::{escape_within, shorten};
+use toolhost_contract::text::{escape_within, shorten};
+use toolhost_contract::{Answer, HostCall, RecordedOutcome, ReplayEvent};
+
+use super::call_recording::CallRecording;
 
 /// Longest value on a line, in characters.
 const VALUE_MAX: usize = 400;
@@ -15,37 +17,45 @@ const WRITTEN_MAX: usize = 4 * VALUE_MAX;
 /// Longest list of bytes that is printed as text, in characters.
 const BYTES_MAX: usize = 120;
 
-/// Prints host calls with the lists of bytes of their recording.
-#[derive(Clone)]
-pub(super) struct Readable(Arc<CallRecording>);
+/// Writes host calls as people read them, with the lists of bytes of their recording: each value in at most 400
+/// characters, in one line.
+#[derive(Debug, Clone)]
+pub struct Readable(Arc<CallRecording>);
 
 impl Readable {
-    pub(super) fn of(recording: &Arc<CallRecording>) -> Self {
+    /// Writes the host calls of this recording.
+    pub fn of(recording: &Arc<CallRecording>) -> Self {
         Self(Arc::clone(recording))
     }
 
-    /// A host call and its answer.
-    pub(super) fn call(&self, call: &HostCall) -> String {
-        let answer = match &call.answer {
+    /// Returns a host call and its answer.
+    pub fn call(&self, call: &HostCall) -> String {
+        let function = self.function(&call.function, &call.arguments);
+        format!("{} {function} → {}", call.index, self.answer(call))
+    }
+
+    /// Returns the arguments of a host call.
+    pub fn arguments(&self, call: &HostCall) -> String {
+        self.list(&call.arguments)
+    }
+
+    /// Returns the answer of a host call.
+    pub fn answer(&self, call: &HostCall) -> String {
+        match &call.answer {
             Answer::Returned(value) => self.value(value),
             Answer::Ended(why) => format!("the call ended: {}", shorten(why, VALUE_MAX)),
             Answer::Unanswered => "the call was stopped before the answer".to_owned(),
-        };
-        format!(
-            "{} {} → {answer}",
-            call.index,
-            self.function(&call.function, &call.arguments)
-        )
+        }
     }
 
-    /// What happened at a place of a call.
-    pub(super) fn event(&self, event: &ReplayEvent) -> String {
+    /// Returns what happened at a place of a call.
+    pub fn event(&self, event: &ReplayEvent) -> String {
         match event {
             ReplayEvent::Call {
                 function,
                 arguments,
             } => self.function(function, arguments),
-            ReplayEvent::End { outcome } => format!("the end: {}", end_of(outcome)),
+            ReplayEvent::End { outcome } => format!("the end: {}", Self::end(outcome)),
             ReplayEvent::InvalidAnswer { function, problem } => format!(
                 "an answer of {} that is invalid: {}",
                 shorten(function, VALUE_MAX),
@@ -54,18 +64,37 @@ impl Readable {
         }
     }
 
-    fn function(&self, function: &str, arguments: &[Value]) -> String {
-        let mut text = String::new();
-        for (at, argument) in arguments.iter().enumerate() {
-            text.push_str(if at == 0 { "" } else { ", " });
-            self.write(argument, &mut text);
-        }
-        let function = shorten(function, VALUE_MAX);
-        format!("{function}({})", shorten(&text, VALUE_MAX))
+    /// Returns how a call ended.
+    pub fn end(outcome: &RecordedOutcome) -> String {
+        let (what, value) = match outcome {
+            RecordedOutcome::Output { value } => ("the output is", value.to_string()),
+            RecordedOutcome::Pending { handle } => {
+                ("it is pending with the handle", handle.clone())
+            }
+            RecordedOutcome::Failed { error } => ("it failed with", error.to_string()),
+            RecordedOutcome::Stopped { reason, message } => {
+                ("the host stopped it", format!("{reason}: {message}"))
+            }
+        };
+        format!("{what} {}", shorten(&value, VALUE_MAX))
     }
 
-    /// A value of a host call.
-    pub(super) fn value(&self, value: &Value) -> String {
+    fn function(&self, function: &str, arguments: &[Value]) -> String {
+        let function = shorten(function, VALUE_MAX);
+        format!("{function}({})", self.list(arguments))
+    }
+
+    fn list(&self, values: &[Value]) -> String {
+        let mut text = String::new();
+        for (at, value) in values.iter().enumerate() {
+            text.push_str(if at == 0 { "" } else { ", " });
+            self.write(value, &mut text);
+        }
+        shorten(&text, VALUE_MAX)
+    }
+
+    /// Returns a value of a host call.
+    pub fn value(&self, value: &Value) -> String {
         let mut text = String::new();
         self.write(value, &mut text);
         shorten(&text, VALUE_MAX)
@@ -130,17 +159,4 @@ fn printed(bytes: Vec<u8>) -> String {
         Ok(text) => format!("\"{}\" ({count} bytes)", escape_within(&text, BYTES_MAX)),
         Err(_) => format!("{count} bytes"),
     }
-}
-
-/// How a call ended.
-pub(super) fn end_of(outcome: &RecordedOutcome) -> String {
-    let (what, value) = match outcome {
-        RecordedOutcome::Output { value } => ("the output is", value.to_string()),
-        RecordedOutcome::Pending { handle } => ("it is pending with the handle", handle.clone()),
-        RecordedOutcome::Failed { error } => ("it failed with", error.to_string()),
-        RecordedOutcome::Stopped { reason, message } => {
-            ("the host stopped it", format!("{reason}: {message}"))
-        }
-    };
-    format!("{what} {}", shorten(&value, VALUE_MAX))
 }

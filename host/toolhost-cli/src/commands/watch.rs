@@ -1,0 +1,185 @@
+//! `toolhost watch`, and `--watch-page` of servers: the page on which people see calls and decide about approvals.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use toolhost::approvals::Approvers;
+use toolhost::{Host, LiveBundle};
+use toolhost_mcp::BearerToken;
+use toolhost_page::{Page, PageConfig, TestCase};
+use toolhost_testing::RecordedCase;
+
+use super::{approvals, changesets, mcp_servers, token_file};
+use crate::args::{OperationArgs, WatchArgs};
+use crate::exit::Exit;
+use crate::failure::{Failure, Hint};
+use crate::host_context::{HostContext, StateRoot};
+use crate::policy_file::PolicyChoice;
+use crate::settings::Settings;
+use crate::stop_request::StopRequest;
+use crate::terminal::{stderr, stdout, text};
+
+/// The port of the page, unless it is in use.
+const PORT: u16 = 7333;
+
+pub(crate) async fn watch(
+    args: &WatchArgs,
+    settings: &Settings,
+    stop: &StopRequest,
+) -> Result<Exit, Failure> {
+    let viewers = Viewers::read(args.approvers.as_deref())?;
+    let mut config = viewers.page();
+    let roots = match (&args.bundle, &args.roots[..], &settings.dirs.state_root) {
+        (None, [], None) => {
+            let error = anyhow!("the state root is not known");
+            return Err(Failure::from(error).hint("Name it, or set HOME."));
+        }
+        (None, [], Some(root)) => std::slice::from_ref(root),
+        (_, roots, _) => roots,
+    };
+    for root in roots {
+        if !root.is_dir() {
+            let error = anyhow!("there is no state root {}", text::path(root));
+            return Err(Failure::from(error)
+                .hint("Name the directory that the servers have as --state-root."));
+        }
+        config = config.state_root(root);
+    }
+    // Dropping them ends the MCP servers.
+    let mut tasks = JoinSet::new();
+    let _context = match &args.bundle {
+        None => None,
+        Some(bundle) => {
+            let policy = PolicyChoice::new(args.policy.as_deref(), Some(bundle));
+            let mut policy = policy.read().await?;
+            policy.secret_files.extend(args.approvers.clone());
+            let context = HostContext::open_with(settings, policy, StateRoot::Needed)?;
+            let live = LiveBundle::new(context.load(bundle).await?);
+            mcp_servers::follow(&live, settings, &mut tasks).await?;
+            changesets::follow(&live, settings, &mut tasks)?;
+            config = config.bundle(live);
+            Some(context)
+        }
+    };
+    let listener = listen(args.listen).await?;
+    let address = address(&listener)?;
+    // For whoever starts it: nobody else reads stdout.
+    stdout::write(&match &viewers.token {
+        Some(token) => format!("{address}#token={}", token.as_str()),
+        None => address,
+    })?;
+    tokio::select! {
+        () = toolhost_page::serve(listener, Page::new(config)) => (),
+        () = stop.received() => (),
+    }
+    Ok(Exit::Done)
+}
+
+/// The page of a server.
+pub(super) struct ServerPage {
+    listener: TcpListener,
+    viewers: Viewers,
+    /// Its address, without a token.
+    pub(super) address: String,
+}
+
+impl ServerPage {
+    /// Listens, if the server is to have a page.
+    pub(super) async fn open(args: &OperationArgs) -> Result<Option<Self>, Failure> {
+        let Some(address) = args.watch_page else {
+            return Ok(None);
+        };
+        let viewers = Viewers::read(args.approvers.as_deref())?;
+        if viewers.token.is_some() && !stderr::is_terminal() {
+            // What a client starts writes its stderr where agents may read.
+            let error = anyhow!("nobody is named who may open the page of --watch-page");
+            return Err(Failure::from(error).hint(
+                "Pass --approvers a file with a line `NAME TOKEN` for each: `openssl rand -hex 32` makes a token.",
+            ));
+        }
+        let listener = listen(address).await?;
+        Ok(Some(Self {
+            address: self::address(&listener)?,
+            viewers,
+            listener,
+        }))
+    }
+
+    /// Serves the page in a task: of a bundle, or of a host whose clients load bundles.
+    pub(super) fn serve(
+        self,
+        bundle: Option<&LiveBundle>,
+        host: &Host,
+        settings: &Settings,
+        tasks: &mut JoinSet<()>,
+    ) {
+        let config = self.viewers.page();
+        let config = match (bundle, host.state_root()) {
+            (Some(bundle), _) => config.bundle(bundle.clone()),
+            (None, Some(root)) => config.state_root(root),
+            (None, None) => config,
+        };
+        let address = &self.address;
+        settings.note(&match &self.viewers.token {
+            Some(token) => format!("the page is {address}#token={}", token.as_str()),
+            None => format!("the page is {address}"),
+        });
+        tasks.spawn(toolhost_page::serve(self.listener, Page::new(config)));
+    }
+}
+
+/// Who may open a page.
+struct Viewers {
+    approvers: Approvers,
+    /// The token of whoever started it, if no file names anybody.
+    token: Option<BearerToken>,
+}
+
+impl Viewers {
+    fn read(file: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(file) = file {
+            let approvers = Approvers::new(token_file::read(file, "NAME")?);
+            return Ok(Self {
+                approvers,
+                token: None,
+            });
+        }
+        let token = BearerToken::generate().context("a token cannot be generated")?;
+        let user = (approvals::user(), token.as_str().to_owned());
+        Ok(Self {
+            approvers: Approvers::new([user]),
+            token: Some(token),
+        })
+    }
+
+    fn page(&self) -> PageConfig {
+        PageConfig::new(self.approvers.clone()).cases(Arc::new(|recording, file| {
+            let case = RecordedCase::of(recording, file).map_err(|error| error.to_string())?;
+            Ok(TestCase {
+                yaml: case.text,
+                notes: case.notes,
+            })
+        }))
+    }
+}
+
+/// Listens on an address, or on a port of this machine that is free.
+async fn listen(address: Option<SocketAddr>) -> Result<TcpListener, Failure> {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    let listening = match (address, TcpListener::bind(address.unwrap_or(usual)).await) {
+        (None, Err(_)) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await,
+        (_, bound) => bound,
+    };
+    let cannot = || format!("the page cannot listen on {}", address.unwrap_or(usual));
+    let listening = listening.with_context(cannot);
+    listening.hint("Name another address, such as 127.0.0.1:0 for a port that is free.")
+}
+
+fn address(listener: &TcpListener) -> Result<String, Failure> {
+    let address = listener.local_addr().context("the page has no address")?;
+    Ok(format!("http://{address}/"))
+}

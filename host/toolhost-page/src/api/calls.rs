@@ -1,0 +1,174 @@
+//! Calls that ended.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use toolhost::ToolStatus;
+use toolhost::calls::{CallLog, CallQuery, CallRecord, CallRef, CallStats};
+use toolhost::events::Timestamp;
+use toolhost::text::shell_word;
+
+use super::recorded;
+use crate::failure::Failure;
+use crate::page::PageInner;
+use crate::query::Query;
+use crate::root::{Root, shown};
+
+/// Most inner calls that are shown with a call.
+const INNER_MAX: usize = 1000;
+
+/// The end of arguments that were cut.
+const CUT: &str = "… (cut)";
+
+/// The time that is counted, unless one is asked for.
+const STATS_TIME: Duration = Duration::from_secs(3600);
+
+pub(super) async fn list(root: &Root, query: &mut Query) -> Result<Value, Failure> {
+    let mut asked = CallQuery::default();
+    asked.status = query
+        .text("status")
+        .map(|status| match status.as_str() {
+            "ok" => Ok(ToolStatus::Ok),
+            "error" => Ok(ToolStatus::Error),
+            "pending" => Ok(ToolStatus::Pending),
+            _ => Err(Failure::invalid("'status' is not ok, error or pending")),
+        })
+        .transpose()?;
+    asked.tool = query.text("tool");
+    asked.code = query.text("code");
+    asked.agent = query.text("agent");
+    asked.instance = query.text("instance");
+    asked.text = query.text("text");
+    (asked.since, asked.until) = (query.time("since")?, query.time("until")?);
+    asked.before = query.take("before", "a number")?;
+    asked.after = query.take("after", "a number")?;
+    asked.limit = query.take("limit", "a number")?.unwrap_or_default();
+    let Some(log) = root.calls().await? else {
+        return Ok(json!({"calls": [], "lost": 0}));
+    };
+    let page = log.search(asked).await?;
+    Ok(json!({"calls": page.calls, "next": page.next, "lost": page.lost}))
+}
+
+pub(super) async fn stats(root: &Root, query: &mut Query) -> Result<Value, Failure> {
+    let until = query.time("until")?.unwrap_or_else(SystemTime::now);
+    let before = until
+        .checked_sub(STATS_TIME)
+        .unwrap_or(SystemTime::UNIX_EPOCH);
+    let since = query.time("since")?.unwrap_or(before);
+    let stats = match root.calls().await? {
+        Some(log) => log.stats(since, until).await?,
+        None => CallStats::default(),
+    };
+    Ok(json!({
+        "since": Timestamp(since),
+        "until": Timestamp(until),
+        "counted": stats.sampled,
+        "of": stats.calls,
+        "bucketMs": stats.bucket_ms,
+        "buckets": stats.buckets,
+        "codes": stats.codes,
+        "tools": stats.tools,
+    }))
+}
+
+/// Shows a call with the calls that it made, and what its recording tells.
+pub(super) async fn show(page: &PageInner, root: &Root, id: u64) -> Result<Value, Failure> {
+    let (log, call) = root.call(id).await?;
+    let recorded = match &call.recording {
+        None => None,
+        Some(path) => Some(page.recordings.read(root.path.as_deref(), path).await),
+    };
+    let recording = match (&recorded, &call.recording) {
+        (Some(Ok(recorded)), _) => json!({
+            "path": shown(&recorded.path),
+            "full": recorded.recording.can_be_replayed(),
+            "steps": recorded.recording.recording.calls.len(),
+            "bytes": recorded.bytes.len(),
+        }),
+        (Some(Err(failure)), Some(path)) => {
+            json!({"path": shown(path), "problem": failure.to_value().pointer("/error/message")})
+        }
+        _ => Value::Null,
+    };
+    let facts = match &recorded {
+        Some(Ok(recorded)) => recorded::facts(recorded),
+        _ => recorded::Facts::default(),
+    };
+    Ok(json!({
+        "inner": inner(log, &call).await?,
+        "parent": parent(log, &call).await?,
+        "line": line(page, &call),
+        "recording": recording,
+        "log": facts.log,
+        "requests": facts.requests,
+        "diffs": diffs(root, &call).await?,
+        "call": call,
+    }))
+}
+
+/// Returns all calls that a call made, and those that these made, the oldest first.
+async fn inner(log: &CallLog, call: &CallRecord) -> Result<Vec<CallRecord>, Failure> {
+    let mut found: Vec<CallRecord> = Vec::new();
+    let mut makers: Vec<CallRef> = vec![call.into()];
+    while let Some(maker) = makers.pop() {
+        let mut query = CallQuery::default();
+        query.made_by = Some(maker);
+        query.limit = INNER_MAX.saturating_sub(found.len());
+        if query.limit == 0 {
+            break;
+        }
+        for made in log.search(query).await?.calls {
+            if made.usage.tool_calls.is_some() {
+                makers.push((&made).into());
+            }
+            found.push(made);
+        }
+    }
+    found.sort_by_key(|call| call.id);
+    Ok(found)
+}
+
+/// Returns the call that made a call.
+async fn parent(log: &CallLog, call: &CallRecord) -> Result<Option<CallRecord>, Failure> {
+    let Some(id) = &call.parent_call_id else {
+        return Ok(None);
+    };
+    let mut query = CallQuery::default();
+    query.call_id = Some(id.clone());
+    query.instance = Some(call.instance.clone());
+    let calls = log.search(query).await?.calls.into_iter();
+    Ok(calls.into_iter().find(|parent| parent.turn == call.turn))
+}
+
+/// Returns the diffs of what waited for approval, of a call that did.
+async fn diffs(root: &Root, call: &CallRecord) -> Result<Vec<Value>, Failure> {
+    let (Some(handle), Some(approvals)) = (&call.handle, root.approvals().await?) else {
+        return Ok(Vec::new());
+    };
+    let all = approvals.all().await?.into_iter();
+    let of_call = all.filter(|approval| approval.handle == *handle);
+    let files = of_call.filter_map(|approval| approval.what.get("files")?.as_array().cloned());
+    Ok(files.flatten().collect())
+}
+
+/// Returns the line of a shell that makes the call again; none if its arguments are not kept whole.
+fn line(page: &PageInner, call: &CallRecord) -> Option<String> {
+    let args = call
+        .arguments
+        .as_deref()
+        .filter(|args| !args.ends_with(CUT))?;
+    let bundle = page
+        .bundle
+        .as_ref()
+        .map(|bundle| bundle.current().source().to_owned());
+    let bundle = bundle.map_or_else(
+        || "BUNDLE".to_owned(),
+        |path| shell_word(&path.to_string_lossy()).into_owned(),
+    );
+    let (tool, args) = (shell_word(&call.tool), shell_word(args));
+    let (agent, instance) = (shell_word(&call.agent), shell_word(&call.instance));
+    Some(format!(
+        "toolhost call {bundle} {tool} --args {args} --agent {agent} --instance {instance}"
+    ))
+}
