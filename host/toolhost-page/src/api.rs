@@ -55,6 +55,10 @@ pub(crate) async fn answer(
         id.parse::<u64>()
             .map_err(|_| Failure::invalid("the number of a call has digits alone"))
     };
+    if is_post {
+        // Nothing is done that was asked otherwise than it is understood.
+        std::mem::take(&mut request.query).end()?;
+    }
     let query = &mut request.query;
     let answer = match parts[..] {
         ["info"] => info(page, &request.viewer).await?,

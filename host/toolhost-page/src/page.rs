@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolhost::LiveBundle;
 use toolhost::approvals::Approvers;
 use toolhost::recording::CallRecording;
+use toolhost::{LiveBundle, Workdir};
 use toolhost_runtime::debug_fields;
 
 use crate::recordings::Recordings;
@@ -31,6 +31,7 @@ pub struct PageConfig {
     pub(crate) viewers: Approvers,
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) bundle: Option<LiveBundle>,
+    pub(crate) workdir: Option<Workdir>,
     pub(crate) case_of: Option<CaseOfRecording>,
 }
 
@@ -43,6 +44,7 @@ impl PageConfig {
             viewers,
             roots: Vec::new(),
             bundle: None,
+            workdir: None,
             case_of: None,
         }
     }
@@ -59,6 +61,13 @@ impl PageConfig {
     #[must_use]
     pub fn bundle(mut self, bundle: LiveBundle) -> Self {
         self.bundle = Some(bundle);
+        self
+    }
+
+    /// Makes calls by hand in this workdir, in place of the workspace of their instance.
+    #[must_use]
+    pub fn workdir(mut self, workdir: Workdir) -> Self {
+        self.workdir = Some(workdir);
         self
     }
 
@@ -83,6 +92,7 @@ pub(crate) struct PageInner {
     pub(crate) viewers: Approvers,
     pub(crate) roots: Vec<Root>,
     pub(crate) bundle: Option<LiveBundle>,
+    pub(crate) workdir: Option<Workdir>,
     pub(crate) case_of: Option<CaseOfRecording>,
     pub(crate) recordings: Recordings,
     pub(crate) running: Option<Running>,
@@ -103,6 +113,7 @@ impl Page {
             roots: roots.collect(),
             viewers: config.viewers,
             bundle: config.bundle,
+            workdir: config.workdir,
             case_of: config.case_of,
             recordings: Recordings::default(),
             running: host.as_ref().map(Running::follow),

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const VALUE_BYTES_MAX: usize = 4096;
 
 /// The parameters that nobody has taken yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Query(BTreeMap<String, String>);
 
 impl Query {

@@ -17,6 +17,9 @@ pub(crate) struct WatchArgs {
     /// The operator's policy for the bundle: grants, limits and budgets
     #[arg(long, value_name = "FILE", requires = "bundle")]
     pub(crate) policy: Option<PathBuf>,
+    /// The directory that calls by hand see as `/` [default: the workspace of their instance]
+    #[arg(long, value_name = "DIR", requires = "bundle")]
+    pub(crate) workdir: Option<PathBuf>,
     /// Listen on an address such as 127.0.0.1:8080 [default: 127.0.0.1:7333, or another port if that is in use]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,

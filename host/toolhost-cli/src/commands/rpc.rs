@@ -97,7 +97,13 @@ async fn config(
         config.bundle = Some(live);
     }
     if let Some(page) = page {
-        page.serve(config.bundle.as_ref(), &context.host, settings, tasks);
+        page.serve(
+            config.bundle.as_ref(),
+            config.workdir.as_ref(),
+            &context.host,
+            settings,
+            tasks,
+        );
     }
     Ok((config, context))
 }

@@ -130,6 +130,15 @@ async fn start(
     mcp_servers::follow(&live, settings, tasks).await?;
     changesets::follow(&live, settings, tasks)?;
     grant_callbacks::serve(&live, settings, tasks).await;
+    if let Some(page) = beside.page {
+        page.serve(
+            Some(&live),
+            beside.workdir.as_ref(),
+            &live.current().host(),
+            settings,
+            tasks,
+        );
+    }
     let mut served = ServedAgent::new(live.clone()).agent(agent.name());
     if let Some(workdir) = beside.workdir {
         served = served.only_workdir(args.instance.as_str(), workdir);
@@ -138,9 +147,6 @@ async fn start(
     config.serve_workdir = args.serve_workdir;
     config.tools = args.tools.into();
     config.subject.clone_from(&args.subject);
-    if let Some(page) = beside.page {
-        page.serve(Some(&live), &live.current().host(), settings, tasks);
-    }
     let server = McpServer::new(served, config);
     if let Some(watch) = beside.watch {
         tasks.spawn(watch.reload(live, Arc::new(settings.clone())));

@@ -8,12 +8,12 @@ use anyhow::{Context, anyhow};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use toolhost::approvals::Approvers;
-use toolhost::{Host, LiveBundle};
+use toolhost::{Host, LiveBundle, Workdir};
 use toolhost_mcp::BearerToken;
 use toolhost_page::{Page, PageConfig, TestCase};
 use toolhost_testing::RecordedCase;
 
-use super::{approvals, changesets, mcp_servers, token_file};
+use super::{approvals, caller, changesets, mcp_servers, token_file};
 use crate::args::{OperationArgs, WatchArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, Hint};
@@ -58,6 +58,9 @@ pub(crate) async fn watch(
             let mut policy = policy.read().await?;
             policy.secret_files.extend(args.approvers.clone());
             let context = HostContext::open_with(settings, policy, StateRoot::Needed)?;
+            if let Some(dir) = &args.workdir {
+                config = config.workdir(caller::workdir(&context.host, dir)?);
+            }
             let live = LiveBundle::new(context.load(bundle).await?);
             mcp_servers::follow(&live, settings, &mut tasks).await?;
             changesets::follow(&live, settings, &mut tasks)?;
@@ -113,11 +116,15 @@ impl ServerPage {
     pub(super) fn serve(
         self,
         bundle: Option<&LiveBundle>,
+        workdir: Option<&Workdir>,
         host: &Host,
         settings: &Settings,
         tasks: &mut JoinSet<()>,
     ) {
-        let config = self.viewers.page();
+        let mut config = self.viewers.page();
+        if let Some(workdir) = workdir {
+            config = config.workdir(workdir.clone());
+        }
         let config = match (bundle, host.state_root()) {
             (Some(bundle), _) => config.bundle(bundle.clone()),
             (None, Some(root)) => config.state_root(root),

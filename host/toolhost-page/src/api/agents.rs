@@ -75,15 +75,18 @@ pub(super) async fn call(page: &PageInner, name: &str, body: &[u8]) -> Result<Va
         .unwrap_or(INSTANCE);
     let cannot =
         |error: &dyn std::error::Error| Failure::new(StatusCode::CONFLICT, error.to_string());
-    let workspace = bundle
-        .instance_workspace(key)
-        .map_err(|error| cannot(&error))?;
+    let workdir = match &page.workdir {
+        Some(workdir) => workdir.clone(),
+        None => bundle
+            .instance_workspace(key)
+            .map_err(|error| cannot(&error))?,
+    };
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let id = format!("watch-{}", since.as_nanos());
     let turn = agent
-        .instance(key, workspace)
+        .instance(key, workdir)
         .open_turn(TurnStart::new(&id))
         .await;
     let turn = turn.map_err(|error| cannot(&error))?;
