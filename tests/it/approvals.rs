@@ -4,6 +4,7 @@ mod again;
 mod attacks;
 mod effects;
 mod killed;
+mod page;
 mod rows;
 
 use std::fs;

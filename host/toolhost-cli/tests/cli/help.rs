@@ -21,10 +21,14 @@ Commands:
   docs         Write a page about the tools of a bundle: HTML without scripts
   call         Call a tool and print its ToolResult
   calls        List the calls that were made, or show one
+  watch        Show on a page what tools do, and decide there
   poll         Poll a pending call for its result
   cancel       Cancel a pending call
   replay       Replay a recorded call, or compare two recordings
   undo         Undo a call that was a transaction: restore the files that it changed
+  approvals    List the calls that wait for a person's consent, or show one
+  approve      Let a call do what it waits for
+  deny         Refuse what a call waits for
   instances    List the instances that have workspaces, or remove one
   budgets      Print what calls have used of the policy's budgets
   backup       Copy the state root while processes use it

@@ -161,7 +161,11 @@ pub(super) const POLLED: [&str; 5] = [
 ];
 
 /// Beginnings of codes that no call of this table can get, and why.
-pub(super) const ELSEWHERE: [(&str, &str); 12] = [
+pub(super) const ELSEWHERE: [(&str, &str); 13] = [
+    (
+        "E_TOOL_APPROVAL_",
+        "needs somebody who decides: `it approvals`, and `it mcp::pending` for the pending result",
+    ),
     (
         "E_TOOL_BUDGET",
         "its message has the time until the reset: `it front_ends::every_front_end_refuses_a_call_beyond_a_budget`",
