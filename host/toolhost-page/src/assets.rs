@@ -12,7 +12,30 @@ macro_rules! assets {
     };
 }
 
-const ASSETS: &[Asset] = assets!["index.html"];
+const ASSETS: &[Asset] = assets![
+    "agents.js",
+    "api.js",
+    "app.js",
+    "approval.js",
+    "approvals.js",
+    "budgets.js",
+    "call.js",
+    "calls.js",
+    "charts.js",
+    "diff.js",
+    "dom.js",
+    "form.js",
+    "format.js",
+    "icon.svg",
+    "index.html",
+    "json.js",
+    "keys.js",
+    "route.js",
+    "steps.js",
+    "style.css",
+    "theme.js",
+    "waterfall.js",
+];
 
 /// The page itself.
 pub(crate) const INDEX: &str = "index.html";
