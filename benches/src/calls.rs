@@ -4,9 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use toolhost::approvals::Approvers;
 use toolhost::calls::{CallLog, CallQuery};
+use toolhost::recording::KeptRecordings;
 use toolhost::{AssistantMessage, Host, Policy, Step, ToolCall, ToolStatus};
+use toolhost_page::{Page, PageConfig};
 use toolhost_store::rusqlite::Connection;
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
@@ -102,22 +107,29 @@ pub(crate) async fn batch(step: &Step, call: &ToolCall) -> f64 {
 
 /// Makes calls through a host: of 10 tools and 20 instances, of which some fail.
 async fn make(state: &Path, files: &Path) {
-    let host = host(
-        Some(state),
-        "calls: {bytes: 1TiB, days: 3650}",
-        &own_sandbox(|_| ()),
-    );
+    let policy = Policy::parse("calls: {bytes: 1TiB, days: 3650}", "policy.yaml").unwrap();
+    let host = Host::builder()
+        .sandbox(own_sandbox(|_| ()))
+        .policy(policy)
+        .state_root(state)
+        .kept_recordings(KeptRecordings::Failed)
+        .build()
+        .unwrap();
     let loaded = host.load(root("guest-examples")).await.unwrap();
     let agent = loaded.only_agent().unwrap();
     let workdir = host.workdir(files).unwrap();
     for number in 0..MADE {
         let step = open_step(&agent, &format!("user-{}", number % 20), &workdir).await;
         let name = match number % 10 {
-            9 => "no__tool".to_owned(),
-            _ => "echo__say".to_owned(),
+            9 => "no__tool",
+            _ => "echo__say",
         };
+        if number % 100 == 50 {
+            let missing = call("file-system__read", json!({"path": "missing"}));
+            step.execute_without_message(missing).await;
+        }
         let text = format!("a word{number} among others of the {}th call", number % 7);
-        let call = call(&name, json!({"text": text, "n": number}));
+        let call = call(name, json!({"text": text, "n": number}));
         step.execute_without_message(call).await;
     }
     host.events().flush().await;
@@ -240,6 +252,19 @@ fn searches(runtime: &Runtime) {
             Box::new(|q| (q.text, q.status) = (text("word12 3th"), Some(ToolStatus::Error))),
         ),
     ];
+    page(runtime, &state);
+    for (since, what) in [(3600, "an hour with all calls"), (300, "five minutes")] {
+        let times = (0..SEARCHES).map(|_| {
+            let started = Instant::now();
+            let since = now.checked_sub(Duration::from_secs(since)).unwrap();
+            runtime.block_on(log.stats(since, now)).unwrap();
+            started.elapsed().as_secs_f64() * 1e3
+        });
+        println!(
+            "    charts of {what:<32} {:>7.2} ms",
+            median(times.collect())
+        );
+    }
     for (what, set) in &queries {
         let mut query = CallQuery::default();
         set(&mut query);
@@ -258,4 +283,39 @@ fn searches(runtime: &Runtime) {
             median(times)
         );
     }
+}
+
+/// Measures the three clicks from the page to the steps of a call that failed: what its server answers to each.
+fn page(runtime: &Runtime, state: &Path) {
+    let viewers = Approvers::new([("bench".to_owned(), "bench".to_owned())]);
+    let page = Page::new(PageConfig::new(viewers).state_root(state));
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = tokio::spawn(toolhost_page::serve(listener, page));
+        let get = async |path: &str| {
+            let started = Instant::now();
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let request = format!(
+                "GET /{path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bench\r\nConnection: close\r\n\r\n"
+            );
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            let body = answer.split_once("\r\n\r\n").unwrap().1;
+            let json: serde_json::Value = serde_json::from_str(body).unwrap();
+            (json, started.elapsed().as_secs_f64() * 1e3)
+        };
+        let (failed, first) = get("api/calls?status=error&code=NOT_FOUND").await;
+        let id = &failed["calls"][0]["id"];
+        let (call, second) = get(&format!("api/calls/{id}")).await;
+        let (steps, third) = get(&format!("api/calls/{id}/steps")).await;
+        let (count, total) = (&call["recording"]["steps"], &steps["total"]);
+        assert_eq!(count, total);
+        println!(
+            "    the page's server: failed calls {first:.1} ms, one of them {second:.1} ms, its {total} steps {third:.1} ms"
+        );
+        serving.abort();
+    });
 }
