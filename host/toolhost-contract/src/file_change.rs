@@ -35,6 +35,10 @@ pub struct FileChange {
     /// whose digest was not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<FileDigest>,
+    /// How the lines of the file changed, as a unified diff: of a transaction, if the policy says
+    /// `calls: {diffs: true}`, and not of files of more than 256 KiB, or that are no UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
 }
 
 /// How a call changed a file. The state after the call is compared with the state before it: a file that the call
@@ -110,6 +114,7 @@ impl FileChange {
             path,
             kind,
             digest: None,
+            diff: None,
         }
     }
 

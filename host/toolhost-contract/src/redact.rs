@@ -214,6 +214,9 @@ impl Redactor {
     pub fn changes(&self, changes: &mut FileChanges) {
         for file in &mut changes.files {
             self.redact(&mut file.path);
+            if let Some(diff) = &mut file.diff {
+                self.redact(diff);
+            }
             if let FileChangeKind::Renamed { from } = &mut file.kind {
                 self.redact(from);
             }

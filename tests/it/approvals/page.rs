@@ -362,6 +362,39 @@ async fn a_recorded_call_is_shown_with_its_steps_what_it_sent_and_what_it_made()
 }
 
 #[tokio::test]
+async fn a_call_is_shown_with_the_diffs_of_its_files_where_the_policy_keeps_them() {
+    let site = Site::new();
+    site.write("a.txt", "old\n");
+    let policy = "{calls: {diffs: true}, tools: {files: {workdir: transactional, env: {K: {secret: sk-1234567890}}}}}";
+    let running = site.start(policy).await;
+    let args = json!({"path": "a.txt", "content": "new sk-1234567890\n"});
+    let result = running.call("files__write", args.clone()).await;
+    assert_eq!(result.tool_error(), None);
+    running.host.events().flush().await;
+    let shown = get(&page_of(&running), "api/calls/1").await;
+    let file = &shown["diffs"][0];
+    let diff = "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-old\n+new [redacted:K]\n";
+    assert_eq!(
+        (&file["path"], &file["diff"]),
+        (&json!("a.txt"), &json!(diff)),
+        "{shown}"
+    );
+
+    let other = Site::new();
+    let running = other
+        .start("tools: {files: {workdir: transactional}}")
+        .await;
+    running.call("files__write", args).await;
+    running.host.events().flush().await;
+    let shown = get(&page_of(&running), "api/calls/1").await;
+    assert_eq!(
+        (&shown["call"]["files"][0]["path"], &shown["diffs"]),
+        (&json!("a.txt"), &json!([])),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
 async fn a_file_outside_of_the_state_root_is_not_read_as_a_recording() {
     let site = Site::new();
     let host = site.builder("").kept_recordings(KeptRecordings::All);

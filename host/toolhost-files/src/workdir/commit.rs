@@ -36,6 +36,8 @@ impl Workdir {
         let set = overlay.change_set(&clock)?;
         let changes = if set.ops.is_empty() {
             FileChanges::default()
+        } else if options.diffs {
+            overlay.changes_with_diffs(&self.handle.dir, &clock)?
         } else {
             overlay.changes(&clock)?
         };

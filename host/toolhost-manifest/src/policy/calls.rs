@@ -26,6 +26,9 @@ pub struct CallsRule {
     pub age: Duration,
     /// Whether arguments and outputs are kept, too. Default: yes.
     pub arguments: bool,
+    /// Whether the diffs of files are kept, too, of calls that are transactions. Default: no, as each then reads the files
+    /// that it changes, before and after.
+    pub diffs: bool,
 }
 
 impl Default for CallsRule {
@@ -34,6 +37,7 @@ impl Default for CallsRule {
             bytes: 100 << 20,
             age: 7 * DAY,
             arguments: true,
+            diffs: false,
         }
     }
 }
@@ -51,7 +55,7 @@ impl Default for Calls {
     }
 }
 
-/// Reads `off`, `on`, or `{bytes, days, arguments}`.
+/// Reads `off`, `on`, or `{bytes, days, arguments, diffs}`.
 pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<Calls> {
     if let Value::Text(word) = &at.node.value {
         match word.as_str() {
@@ -87,6 +91,9 @@ pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<Calls> {
             arguments: fields
                 .read("arguments", Cursor::boolean)
                 .unwrap_or(default.arguments),
+            diffs: fields
+                .read("diffs", Cursor::boolean)
+                .unwrap_or(default.diffs),
         }))
     })
 }

@@ -141,8 +141,12 @@ async fn parent(log: &CallLog, call: &CallRecord) -> Result<Option<CallRecord>, 
     Ok(calls.into_iter().find(|parent| parent.turn == call.turn))
 }
 
-/// Returns the diffs of what waited for approval, of a call that did.
+/// Returns the diffs of the files that a call changed, or would have: as its policy keeps them, or as they were shown for
+/// approval.
 async fn diffs(root: &Root, call: &CallRecord) -> Result<Vec<Value>, Failure> {
+    if call.files.iter().any(|file| file.diff.is_some()) {
+        return Ok(call.files.iter().map(|file| json!(file)).collect());
+    }
     let (Some(handle), Some(approvals)) = (&call.handle, root.approvals().await?) else {
         return Ok(Vec::new());
     };

@@ -254,6 +254,7 @@ impl<'a> ComponentRun<'a> {
                 self.permit.grants.workdir
             },
             deadline: self.permit.limits.deadline,
+            diffs: (turn.agent().host.events.ring()).is_some_and(|ring| ring.keeps_diffs()),
         };
         let (changes, staging) = (self.permit.changes, turn.agent().host.staging.as_ref());
         let own = CallTransaction::begin(

@@ -35,6 +35,8 @@ pub(super) struct TransactionCall<'a> {
     pub(super) access: WorkdirAccess,
     /// How long the call may take. Its commit has the same time again.
     pub(super) deadline: Duration,
+    /// Whether its changes are kept with diffs.
+    pub(super) diffs: bool,
 }
 
 impl<'a> CallTransaction<'a> {
@@ -115,6 +117,7 @@ impl<'a> CallTransaction<'a> {
         options.durability = self.durability;
         options.label = format!("{tool} {}", self.call.call.call_id);
         options.time = self.call.deadline.max(TIME_MIN);
+        options.diffs = self.call.diffs;
         let asks = std::mem::take(&mut *lock(&self.joined.asks));
         let asks: Vec<_> = asks.into_iter().chain(rules.cloned()).collect();
         if asks.iter().any(|rules| rules.effects.has_workdir()) {

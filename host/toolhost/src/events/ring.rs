@@ -40,17 +40,17 @@ const QUEUE_BYTES: usize = 32 << 20;
 /// Bytes that a call without arguments and output counts in the queue.
 const ENTRY_BYTES: usize = 1024;
 
-/// What is kept.
-const OFF: u8 = 0;
-const WITHOUT_ARGUMENTS: u8 = 1;
-const ALL: u8 = 2;
+/// What is kept: a bit for calls, for their arguments and outputs, and for diffs.
+const CALLS: u8 = 1;
+const ARGUMENTS: u8 = 2;
+const DIFFS: u8 = 4;
 
 /// The ring of one host.
 pub(crate) struct Ring {
     worker: Worker<Entry, u64>,
     root: PathBuf,
     redactor: Redactor,
-    /// One of the constants above: the rule, for whoever adds a call.
+    /// Bits of the constants above: the rule, for whoever adds a call.
     kept: AtomicU8,
     rule: Arc<Mutex<CallsRule>>,
 }
@@ -62,7 +62,7 @@ impl Ring {
             worker: Worker::new("toolhost-calls", QUEUE, QUEUE_BYTES),
             root: root.to_owned(),
             redactor: redactor.clone(),
-            kept: AtomicU8::new(OFF),
+            kept: AtomicU8::new(0),
             rule: Arc::default(),
         };
         ring.set_rule(rule);
@@ -71,14 +71,12 @@ impl Ring {
 
     /// Sets what is kept from now on: nothing without a rule.
     pub(crate) fn set_rule(&self, rule: Option<CallsRule>) {
-        self.kept.store(
-            match rule {
-                None => OFF,
-                Some(rule) if rule.arguments => ALL,
-                Some(_) => WITHOUT_ARGUMENTS,
-            },
-            Relaxed,
-        );
+        let bits = rule.map_or(0, |rule| {
+            let arguments = if rule.arguments { ARGUMENTS } else { 0 };
+            let diffs = if rule.diffs { DIFFS } else { 0 };
+            CALLS | arguments | diffs
+        });
+        self.kept.store(bits, Relaxed);
         if let Some(rule) = rule {
             *lock(&self.rule) = rule;
         }
@@ -86,7 +84,16 @@ impl Ring {
 
     /// Whether calls are kept. One relaxed atomic load.
     pub(super) fn is_on(&self) -> bool {
-        self.kept.load(Relaxed) != OFF
+        self.keeps(CALLS)
+    }
+
+    /// Whether the diffs of changed files are kept.
+    pub(crate) fn keeps_diffs(&self) -> bool {
+        self.keeps(DIFFS)
+    }
+
+    fn keeps(&self, bit: u8) -> bool {
+        self.kept.load(Relaxed) & bit != 0
     }
 
     /// Returns the arguments of a call, cut at a limit, if they are kept.
@@ -95,7 +102,7 @@ impl Ring {
     }
 
     fn text(&self, value: &impl Serialize) -> Option<String> {
-        (self.kept.load(Relaxed) == ALL).then(|| bounded_json(value))
+        self.keeps(ARGUMENTS).then(|| bounded_json(value))
     }
 
     /// Adds what an end event is of. Never waits.
@@ -124,7 +131,13 @@ impl Ring {
             move |batch| writer.write(batch)
         });
         let texts = [&entry.arguments, &entry.output].into_iter().flatten();
-        let bytes = texts.map(String::len).sum::<usize>() + ENTRY_BYTES;
+        let files = entry
+            .event
+            .usage
+            .iter()
+            .flat_map(|usage| &usage.changes.files);
+        let diffs = files.filter_map(|file| file.diff.as_ref());
+        let bytes = texts.chain(diffs).map(String::len).sum::<usize>() + ENTRY_BYTES;
         queue.push(entry, bytes, |lost, _| *lost += 1);
     }
 

@@ -197,6 +197,22 @@ impl Overlay {
         Ok((changes, differences))
     }
 
+    /// Returns the changes as [`Self::changes`] does, with the diff of each file.
+    ///
+    /// # Errors
+    /// As [`Self::changes`].
+    pub(crate) fn changes_with_diffs(
+        &self,
+        workdir: &Dir,
+        clock: &CommitClock,
+    ) -> Result<FileChanges, CommitError> {
+        let (mut changes, differences) = self.differences(workdir, clock)?;
+        for (file, difference) in changes.files.iter_mut().zip(differences) {
+            file.diff = difference.diff;
+        }
+        Ok(changes)
+    }
+
     /// Returns the changes, with the digests of files of so many bytes in all. `each` gets the staging directory, and
     /// where the change lies.
     fn each_change(

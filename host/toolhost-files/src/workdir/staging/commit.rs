@@ -46,6 +46,8 @@ pub struct CommitOptions {
     pub label: String,
     /// Longest time until the first rename, without that for which it waits for other commits. Default 30 s.
     pub time: Duration,
+    /// Whether the changes are returned with the [diff](toolhost_contract::FileChange::diff) of each file. Default: no.
+    pub diffs: bool,
 }
 
 impl Default for CommitOptions {
@@ -56,6 +58,7 @@ impl Default for CommitOptions {
             undo: UndoLimits::default(),
             label: String::new(),
             time: Duration::from_secs(30),
+            diffs: false,
         }
     }
 }

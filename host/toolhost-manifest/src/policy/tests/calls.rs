@@ -12,6 +12,7 @@ fn calls_are_kept_as_the_policy_says() {
         bytes: 100 << 20,
         age: 7 * day,
         arguments: true,
+        diffs: false,
     };
     let set = |change: fn(&mut CallsRule)| {
         let mut rule = default;
@@ -30,6 +31,7 @@ fn calls_are_kept_as_the_policy_says() {
             "calls: {arguments: false}",
             set(|rule| rule.arguments = false),
         ),
+        ("calls: {diffs: true}", set(|rule| rule.diffs = true)),
     ] {
         assert_eq!(parse(text).calls(), expected, "{text}");
     }

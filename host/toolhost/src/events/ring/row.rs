@@ -13,6 +13,9 @@ use super::record::{CallKind, CallRecord, denials};
 /// Most changed files that are kept of a call.
 const FILES_MAX: usize = 100;
 
+/// Most bytes of the diffs of a call that are kept. Those of further files are left out.
+const DIFFS_BYTES_MAX: usize = 64 << 10;
+
 /// The columns that [`read`] reads, of `calls` as `c` and `details` as `d`.
 pub(super) const COLUMNS: &str = "c.id, c.time, c.kind, c.status, d.duration, d.agent, d.instance, d.turn, d.step, \
      d.call, d.parent, d.tool, d.code, d.message, d.handle, d.usage, d.recording";
@@ -72,6 +75,11 @@ impl NewRow {
         let mut usage = entry.event.usage.clone().unwrap_or_default();
         usage.changes.truncated |= usage.changes.files.len() > FILES_MAX;
         usage.changes.files.truncate(FILES_MAX);
+        let mut room = DIFFS_BYTES_MAX;
+        for file in &mut usage.changes.files {
+            file.diff = file.diff.take_if(|diff| diff.len() <= room);
+            room -= file.diff.as_ref().map_or(0, String::len);
+        }
         Self {
             message: error.map(|error| clean(&error.message)),
             usage: usage.to_stored().to_string(),
