@@ -1,6 +1,7 @@
 //! Measures what keeping a call costs the call, and the search of a million kept calls.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
@@ -316,6 +317,20 @@ fn page(runtime: &Runtime, state: &Path) {
         println!(
             "    the page's server: failed calls {first:.1} ms, one of them {second:.1} ms, its {total} steps {third:.1} ms"
         );
+        in_browser(format!("http://{address}/#token=bench")).await;
         serving.abort();
     });
+}
+
+/// Measures the same clicks in the browser that `cargo xtask test` installs, if TOOLHOST_NPM_TOOLS names its folder.
+async fn in_browser(address: String) {
+    let Some(tools) = std::env::var_os("TOOLHOST_NPM_TOOLS") else {
+        return;
+    };
+    let mut node = Command::new(Path::new(&tools).join("node"));
+    node.arg(root("benches/watch/clicks.mjs")).arg(address);
+    let ran = tokio::task::spawn_blocking(move || node.output()).await;
+    let ran = ran.unwrap().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    print!("{}", String::from_utf8(ran.stdout).unwrap());
 }

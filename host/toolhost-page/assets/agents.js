@@ -14,30 +14,80 @@ let instance = 'watch';
 export async function show(place, { path: [, name, tool], root, info, signal }) {
   const heading = h('h1', null, 'Agents');
   if (info.agents.length === 0) {
-    fill(place, heading, h('p', { class: 'note' }, 'No bundle is loaded. Start the page with one to see its agents and to call tools by hand: ', h('code', null, 'toolhost watch --bundle DIR'), '.'));
+    fill(
+      place,
+      heading,
+      h(
+        'p',
+        { class: 'note' },
+        'No bundle is loaded. Start the page with one to see its agents and to call tools by hand: ',
+        h('code', null, 'toolhost watch --bundle DIR'),
+        '.',
+      ),
+    );
     return 'Agents';
   }
   const { agents } = await get('agents', { root }, signal);
   const agent = agents.find((it) => it.name === name) ?? agents[0];
   const chosen = agent.tools.find((it) => it.name === tool);
-  const chip = (it) => h('a', { class: 'chip', href: link(['agents', it.name], { root }), 'aria-current': it === agent && 'true' }, it.name);
-  const item = (it) => h('li', null, h('a', { href: link(['agents', agent.name, it.name], { root }), 'data-line': true, 'aria-current': it === chosen && 'true' }, it.name));
+  const chip = (it) =>
+    h(
+      'a',
+      { class: 'chip', href: link(['agents', it.name], { root }), 'aria-current': it === agent && 'true' },
+      it.name,
+    );
+  const item = (it) =>
+    h(
+      'li',
+      null,
+      h(
+        'a',
+        {
+          href: link(['agents', agent.name, it.name], { root }),
+          'data-line': true,
+          'aria-current': it === chosen && 'true',
+        },
+        it.name,
+      ),
+    );
   fill(
     place,
     heading,
     h('div', { class: 'row', role: 'group', 'aria-label': 'Agents' }, agents.map(chip)),
-    h('div', { class: 'steps' }, h('nav', { 'aria-label': `Tools of ${agent.name}` }, h('ul', { class: 'plain' }, agent.tools.map(item))), h('div', null, chosen ? details(agent, chosen, root) : h('p', { class: 'note' }, agent.tools.length > 0 ? 'Choose a tool.' : 'The agent has no tools.'))),
+    h(
+      'div',
+      { class: 'steps' },
+      h('nav', { 'aria-label': `Tools of ${agent.name}` }, h('ul', { class: 'plain' }, agent.tools.map(item))),
+      h(
+        'div',
+        null,
+        chosen
+          ? details(agent, chosen, root)
+          : h('p', { class: 'note' }, agent.tools.length > 0 ? 'Choose a tool.' : 'The agent has no tools.'),
+      ),
+    ),
   );
   return chosen ? chosen.name : `Agent ${agent.name}`;
 }
 
 function details(agent, tool, root) {
   const resource = tool.name.split('__')[0];
-  const policy = (agent.policy ?? []).filter((it) => it.tool === resource || it.tool === tool.name).flatMap((it) => it.lines);
+  const policy = (agent.policy ?? [])
+    .filter((it) => it.tool === resource || it.tool === tool.name)
+    .flatMap((it) => it.lines);
   return [
     h('h2', null, tool.name),
     tool.description && h('p', { class: 'words' }, tool.description),
-    section('What it may do', policy.length > 0 ? h('ul', null, policy.map((it) => h('li', null, it))) : h('p', { class: 'faint' }, 'The policy grants it nothing beyond its workdir.')),
+    section(
+      'What it may do',
+      policy.length > 0
+        ? h(
+            'ul',
+            null,
+            policy.map((it) => h('li', null, it)),
+          )
+        : h('p', { class: 'faint' }, 'The policy grants it nothing beyond its workdir.'),
+    ),
     callForm(agent, tool, root),
     h('details', null, h('summary', null, 'Schema of the arguments'), tree(tool.parameters ?? {}, 'Schema')),
   ];
@@ -52,7 +102,11 @@ function callForm(agent, tool, root) {
     fill(place, made.element);
   };
   use(field(tool.parameters ?? {}));
-  const asJson = h('input', { type: 'checkbox', onchange: ({ target }) => use(target.checked ? raw(JSON.stringify(value() ?? {}, null, 2)) : field(tool.parameters ?? {}, value())) });
+  const asJson = h('input', {
+    type: 'checkbox',
+    onchange: ({ target }) =>
+      use(target.checked ? raw(JSON.stringify(value() ?? {}, null, 2)) : field(tool.parameters ?? {}, value())),
+  });
   const value = () => {
     try {
       return input.value();
@@ -84,14 +138,18 @@ function callForm(agent, tool, root) {
     }
     send.disabled = false;
   };
-  return section('Call it', h(
-    'form',
-    { class: 'call', onsubmit: submit, novalidate: true },
-    h('p', null, h('label', null, asJson, ' Write the arguments as JSON')),
-    place,
-    h('p', null, h('label', { for: 'instance' }, 'Instance '), who),
-    h('div', { class: 'row' }, send),
-  ), result);
+  return section(
+    'Call it',
+    h(
+      'form',
+      { class: 'call', onsubmit: submit, novalidate: true },
+      h('p', null, h('label', null, asJson, ' Write the arguments as JSON')),
+      place,
+      h('p', null, h('label', { for: 'instance' }, 'Instance '), who),
+      h('div', { class: 'row' }, send),
+    ),
+    result,
+  );
 }
 
 function resultOf({ result, id }, root) {
@@ -103,8 +161,14 @@ function resultOf({ result, id }, root) {
       ['Message', error && h('div', { class: 'words' }, error.message)],
       ['Next', error?.suggestion && h('div', { class: 'words' }, error.suggestion)],
       ['Handle', handle],
-      ['Waits for', waits?.reason === 'awaiting-approval' ? h('a', { href: link(['approvals'], { root }) }, 'approval') : undefined],
-      ['Call', id !== undefined && id !== null ? h('a', { href: link(['calls', root, id]) }, `number ${id}`) : undefined],
+      [
+        'Waits for',
+        waits?.reason === 'awaiting-approval' ? h('a', { href: link(['approvals'], { root }) }, 'approval') : undefined,
+      ],
+      [
+        'Call',
+        id !== undefined && id !== null ? h('a', { href: link(['calls', root, id]) }, `number ${id}`) : undefined,
+      ],
     ]),
     error?.details !== undefined && block(JSON.stringify(error.details, null, 2), 'Details of the error'),
     output !== undefined && tree(output, 'Output'),

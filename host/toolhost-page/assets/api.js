@@ -28,10 +28,12 @@ async function send(method, path, query, body, signal) {
   const headers = { authorization: `Bearer ${token.get() ?? ''}` };
   if (body !== undefined) headers['content-type'] = 'application/json';
   const options = { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) };
-  const response = await fetch(url, { ...options, cache: 'no-store', credentials: 'omit', redirect: 'error' }).catch((error) => {
-    if (error.name === 'AbortError') throw error;
-    throw new ApiError(0, '`toolhost watch` does not answer', 'Start it again, or look at its output.');
-  });
+  const response = await fetch(url, { ...options, cache: 'no-store', credentials: 'omit', redirect: 'error' }).catch(
+    (error) => {
+      if (error.name === 'AbortError') throw error;
+      throw new ApiError(0, '`toolhost watch` does not answer', 'Start it again, or look at its output.');
+    },
+  );
   if (response.ok) return response;
   const { error } = await response.json().catch(() => ({}));
   if (response.status === 401) {
@@ -42,7 +44,8 @@ async function send(method, path, query, body, signal) {
 }
 
 /** Sends a GET, and returns the JSON. */
-export const get = async (path, query, signal) => parse(await (await send('GET', path, query, undefined, signal)).text());
+export const get = async (path, query, signal) =>
+  parse(await (await send('GET', path, query, undefined, signal)).text());
 
 /** Sends a POST with a JSON body, and returns the JSON. */
 export const post = async (path, query, body) => parse(await (await send('POST', path, query, body ?? {})).text());

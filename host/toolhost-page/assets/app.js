@@ -10,6 +10,7 @@ import { show as showCalls } from './calls.js';
 import { show as showCharts } from './charts.js';
 import { button, failure, fill, h, plain, say } from './dom.js';
 import { follow as followKeys, help } from './keys.js';
+import { setNow } from './format.js';
 import { link, replace, route } from './route.js';
 import { show as showSteps } from './steps.js';
 import { themes } from './theme.js';
@@ -17,6 +18,7 @@ import { themes } from './theme.js';
 const main = document.getElementById('main');
 const nav = document.getElementById('views');
 const settings = document.getElementById('settings');
+const trouble = document.getElementById('trouble');
 
 const VIEWS = [
   { name: 'calls', title: 'Calls' },
@@ -40,6 +42,10 @@ let info;
 let waiting = 0;
 let leaving = new AbortController();
 let heading = 'toolhost';
+// Where each view was scrolled to, and whether the user goes back to one.
+const scrolled = new Map();
+let isTraversal = false;
+let shown;
 
 function name() {
   document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${plain(heading, 80)} · toolhost`;
@@ -49,7 +55,9 @@ function name() {
 async function show() {
   leaving.abort();
   leaving = new AbortController();
+  if (shown !== undefined) scrolled.set(shown, scrollY);
   const { signal } = leaving;
+  const isBack = isTraversal;
   takeToken();
   if (!token.get()) return askForToken();
   try {
@@ -78,7 +86,10 @@ async function show() {
   main.removeAttribute('aria-busy');
   name();
   say(heading);
-  scrollTo(0, 0);
+  // What led here is gone: keys go on in the view.
+  if (document.activeElement === document.body) main.focus({ preventScroll: true });
+  shown = location.hash;
+  scrollTo(0, isBack ? (scrolled.get(shown) ?? 0) : 0);
 }
 
 /** Moves the token of the address into the session, where no other page and no history has it. */
@@ -91,6 +102,8 @@ function takeToken() {
 }
 
 function askForToken() {
+  // What the last view still asks for would be refused, and ask again.
+  leaving.abort();
   info = undefined;
   fill(nav);
   const input = h('input', { id: 'token', type: 'password', autocomplete: 'off', required: true, spellcheck: 'false' });
@@ -104,20 +117,32 @@ function askForToken() {
   const label = h('label', { for: 'token' }, 'Token');
   const hint = h('p', null, h('code', null, 'toolhost watch'), ' prints it, as a part of the address of this page.');
   main.removeAttribute('aria-busy');
-  fill(main, h('h1', null, 'A token is needed'), hint, h('form', { class: 'row', onsubmit: enter }, label, input, h('button', null, 'Open')));
+  fill(
+    main,
+    h('h1', null, 'A token is needed'),
+    hint,
+    h('form', { class: 'row', onsubmit: enter }, label, input, h('button', null, 'Open')),
+  );
   input.focus();
 }
 
 /** Loads what all views need, once for a token. */
 async function start() {
   info = await get('info');
+  setNow(info.now);
   const roots = info.roots.map(({ id, path }) => h('option', { value: String(id) }, path));
   const choose = ({ target }) => {
     location.hash = link([route().path[0]], { root: target.value });
   };
   const root = h('select', { id: 'root', 'aria-label': 'State root', onchange: choose }, roots);
   const shown = info.roots.length > 1 ? root : h('span', { class: 'faint' }, info.roots[0]?.path ?? '');
-  fill(settings, shown, h('span', { class: 'faint' }, info.viewer), themes(), button('Keys', help, { title: 'Keys (?)' }));
+  fill(
+    settings,
+    shown,
+    h('span', { class: 'faint' }, info.viewer),
+    themes(),
+    button('Keys', help, { title: 'Keys (?)' }),
+  );
 }
 
 function drawNavigation(at) {
@@ -139,10 +164,18 @@ function drawCount() {
   name();
 }
 
-/** Counts the calls that wait for approval, in all state roots. */
+/** Counts the calls that wait for approval, in all state roots. Says so if nobody answers. */
 async function countWaiting() {
   if (!token.get() || info === undefined) return;
-  const { roots } = await get('info');
+  let roots;
+  try {
+    ({ roots } = await get('info'));
+    fill(trouble);
+  } catch (error) {
+    if (error.status !== 401)
+      fill(trouble, h('p', { class: 'failure' }, `${error.message}: what is shown may be old.`));
+    return;
+  }
   const before = waiting;
   waiting = roots.reduce((sum, root) => sum + (root.waiting ?? 0), 0);
   if (waiting === before) return;
@@ -150,6 +183,9 @@ async function countWaiting() {
   if (waiting > before) say(`${waiting} waiting for approval`);
 }
 
+globalThis.navigation?.addEventListener('navigate', ({ navigationType }) => {
+  isTraversal = navigationType === 'traverse';
+});
 addEventListener('hashchange', show);
 addEventListener('token-needed', askForToken);
 document.getElementById('skip').addEventListener('click', () => main.focus());

@@ -20,20 +20,33 @@ function effectOf({ effect, what }) {
   }
   if (effect === 'http') return request(what);
   const { tool, args, ...message } = what;
-  if (effect === 'call') return section('Runs', pairs([['Tool', h('code', null, tool)]]), h('h3', null, 'Arguments'), tree(args, 'Arguments', { isText: true }));
+  if (effect === 'call')
+    return section(
+      'Runs',
+      pairs([['Tool', h('code', null, tool)]]),
+      h('h3', null, 'Arguments'),
+      tree(args, 'Arguments', { isText: true }),
+    );
   return section('Sends to another agent', tree(message, 'Message', { isText: true }));
 }
 
 function request({ method, url, headers = [], body }) {
-  const rows = headers.map(([name, value]) => h('tr', null, h('th', { scope: 'row' }, name), h('td', null, h('code', null, pathText(value)))));
+  const rows = headers.map(([name, value]) =>
+    h('tr', null, h('th', { scope: 'row' }, name), h('td', null, h('code', null, pathText(value)))),
+  );
   const text = pathText(body);
   return section(
     'Sends a request',
-    pairs([['Method', h('code', null, method)], ['URL', h('code', null, h('span', { class: 'words' }, pathText(url)))]]),
+    pairs([
+      ['Method', h('code', null, method)],
+      ['URL', h('code', null, h('span', { class: 'words' }, pathText(url)))],
+    ]),
     rows.length > 0 && [h('h3', null, 'Headers'), table('Headers of the request', ['Name', 'Value'], rows).element],
     h('h3', null, 'Body'),
     text ? block(text, 'Body of the request') : h('p', { class: 'faint' }, 'It has none.'),
-    typeof body === 'object' && body !== null && h('p', { class: 'note' }, 'It is not all UTF-8: \\xNN is a byte, and \\\\ a backslash.'),
+    typeof body === 'object' &&
+      body !== null &&
+      h('p', { class: 'note' }, 'It is not all UTF-8: \\xNN is a byte, and \\\\ a backslash.'),
   );
 }
 
@@ -41,7 +54,9 @@ function request({ method, url, headers = [], body }) {
 function consequence(approval, decision) {
   const what = plain(summary(approval), 200);
   const who = `${plain(approval.tool, 80)} of ${plain(approval.agent, 80)}/${plain(approval.instance, 80)}`;
-  return decision === 'approve' ? `${who} ${what}. It is done once, exactly as shown here.` : `It is not done: ${who} does not go on, and the model reads your reason.`;
+  return decision === 'approve'
+    ? `${who} ${what}. It is done once, exactly as shown here.`
+    : `It is not done: ${who} does not go on, and the model reads your reason.`;
 }
 
 /** Makes the place of the decision. Its buttons stay where they are, whatever happens. */
@@ -52,7 +67,11 @@ function deciding(approval, root, done) {
     if (event.detail > 1) return;
     const isApproval = decision === 'approve';
     const why = h('textarea', { id: 'why', rows: 2, maxlength: 2_000 });
-    const send = h('button', { class: isApproval ? 'strong' : 'danger', disabled: true }, isApproval ? 'Approve it' : 'Deny it');
+    const send = h(
+      'button',
+      { class: isApproval ? 'strong' : 'danger', disabled: true },
+      isApproval ? 'Approve it' : 'Deny it',
+    );
     const submit = async (submitted) => {
       submitted.preventDefault();
       if (send.disabled) return;
@@ -70,7 +89,12 @@ function deciding(approval, root, done) {
       h('p', null, h('strong', null, isApproval ? 'Approve: ' : 'Deny: '), consequence(approval, decision)),
       h('label', { for: 'why' }, isApproval ? 'Note (optional)' : 'Reason (the model reads it)'),
       why,
-      h('div', { class: 'row' }, send, button('Not now', () => fill(confirm))),
+      h(
+        'div',
+        { class: 'row' },
+        send,
+        button('Not now', () => fill(confirm)),
+      ),
     );
     fill(confirm, form);
     why.focus();
@@ -78,7 +102,10 @@ function deciding(approval, root, done) {
       send.disabled = false;
     }, SETTLES);
   };
-  const buttons = [button('Approve …', ask('approve'), { class: 'strong' }), button('Deny …', ask('deny'), { class: 'danger' })];
+  const buttons = [
+    button('Approve …', ask('approve'), { class: 'strong' }),
+    button('Deny …', ask('deny'), { class: 'danger' }),
+  ];
   const freeze = () => {
     for (const it of buttons) it.disabled = true;
     fill(confirm);
@@ -87,8 +114,24 @@ function deciding(approval, root, done) {
 }
 
 function outcome({ decision, state }) {
-  if (!decision) return h('p', null, { expired: 'It has expired: the agent has to make the call again.', ended: 'The call does not wait for it any more: it was cancelled, or asked for something else since.' }[state] ?? '');
-  return section('Decided', pairs([['Decision', state], ['By', decision.by], ['At', when(decision.at)], ['Why', decision.why && h('span', { class: 'words' }, decision.why)]]));
+  if (!decision)
+    return h(
+      'p',
+      null,
+      {
+        expired: 'It has expired: the agent has to make the call again.',
+        ended: 'The call does not wait for it any more: it was cancelled, or asked for something else since.',
+      }[state] ?? '',
+    );
+  return section(
+    'Decided',
+    pairs([
+      ['Decision', state],
+      ['By', decision.by],
+      ['At', when(decision.at)],
+      ['Why', decision.why && h('span', { class: 'words' }, decision.why)],
+    ]),
+  );
 }
 
 /** Shows an approval: `#/approvals/ID`. */
@@ -105,25 +148,32 @@ export async function show(place, { path: [, id], root, signal }) {
     if (isOurs) say(`It is ${now.state}`);
   };
   const decide = approval.state === 'waiting' ? deciding(approval, root, done) : undefined;
-  const { createdAt, expiresAt, digest, effect } = approval;
+  const { createdAt, expiresAt, digest } = approval;
   fill(
     place,
     h('p', null, h('a', { href: link(['approvals'], { root }) }, '← Approvals')),
     h('h1', null, approval.tool, ' ', state),
-    section('Who asks', pairs([
-      ['Agent', approval.agent],
-      ['Instance', approval.instance],
-      ['Bundle', approval.bundle],
-      ['Call', approval.callId],
-      ['Effect', { workdir: 'changes files', http: 'sends an HTTP request', agents: 'sends to another agent', call: 'runs' }[effect] ?? effect],
-      ['Asked', [when(createdAt), ` (${until(createdAt)})`]],
-      ['Expires', [when(expiresAt), ` (${until(expiresAt)})`]],
-      ['Digest', h('code', null, digest)],
-      ['Id', approval.id],
-    ])),
+    pairs(
+      [
+        ['Agent', approval.agent],
+        ['Instance', approval.instance],
+        ['Asked', [when(createdAt), ` (${until(createdAt)})`]],
+        ['Expires', [when(expiresAt), ` (${until(expiresAt)})`]],
+      ],
+      { class: 'facts' },
+    ),
     effectOf(approval),
     decide?.element,
     result,
+    section(
+      'What it is bound to',
+      pairs([
+        ['Digest', h('code', null, digest)],
+        ['Id', approval.id],
+        ['Call', approval.callId],
+        ['Bundle', approval.bundle],
+      ]),
+    ),
   );
   if (decide) {
     every(2_000, signal, async () => {

@@ -2,7 +2,7 @@
 
 import { every, get } from './api.js';
 import { path as pathText } from './diff.js';
-import { button, fill, h, plain, say, table } from './dom.js';
+import { button, fill, h, opens, plain, say, table } from './dom.js';
 import { counted, until, when } from './format.js';
 import { link } from './route.js';
 
@@ -24,14 +24,13 @@ export const stateBadge = ({ state }) => h('span', { class: `badge ${state}` }, 
 
 function line(approval, root) {
   const to = link(['approvals', approval.id], { root });
-  const open = (event) => {
-    if (!event.target.closest('a') && getSelection().isCollapsed) location.hash = to;
-  };
   const { decision } = approval;
-  const end = decision ? [`by ${plain(decision.by, 80)} `, when(decision.at)] : [approval.state === 'waiting' && 'expires ', until(approval.expiresAt)];
-  return h(
-    'tr',
-    { class: 'opens', onclick: open, 'data-id': approval.id },
+  const end = decision
+    ? [`by ${plain(decision.by, 80)} `, when(decision.at)]
+    : [approval.state === 'waiting' && 'expires ', until(approval.expiresAt)];
+  return opens(
+    to,
+    { 'data-id': approval.id },
     h('td', { class: 'state' }, stateBadge(approval)),
     h('td', null, h('a', { href: to, 'data-line': true }, approval.tool), ' ', plain(summary(approval), 160)),
     h('td', null, `${approval.agent}/${approval.instance}`),
@@ -51,11 +50,19 @@ export async function show(place, { query, root, signal }) {
   };
   let listed = await load();
   const heads = ['State', 'Call', 'Who asks', 'Asked', 'Until'];
-  const list = table('Approvals', heads, listed.map((it) => line(it, root)), { class: 'approvals' });
+  const list = table(
+    'Approvals',
+    heads,
+    listed.map((it) => line(it, root)),
+    { class: 'approvals' },
+  );
   const news = h('span', { class: 'faint' });
   const empty = h('p', { class: 'note' });
   const draw = () => {
-    fill(list.body, listed.map((it) => line(it, root)));
+    fill(
+      list.body,
+      listed.map((it) => line(it, root)),
+    );
     fill(news);
     fill(empty, listed.length === 0 && 'No call waits for approval.');
   };
@@ -75,16 +82,19 @@ export async function show(place, { query, root, signal }) {
     for (const it of now.filter(({ id, state }) => known.has(id) && known.get(id).state !== state)) {
       list.body.querySelector(`[data-id="${CSS.escape(it.id)}"]`)?.replaceWith(line(it, root));
     }
-    for (const { id } of left) fill(list.body.querySelector(`[data-id="${CSS.escape(id)}"] .state`), h('span', { class: 'badge' }, 'decided'));
+    for (const { id } of left)
+      fill(list.body.querySelector(`[data-id="${CSS.escape(id)}"] .state`), h('span', { class: 'badge' }, 'decided'));
     if (added.length > 0 && !news.hasChildNodes()) say(`${added.length} new`);
     const showAll = () => {
       listed = now;
       draw();
     };
-    if (added.length + left.length > 0) fill(news, button(`Show ${added.length > 0 ? `${added.length} new` : 'what waits now'}`, showAll));
+    if (added.length + left.length > 0)
+      fill(news, button(`Show ${added.length > 0 ? `${added.length} new` : 'what waits now'}`, showAll));
     else fill(news);
   };
-  const chip = (label, isHere, more) => h('a', { class: 'chip', href: link(['approvals'], { ...more, root }), 'aria-current': isHere && 'true' }, label);
+  const chip = (label, isHere, more) =>
+    h('a', { class: 'chip', href: link(['approvals'], { ...more, root }), 'aria-current': isHere && 'true' }, label);
   fill(
     place,
     h('h1', null, 'Approvals'),

@@ -36,31 +36,48 @@ export function receipt(usage) {
   const calls = usage.toolCalls;
   if (calls) used.push(['Calls of other tools', `${count(calls.count)}, ${count(calls.failed)} failed`]);
   if (usage.changesDropped) used.push(['Changes', 'dropped, as the result means that the call failed']);
-  return section('Receipt', pairs(used));
+  return section('Receipt', pairs(used, { class: 'facts' }));
 }
 
 /** Makes the list of what a call was denied. */
 export function denials(list) {
   const item = ({ operation, policyLine }) => {
-    const allow = policyLine !== undefined && h('div', { class: 'row' }, 'Allowed by ', h('code', null, policyLine), copy('Copy line', () => policyLine));
-    return h('li', null, h('code', null, operation), allow || h('div', { class: 'faint' }, 'No line of a policy allows it.'));
+    const allow =
+      policyLine !== undefined &&
+      h(
+        'div',
+        { class: 'row' },
+        'Allowed by ',
+        h('code', null, policyLine),
+        copy('Copy line', () => policyLine),
+      );
+    return h(
+      'li',
+      null,
+      h('code', null, operation),
+      allow || h('div', { class: 'faint' }, 'No line of a policy allows it.'),
+    );
   };
   return section('Denied', h('ul', null, list.map(item)));
 }
 
 function log(records) {
-  const rows = records.map(({ time, level, message, context }) => h(
-    'tr',
-    null,
-    h('td', { class: 'time' }, when(time)),
-    h('td', null, h('span', { class: `badge ${level}` }, level)),
-    h('td', null, h('div', { class: 'words' }, message), context && h('code', { class: 'faint' }, context)),
-  ));
+  const rows = records.map(({ time, level, message, context }) =>
+    h(
+      'tr',
+      null,
+      h('td', { class: 'time' }, when(time)),
+      h('td', null, h('span', { class: `badge ${level}` }, level)),
+      h('td', null, h('div', { class: 'words' }, message), context && h('code', { class: 'faint' }, context)),
+    ),
+  );
   return section('Log', table('Log records', ['Time', 'Level', 'Message'], rows).element);
 }
 
 function requests(list) {
-  const rows = list.map(({ method, url, status }) => h('tr', null, h('td', null, method), h('td', null, h('code', null, url)), h('td', null, status ?? 'no answer')));
+  const rows = list.map(({ method, url, status }) =>
+    h('tr', null, h('td', null, method), h('td', null, h('code', null, url)), h('td', null, status ?? 'no answer')),
+  );
   return section('HTTP requests', table('HTTP requests', ['Method', 'URL', 'Status'], rows).element);
 }
 
@@ -78,7 +95,19 @@ function actions(id, detail, { root }) {
   const testCase = async () => {
     try {
       const { yaml, notes } = await get(`calls/${part(id)}/case`, { root });
-      fill(place, section('Test case', h('ul', null, notes.map((note) => h('li', null, note))), block(yaml, 'Test case'), copy('Copy test case', () => yaml)));
+      fill(
+        place,
+        section(
+          'Test case',
+          h(
+            'ul',
+            null,
+            notes.map((note) => h('li', null, note)),
+          ),
+          block(yaml, 'Test case'),
+          copy('Copy test case', () => yaml),
+        ),
+      );
     } catch (error) {
       fill(place, failure(error));
     }
@@ -99,7 +128,13 @@ function actions(id, detail, { root }) {
   const row = h(
     'div',
     { class: 'row' },
-    isThere && recording.full && h('a', { class: 'chip strong', href: link(['calls', root, id, 'steps']), 'data-key': 's' }, `Steps (${count(recording.steps)})`),
+    isThere &&
+      recording.full &&
+      h(
+        'a',
+        { class: 'chip strong', href: link(['calls', root, id, 'steps']), 'data-key': 's' },
+        `Steps (${count(recording.steps)})`,
+      ),
     detail.line && copy('Copy as command', () => detail.line),
     isThere && recording.full && button('Test case', testCase),
     isThere && button(`Download .call (${bytes(recording.bytes)})`, save),
@@ -108,7 +143,13 @@ function actions(id, detail, { root }) {
 }
 
 function recordingNote(recording) {
-  const how = [' Start the server with ', h('code', null, '--record failed'), ' (or ', h('code', null, 'all'), ') to step through such a call and to replay it.'];
+  const how = [
+    ' Start the server with ',
+    h('code', null, '--record failed'),
+    ' (or ',
+    h('code', null, 'all'),
+    ') to step through such a call and to replay it.',
+  ];
   if (!recording) return h('p', { class: 'note' }, 'This call has no recording.', how);
   if (recording.problem) return h('p', { class: 'note' }, `Its recording cannot be read: ${recording.problem}.`);
   if (!recording.full) return h('p', { class: 'note' }, 'Its recording has no host calls.', how);
@@ -117,23 +158,35 @@ function recordingNote(recording) {
 
 function head(call, parent, root) {
   const own = (key) => h('a', { href: link(['calls'], { [key]: call[key], root }) }, call[key]);
-  return pairs([
-    ['Status', badge(call)],
-    ['Message', call.message && h('div', { class: 'words' }, call.message)],
-    ['Began', call.time && [when(call.time), ` (${until(call.time)})`]],
-    ['Took', duration(call.durationMs)],
-    ['Waited', call.usage?.queuedMs >= 1 ? duration(call.usage.queuedMs) : undefined],
-    ['Agent', own('agent')],
-    ['Instance', own('instance')],
-    ['Tool', own('tool')],
-    ['Turn', call.turn],
-    ['Step', call.step],
-    ['Call', call.callId],
-    ['Number', count(call.id)],
-    ['Kind', call.kind],
-    ['Handle', call.handle],
-    ['Made by', parent ? h('a', { href: link(['calls', root, parent.id]) }, parent.tool, ` ${parent.callId}`) : call.parentCallId],
-  ]);
+  return pairs(
+    [
+      ['Began', call.time && [when(call.time), ` (${until(call.time)})`]],
+      ['Took', duration(call.durationMs)],
+      ['Waited', call.usage?.queuedMs >= 1 ? duration(call.usage.queuedMs) : undefined],
+      ['Agent', own('agent')],
+      ['Instance', own('instance')],
+      ['Tool', own('tool')],
+      ['Turn', call.turn],
+      ['Step', call.step],
+      ['Call', call.callId],
+      ['Number', count(call.id)],
+      ['Kind', call.kind !== 'call' && call.kind],
+      [
+        'Handle',
+        call.handle && [
+          call.handle,
+          call.status === 'pending' && [' ', h('a', { href: link(['approvals'], { root }) }, 'Approvals')],
+        ],
+      ],
+      [
+        'Made by',
+        parent
+          ? h('a', { href: link(['calls', root, parent.id]) }, parent.tool, ` ${parent.callId}`)
+          : call.parentCallId,
+      ],
+    ],
+    { class: 'facts' },
+  );
 }
 
 const missing = 'They are not kept: `calls: {arguments: false}` in the policy, or the call had none.';
@@ -143,16 +196,18 @@ export async function show(place, { path: [, root, id], signal }) {
   const detail = await get(`calls/${part(id)}`, { root }, signal);
   const { call, inner = [], parent, log: records = [], requests: sent = [], diffs = [] } = detail;
   const changed = withDiffs(call.files ?? [], diffs);
-  const json = (text, label) => (text === undefined || text === null ? h('p', { class: 'faint' }, missing) : treeOfText(text, label));
+  const json = (text, label) =>
+    text === undefined || text === null ? h('p', { class: 'faint' }, missing) : treeOfText(text, label);
   fill(
     place,
     h('p', null, h('a', { href: link(['calls'], { root }) }, '← Calls')),
-    h('h1', null, call.tool || '(no name)', ' ', h('small', null, `call ${call.id}`)),
+    h('h1', null, call.tool || '(no name)', ' ', badge(call), ' ', h('small', null, `call ${call.id}`)),
+    call.message && h('p', { class: 'words' }, call.message),
     actions(id, detail, { root }),
     section('Call', head(call, parent, root)),
     call.denials?.length > 0 && denials(call.denials),
     section('Arguments', json(call.arguments, 'Arguments')),
-    section('Result', call.status === 'error' && call.output === undefined ? h('p', { class: 'words' }, call.message ?? 'none') : json(call.output, 'Result')),
+    call.output !== undefined && section('Result', json(call.output, 'Result')),
     inner.length > 0 && section('Calls that it made', waterfall(call, inner, root)),
     changed.length > 0 && filesSection('Files', changed),
     sent.length > 0 && requests(sent),

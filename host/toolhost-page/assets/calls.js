@@ -1,8 +1,8 @@
 // The list of calls: live while its first page is shown, with what runs above it.
 
 import { every, get } from './api.js';
-import { button, fill, h, say, section, table } from './dom.js';
-import { bytes, counted, duration, when } from './format.js';
+import { button, fill, h, opens, say, section, table } from './dom.js';
+import { bytes, count, counted, duration, msTo, when } from './format.js';
 import { go, link } from './route.js';
 
 // Calls of a page, and lines that a live list keeps.
@@ -20,7 +20,7 @@ const HEADS = [
   'Status',
   { text: 'Took', class: 'number' },
   { text: 'Memory', class: 'number more' },
-  { text: 'Files', class: 'number more' },
+  { text: 'Bytes', class: 'number more' },
 ];
 
 // Kept while the page is open: who pauses a list wants it paused when they come back.
@@ -52,20 +52,23 @@ export function line(call, root) {
   const to = link(['calls', root, call.id]);
   const { usage = {} } = call;
   const marks = [
-    call.parentCallId && h('span', { title: 'made by another call' }, '↳ '),
     call.kind !== 'call' && h('span', { class: 'badge' }, call.kind),
     call.denials?.length > 0 && h('span', { class: 'badge denied' }, `denied ${call.denials.length}`),
     call.recording && h('span', { class: 'badge', title: 'it may have a recording' }, 'rec'),
   ];
   const files = (usage.bytesRead ?? 0) + (usage.bytesWritten ?? 0);
-  const open = (event) => {
-    if (!event.target.closest('a') && getSelection().isCollapsed) location.hash = to;
-  };
-  return h(
-    'tr',
-    { class: 'opens', onclick: open },
+  return opens(
+    to,
+    null,
     h('td', { class: 'time' }, when(call.time)),
-    h('td', null, call.parentCallId && marks[0], h('a', { href: to, 'data-line': true }, call.tool || '(no name)'), ' ', marks.slice(1)),
+    h(
+      'td',
+      null,
+      call.parentCallId && h('span', { title: 'made by another call' }, '↳ '),
+      h('a', { href: to, 'data-line': true }, call.tool || '(no name)'),
+      ' ',
+      marks,
+    ),
     h('td', { class: 'more' }, call.agent),
     h('td', { class: 'more' }, call.instance),
     h('td', null, badge(call)),
@@ -78,18 +81,35 @@ export function line(call, root) {
 function choices(query, root) {
   const { failed, status, before, ...rest } = query;
   const chosen = failed !== undefined ? 'error' : (status ?? '');
-  const all = [['', 'All'], ['ok', 'Ok'], ['error', 'Failed'], ['pending', 'Pending']];
+  const all = [
+    ['', 'All'],
+    ['ok', 'Ok'],
+    ['error', 'Failed'],
+    ['pending', 'Pending'],
+  ];
   const chip = ([value, label]) => {
     const to = link(['calls'], { ...rest, ...(value === 'error' ? { failed: true } : { status: value }), root });
-    return h('a', { class: 'chip', href: to, 'aria-current': value === chosen && 'true', 'data-key': value === 'error' && 'f' }, label);
+    return h(
+      'a',
+      { class: 'chip', href: to, 'aria-current': value === chosen && 'true', 'data-key': value === 'error' && 'f' },
+      label,
+    );
   };
   return h('div', { class: 'row', role: 'group', 'aria-label': 'Status' }, all.map(chip));
 }
 
 /** Makes the choice of a time; `change` gets `{last, since, until}`. */
 export function times(query, change) {
-  const options = [['', 'any time'], ...Object.entries(LAST).map(([key, [label]]) => [key, label]), ['range', 'from – to']];
-  const select = h('select', { 'aria-label': 'Time' }, options.map(([value, label]) => h('option', { value }, label)));
+  const options = [
+    ['', 'any time'],
+    ...Object.entries(LAST).map(([key, [label]]) => [key, label]),
+    ['range', 'from – to'],
+  ];
+  const select = h(
+    'select',
+    { 'aria-label': 'Time' },
+    options.map(([value, label]) => h('option', { value }, label)),
+  );
   const since = h('input', { type: 'datetime-local', 'aria-label': 'From', value: query.since ?? '' });
   const until = h('input', { type: 'datetime-local', 'aria-label': 'To', value: query.until ?? '' });
   const isRange = query.since || query.until;
@@ -100,7 +120,8 @@ export function times(query, change) {
     if (range.hidden) change({ last: select.value });
     else since.focus();
   });
-  for (const input of [since, until]) input.addEventListener('change', () => change({ since: since.value, until: until.value }));
+  for (const input of [since, until])
+    input.addEventListener('change', () => change({ since: since.value, until: until.value }));
   return h('span', { class: 'row' }, select, range);
 }
 
@@ -108,20 +129,31 @@ function form(query, root) {
   const { before, last, since, until, ...rest } = query;
   const inputs = ['text', 'tool', 'code', 'agent', 'instance'].map((name) => {
     const isText = name === 'text';
-    const input = h('input', { name, type: isText ? 'search' : 'text', value: query[name] ?? '', 'data-key': isText && '/', spellcheck: 'false' });
+    const input = h('input', {
+      name,
+      type: isText ? 'search' : 'text',
+      value: query[name] ?? '',
+      'data-key': isText && '/',
+      spellcheck: 'false',
+    });
     return h('label', null, isText ? 'Search' : name[0].toUpperCase() + name.slice(1), ' ', input);
   });
   let span = { last, since, until };
   const apply = (event) => {
     event?.preventDefault();
-    const values = Object.fromEntries(inputs.map((label) => [label.lastElementChild.name, label.lastElementChild.value.trim()]));
+    const values = Object.fromEntries(
+      inputs.map((label) => [label.lastElementChild.name, label.lastElementChild.value.trim()]),
+    );
     go(['calls'], { ...rest, ...values, ...span, root });
   };
   const time = times(query, (chosen) => {
     span = chosen;
     apply();
   });
-  return h('form', { class: 'row filters', onsubmit: apply }, inputs, h('button', null, 'Search'), time);
+  return [
+    h('div', { class: 'row' }, choices(query, root), time),
+    h('form', { class: 'row filters', onsubmit: apply }, inputs, h('button', null, 'Search')),
+  ];
 }
 
 /** Shows the list. */
@@ -129,18 +161,35 @@ export async function show(place, { query, root, info, signal }) {
   const chosen = filters(query);
   const isFirstPage = query.before === undefined;
   const page = await get('calls', { root, ...chosen, before: query.before, limit: PAGE }, signal);
-  const list = table('Calls, the newest first', HEADS, page.calls.map((call) => line(call, root)), { class: 'calls' });
+  const list = table(
+    'Calls, the newest first',
+    HEADS,
+    page.calls.map((call) => line(call, root)),
+    { class: 'calls' },
+  );
   const empty = h('p', { class: 'note', hidden: page.calls.length > 0 }, 'No call is kept that fits.');
   const next = page.next ?? undefined;
-  const older = h('a', { class: 'chip', href: link(['calls'], { ...query, before: next, root }), hidden: next === undefined }, 'Older calls');
-  const newest = h('a', { class: 'chip', href: link(['calls'], { ...query, before: undefined, root }), hidden: isFirstPage }, 'Newest calls');
+  const older = h(
+    'a',
+    { class: 'chip', href: link(['calls'], { ...query, before: next, root }), hidden: next === undefined },
+    'Older calls',
+  );
+  const newest = h(
+    'a',
+    { class: 'chip', href: link(['calls'], { ...query, before: undefined, root }), hidden: isFirstPage },
+    'Newest calls',
+  );
   const status = h('span', { class: 'faint' });
   const lost = h('p', { class: 'failure', hidden: true });
   const running = h('div', { class: 'running' });
-  const live = button('', () => {
-    isPaused = !isPaused;
-    drawLive();
-  }, { 'data-key': 'l' });
+  const live = button(
+    '',
+    () => {
+      isPaused = !isPaused;
+      drawLive();
+    },
+    { 'data-key': 'l' },
+  );
   const drawLive = () => {
     fill(live, isPaused ? 'Paused' : 'Live');
     live.setAttribute('aria-pressed', !isPaused);
@@ -208,7 +257,6 @@ export async function show(place, { query, root, info, signal }) {
   fill(
     place,
     h('h1', null, 'Calls'),
-    choices(query, root),
     form(query, root),
     h('div', { class: 'row news' }, isFirstPage && live, newest, status),
     lost,
@@ -225,8 +273,18 @@ export async function show(place, { query, root, info, signal }) {
 function drawRunning(place, { calls, gauges }) {
   if (!gauges) return;
   const { running, waiting, slots, memoryBytes } = gauges;
-  const state = `${running} of ${counted(slots, 'slot')} used, ${waiting} waiting, ${bytes(memoryBytes)} of memory`;
-  const items = calls.slice(0, 20).map((call) =>
-    h('li', null, h('strong', null, call.tool), ` ${call.agent}/${call.instance} `, h('span', { class: 'faint' }, `for ${duration(Math.max(0, Date.now() - new Date(call.since)))}`)));
-  fill(place, section('Running', h('p', { class: 'faint' }, state), items.length > 0 && h('ul', null, items)));
+  const state = `${count(running)} of ${counted(slots, 'slot')} used, ${count(waiting)} waiting, ${bytes(memoryBytes)} of memory`;
+  const items = calls
+    .slice(0, 20)
+    .map((call) =>
+      h(
+        'li',
+        null,
+        h('strong', null, call.tool),
+        ` ${call.agent}/${call.instance} `,
+        h('span', { class: 'faint' }, `for ${duration(Math.max(0, -msTo(call.since)))}`),
+      ),
+    );
+  if (items.length === 0) fill(place, h('p', { class: 'faint' }, `Nothing runs: ${state}.`));
+  else fill(place, section('Running', h('p', { class: 'faint' }, state), h('ul', null, items)));
 }

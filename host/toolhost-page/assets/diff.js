@@ -6,6 +6,9 @@ import { counted } from './format.js';
 // Lines of a diff that are shown at first.
 const LINES = 1_000;
 
+const NO_DIFF =
+  'No diff: only its mode or place changes, or it is too large for one, or no text. Its bytes have this digest.';
+
 const CLASSES = { '+': 'added', '-': 'removed', '@': 'hunk' };
 
 /** Makes a diff: each line is coloured, and begins with its sign. */
@@ -14,7 +17,11 @@ export function diff(text, path) {
   // The names of the files stand above the first hunk.
   const first = lines.findIndex((line) => line.startsWith('@@'));
   const made = (line, at) => h('span', { class: at < first ? 'hunk' : CLASSES[line[0]] }, words(line, 20_000), '\n');
-  const pre = h('pre', { class: 'diff', tabindex: 0, role: 'group', 'aria-label': `Changes of ${path}` }, lines.slice(0, LINES).map(made));
+  const pre = h(
+    'pre',
+    { class: 'diff', tabindex: 0, role: 'group', 'aria-label': `Changes of ${path}` },
+    lines.slice(0, LINES).map(made),
+  );
   if (lines.length <= LINES) return pre;
   const all = button(`Show all ${counted(lines.length, 'line')}`, () => {
     fill(pre, lines.map(made));
@@ -24,23 +31,44 @@ export function diff(text, path) {
   return h('div', null, pre, all);
 }
 
-const kind = (it) => (it ? [it.type, it.mode && `mode ${it.mode}`, it.target !== undefined && `to ${path(it.target)}`].filter(Boolean).join(', ') : undefined);
+const kind = (it) =>
+  it
+    ? [it.type, it.mode && `mode ${it.mode}`, it.target !== undefined && `to ${path(it.target)}`]
+        .filter(Boolean)
+        .join(', ')
+    : undefined;
 
 /** Returns the text of a path; bytes that are no UTF-8 arrive as `{escaped}`. */
 export const path = (value) => (typeof value === 'string' ? value : (value?.escaped ?? ''));
 
 /** Makes a list of files, each with what is known of its change. */
 export function files(list) {
-  return h('ul', { class: 'files' }, list.map((file) => {
-    const name = path(file.path);
-    const facts = pairs([
-      ['from', file.from && path(file.from)],
-      ['is then', kind(file)],
-      ['was', kind(file.was)],
-      ['sha256', typeof file.digest === 'string' ? file.digest.replace(/^sha256:/, '') : undefined],
-    ]);
-    return h('li', null, h('span', { class: `badge ${file.kind}` }, file.kind), ' ', h('code', null, name), facts.hasChildNodes() && facts, file.diff !== undefined && diff(path(file.diff), name));
-  }));
+  return h(
+    'ul',
+    { class: 'files' },
+    list.map((file) => {
+      const name = path(file.path);
+      const facts = pairs([
+        ['from', file.from && path(file.from)],
+        ['is then', kind(file)],
+        ['was', kind(file.was)],
+        ['sha256', typeof file.digest === 'string' ? file.digest.replace(/^sha256:/, '') : undefined],
+      ]);
+      return h(
+        'li',
+        null,
+        h('span', { class: `badge ${file.kind}` }, file.kind),
+        ' ',
+        h('code', null, name),
+        facts.hasChildNodes() && facts,
+        file.diff !== undefined && diff(path(file.diff), name),
+        file.diff === undefined &&
+          file.type === 'file' &&
+          typeof file.digest === 'string' &&
+          h('p', { class: 'faint' }, NO_DIFF),
+      );
+    }),
+  );
 }
 
 /** Makes the section of changed files. */

@@ -9,7 +9,8 @@ const LEVELS = 4;
 
 let ids = 0;
 
-const typeOf = (schema) => (Array.isArray(schema.type) ? schema.type.find((it) => it !== 'null') : schema.type);
+const typeOf = ({ type, properties }) =>
+  Array.isArray(type) ? type.find((it) => it !== 'null') : (type ?? (properties && 'object'));
 
 /** Makes the field of a schema. */
 export function field(schema, value, { level = 0, label } = {}) {
@@ -30,12 +31,24 @@ function labelled(input, label, schema, isRequired) {
   const hint = schema?.description && h('span', { class: 'faint words', id: `${id}-hint` }, schema.description);
   input.id = id;
   if (hint) input.setAttribute('aria-describedby', `${id}-hint`);
-  return h('div', { class: 'field' }, h('label', { for: id }, label, isRequired && h('span', { class: 'faint' }, ' required')), input, hint);
+  return h(
+    'div',
+    { class: 'field' },
+    h('label', { for: id }, label, isRequired && h('span', { class: 'faint' }, ' required')),
+    input,
+    hint,
+  );
 }
 
 /** Makes a field for JSON. */
 export function raw(json, label = { text: 'Arguments as JSON' }, schema) {
-  const area = h('textarea', { rows: 6, spellcheck: 'false', value: json, 'aria-label': label.text });
+  const area = h('textarea', {
+    rows: 6,
+    spellcheck: 'false',
+    placeholder: 'JSON',
+    value: json,
+    'aria-label': label.text,
+  });
   const value = () => {
     const given = area.value.trim();
     if (given === '') return undefined;
@@ -51,7 +64,9 @@ export function raw(json, label = { text: 'Arguments as JSON' }, schema) {
 function text(schema, value, label) {
   const isLong = !schema.format && !schema.pattern && !(schema.maxLength <= 100);
   const shown = typeof value === 'string' ? value : (schema.default ?? '');
-  const input = isLong ? h('textarea', { rows: 1, value: shown, spellcheck: 'false' }) : h('input', { value: shown, spellcheck: 'false' });
+  const input = isLong
+    ? h('textarea', { rows: 1, value: shown, spellcheck: 'false' })
+    : h('input', { value: shown, spellcheck: 'false' });
   let isTouched = shown !== '';
   input.addEventListener('input', () => {
     isTouched = true;
@@ -62,7 +77,11 @@ function text(schema, value, label) {
 }
 
 function numeric(type, schema, value, label) {
-  const input = h('input', { inputmode: type === 'integer' ? 'numeric' : 'decimal', value: String(value?.rawJSON ?? value ?? schema.default ?? ''), spellcheck: 'false' });
+  const input = h('input', {
+    inputmode: type === 'integer' ? 'numeric' : 'decimal',
+    value: String(value?.rawJSON ?? value ?? schema.default ?? ''),
+    spellcheck: 'false',
+  });
   const given = () => {
     const typed = input.value.trim();
     if (typed === '') return undefined;
@@ -76,7 +95,9 @@ function numeric(type, schema, value, label) {
 }
 
 function choice(schema, value, label) {
-  const options = schema.enum.map((it, at) => h('option', { value: String(at) }, typeof it === 'string' ? it : JSON.stringify(it)));
+  const options = schema.enum.map((it, at) =>
+    h('option', { value: String(at) }, typeof it === 'string' ? it : JSON.stringify(it)),
+  );
   const select = h('select', null, h('option', { value: '' }, '—'), options);
   const at = schema.enum.indexOf(value ?? schema.default);
   select.value = at < 0 ? '' : String(at);
@@ -101,23 +122,50 @@ function object(schema, value, level, label) {
     // An optional object of which nothing was given is left out.
     return pairs.length === 0 && label !== undefined && !label.required ? undefined : Object.fromEntries(pairs);
   };
-  return { element: group(label, schema, fields.map(([, it]) => it.element)), value: given };
+  return {
+    element: group(
+      label,
+      schema,
+      fields.map(([, it]) => it.element),
+    ),
+    value: given,
+  };
 }
 
 function list(schema, value, level, label) {
   const items = [];
   const place = h('div', null);
-  const draw = () => fill(place, items.map((it) => h('div', { class: 'row item' }, it.element, button('Remove', () => {
-    items.splice(items.indexOf(it), 1);
-    draw();
-    add.focus();
-  }, { 'aria-label': `Remove item of ${label?.text ?? 'the list'}` }))));
-  const push = (given) => items.push(field(schema.items, given, { level: level + 1, label: { text: 'Item', required: true } }));
-  const add = button('Add', () => {
-    push();
-    draw();
-    place.lastElementChild.querySelector('input, textarea, select, button')?.focus();
-  }, { 'aria-label': `Add to ${label?.text ?? 'the list'}` });
+  const draw = () =>
+    fill(
+      place,
+      items.map((it) =>
+        h(
+          'div',
+          { class: 'row item' },
+          it.element,
+          button(
+            'Remove',
+            () => {
+              items.splice(items.indexOf(it), 1);
+              draw();
+              add.focus();
+            },
+            { 'aria-label': `Remove item of ${label?.text ?? 'the list'}` },
+          ),
+        ),
+      ),
+    );
+  const push = (given) =>
+    items.push(field(schema.items, given, { level: level + 1, label: { text: 'Item', required: true } }));
+  const add = button(
+    'Add',
+    () => {
+      push();
+      draw();
+      place.lastElementChild.querySelector('input, textarea, select, button')?.focus();
+    },
+    { 'aria-label': `Add to ${label?.text ?? 'the list'}` },
+  );
   if (Array.isArray(value)) value.forEach(push);
   draw();
   const given = () => (items.length === 0 && !label?.required ? undefined : items.map((it) => it.value() ?? null));

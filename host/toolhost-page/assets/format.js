@@ -48,9 +48,21 @@ export function bytes(amount) {
   return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${SIZES[unit]}`;
 }
 
+// How much the server's clock is ahead of the browser's, in ms.
+let ahead = 0;
+
+/** Sets the time of the server. */
+export function setNow(text) {
+  ahead = new Date(text).getTime() - Date.now() || 0;
+}
+
+/** Returns milliseconds from now, by the server's clock, to a time. */
+export const msTo = (text) => new Date(text).getTime() - Date.now() - ahead;
+
 /** Returns how long it is from now to a time, such as `in 3 h 5 min` or `2 min 1 s ago`. */
 export function until(text) {
-  const ms = new Date(text).getTime() - Date.now();
+  const ms = msTo(text);
   if (Number.isNaN(ms)) return '';
-  return ms >= 0 ? `in ${duration(ms)}` : `${duration(-ms)} ago`;
+  const span = Math.abs(ms) < 60_000 ? `${Math.round(Math.abs(ms) / 1_000)} s` : duration(Math.abs(ms));
+  return ms >= 0 ? `in ${span}` : `${span} ago`;
 }

@@ -27,7 +27,9 @@ export function treeOfText(text, label) {
     value = parse(text);
   } catch {
     const isCut = text.endsWith('… (cut)');
-    const note = isCut ? 'It is longer than what is kept: the rest was cut.' : 'It is no JSON, or nested too deeply for a tree.';
+    const note = isCut
+      ? 'It is longer than what is kept: the rest was cut.'
+      : 'It is no JSON, or nested too deeply for a tree.';
     return h('div', null, h('p', { class: 'note' }, note), block(text, label));
   }
   return tree(value, label);
@@ -67,7 +69,12 @@ function node(key, value, isOpen) {
   const keys = Object.keys(value);
   if (keys.length === 0) return h('div', null, name, isList ? '[]' : '{}');
   const inner = h('div', { class: 'inner' });
-  const title = isList ? `[${count(keys.length)}]` : `{${keys.slice(0, 3).map((it) => plain(it, 24)).join(', ')}${keys.length > 3 ? ', …' : ''}}`;
+  const title = isList
+    ? `[${count(keys.length)}]`
+    : `{${keys
+        .slice(0, 3)
+        .map((it) => plain(it, 24))
+        .join(', ')}${keys.length > 3 ? ', …' : ''}}`;
   const show = () => {
     if (!inner.hasChildNodes()) more(inner, value, keys, 0, isOpen);
   };
@@ -91,9 +98,14 @@ function more(inner, value, keys, from, isOpen) {
 }
 
 function leaf(value) {
-  if (typeof value !== 'string') return h('span', { class: 'value' }, value === null ? 'null' : String(value.rawJSON ?? value));
+  if (typeof value !== 'string')
+    return h('span', { class: 'value' }, value === null ? 'null' : String(value.rawJSON ?? value));
   const text = JSON.stringify(value.slice(0, TEXT));
-  const shown = h('span', { class: 'text' }, words(value.length > TEXT || value.includes('\n') ? `"${value.slice(0, TEXT)}"` : text));
+  const shown = h(
+    'span',
+    { class: 'text' },
+    words(value.length > TEXT || value.includes('\n') ? `"${value.slice(0, TEXT)}"` : text),
+  );
   if (value.length <= TEXT) return shown;
   const all = button(`… ${count(value.length)} characters`, () => fill(shown, block(value, 'Text')) ?? all.remove());
   return [shown, all];

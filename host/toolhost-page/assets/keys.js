@@ -58,7 +58,8 @@ export function follow(views) {
     else if (event.key === 'j') move(1);
     else if (event.key === 'k') move(-1);
     else if (view) go([view], { root });
-    else if (event.key === 'u' && path.length > 1) history.length > 1 && path[3] === undefined ? go([path[0]], { root }) : go(path.slice(0, 3), { root });
+    else if (event.key === 'u' && path[3] !== undefined) go(path.slice(0, 3));
+    else if (event.key === 'u' && path.length > 1) go([path[0]], { root });
     else if (marked instanceof HTMLInputElement) marked.focus();
     else if (marked) marked.click();
     else return;

@@ -22,7 +22,9 @@ export function route() {
   const [path, query = ''] = [text.split('?')[0], text.slice(text.indexOf('?') + 1 || text.length)];
   const parameters = Object.fromEntries(new URLSearchParams(query));
   const { root = '0', ...rest } = parameters;
-  return { path: path.split('/').filter(Boolean).map(decoded), query: rest, root };
+  const parts = path.split('/').filter(Boolean).map(decoded);
+  // A call has its state root in the path.
+  return { path: parts, query: rest, root: parts[0] === 'calls' ? (parts[1] ?? root) : root };
 }
 
 function decoded(text) {

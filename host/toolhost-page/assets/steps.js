@@ -15,7 +15,13 @@ export async function show(place, { path, query, info, signal }) {
   const filter = { function: query.function };
   const { total, steps } = await get(`calls/${part(id)}/steps`, { root, from, limit: PAGE, ...filter }, signal);
   const go = (more) => link(path, { ...filter, ...more });
-  const search = h('input', { type: 'search', name: 'function', value: query.function ?? '', 'data-key': '/', spellcheck: 'false' });
+  const search = h('input', {
+    type: 'search',
+    name: 'function',
+    value: query.function ?? '',
+    'data-key': '/',
+    spellcheck: 'false',
+  });
   const find = (event) => {
     event.preventDefault();
     location.hash = link(path, { function: search.value.trim() });
@@ -30,7 +36,11 @@ export async function show(place, { path, query, info, signal }) {
   const pages = h(
     'p',
     { class: 'row' },
-    h('span', { class: 'faint' }, total === 0 ? 'No step fits.' : `${count(from + 1)} – ${count(last)} of ${counted(total, 'step')}`),
+    h(
+      'span',
+      { class: 'faint' },
+      total === 0 ? 'No step fits.' : `${count(from + 1)} – ${count(last)} of ${counted(total, 'step')}`,
+    ),
     from > 0 && h('a', { class: 'chip', href: go({ from: Math.max(0, from - PAGE) || undefined }) }, 'Earlier'),
     last < total && h('a', { class: 'chip', href: go({ from: last }) }, 'Later'),
   );
@@ -62,13 +72,14 @@ function draw(place, step) {
 
 /** Makes a list in which arrow keys, `j` and `k` choose. */
 function listbox(steps, first, choose) {
-  const option = (step) => h(
-    'li',
-    { role: 'option', id: `step-${step.index}`, 'aria-selected': 'false' },
-    h('span', { class: 'number' }, count(step.index)),
-    ' ',
-    h('code', null, step.function),
-  );
+  const option = (step) =>
+    h(
+      'li',
+      { role: 'option', id: `step-${step.index}`, 'aria-selected': 'false' },
+      h('span', { class: 'number' }, count(step.index)),
+      ' ',
+      h('code', null, step.function),
+    );
   const options = steps.map(option);
   const list = h('ul', { role: 'listbox', tabindex: 0, 'aria-label': 'Steps' }, options);
   let at = -1;
@@ -107,7 +118,13 @@ const ENDS = {
 function replay(id, root, info, linkOf) {
   const place = h('div', null);
   if (!info.canReplay) {
-    return h('p', { class: 'note' }, 'To replay the call, start the page with its bundle: ', h('code', null, 'toolhost watch --bundle DIR'), '.');
+    return h(
+      'p',
+      { class: 'note' },
+      'To replay the call, start the page with its bundle: ',
+      h('code', null, 'toolhost watch --bundle DIR'),
+      '.',
+    );
   }
   const run = async () => {
     start.disabled = true;
@@ -126,7 +143,8 @@ function replay(id, root, info, linkOf) {
 }
 
 function drawReport({ same, end, component, hostCalls, outcome, divergence }, linkOf) {
-  const digest = ({ recorded, current, changed }) => (changed ? `changed: ${recorded} was recorded, ${current} was replayed` : 'the recorded one');
+  const digest = ({ recorded, current, changed }) =>
+    changed ? `changed: ${recorded} was recorded, ${current} was replayed` : 'the recorded one';
   const differs = divergence && [
     pairs([['At', h('a', { href: linkOf(divergence.index) }, `step ${count(divergence.index)}`)]]),
     h('h3', null, 'Recorded'),

@@ -19,7 +19,11 @@ export function themes() {
     localStorage.setItem(KEY, target.value);
     apply(target.value);
   };
-  const select = h('select', { id: 'theme', 'aria-label': 'Colours', onchange: change }, THEMES.map((it) => h('option', null, it)));
+  const select = h(
+    'select',
+    { id: 'theme', 'aria-label': 'Colours', onchange: change },
+    THEMES.map((it) => h('option', null, it)),
+  );
   select.value = THEMES.includes(localStorage.getItem(KEY)) ? localStorage.getItem(KEY) : 'system';
   return select;
 }

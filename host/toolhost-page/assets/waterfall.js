@@ -37,10 +37,29 @@ export function waterfall(top, inner, root) {
   const percent = (ms) => `${Math.min(100, Math.max(0, (ms / span) * 100))}%`;
   const items = all.map(([call, level]) => {
     const after = begin(call) - from;
-    const bar = h('span', { class: `bar ${call.status}`, style: { marginInlineStart: percent(after), width: percent(call.durationMs ?? 0) } });
+    const bar = h('span', {
+      class: `bar ${call.status}`,
+      style: { marginInlineStart: percent(after), width: percent(call.durationMs ?? 0) },
+    });
     const text = `${duration(call.durationMs) || 'no time'}, from ${duration(after)} on`;
-    const name = h('span', { class: 'name', style: { paddingInlineStart: `${Math.min(level, LEVELS)}rem` } }, level > 0 && '↳ ', call.tool, call.code && [' ', badge(call)]);
-    return h('li', null, h('a', { href: link(['calls', root, call.id]), 'data-line': true, 'aria-current': call === top && 'true' }, name, h('span', { class: 'track' }, bar), h('span', { class: 'number' }, text)));
+    const name = h(
+      'span',
+      { class: 'name', style: { paddingInlineStart: `${Math.min(level, LEVELS)}rem` } },
+      level > 0 && '↳ ',
+      call.tool,
+      call.code && [' ', badge(call)],
+    );
+    return h(
+      'li',
+      null,
+      h(
+        'a',
+        { href: link(['calls', root, call.id]), 'data-line': true, 'aria-current': call === top && 'true' },
+        name,
+        h('span', { class: 'track' }, bar),
+        h('span', { class: 'number' }, text),
+      ),
+    );
   });
   return h('ol', { class: 'waterfall' }, items);
 }

@@ -132,24 +132,29 @@ fn words_of_a_tool_are_text_in_the_page() {
     assert!(page.contains("&amp;lt;b&amp;gt;"), "{page}");
 }
 
-/// Opens a page in the browser that `cargo xtask test` installs. Returns none, and prints so, without one.
+/// Returns the folder of the browser that `cargo xtask test` installs. Returns none, and prints so, without one.
 #[expect(
     clippy::disallowed_methods,
     clippy::print_stderr,
     reason = "the browser is where `cargo xtask test` has installed it"
 )]
-fn in_browser(page: &Path) -> Option<Value> {
+pub(crate) fn browser_tools() -> Option<PathBuf> {
     let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/npm-tools");
     let folder = env::var_os("TOOLHOST_NPM_TOOLS");
     let folder = folder.map_or_else(|| PathBuf::from(target), PathBuf::from);
-    let node = folder.join("node");
-    if !node.exists() || !folder.join("node_modules/puppeteer-core").exists() {
+    if !folder.join("node").exists() || !folder.join("node_modules/puppeteer-core").exists() {
         let folder = folder.display();
         eprintln!("NOT tested: no browser is in {folder}: run `cargo xtask test`");
         return None;
     }
+    Some(folder)
+}
+
+/// Opens a page in the browser.
+fn in_browser(page: &Path) -> Option<Value> {
+    let folder = browser_tools()?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm/page.mjs");
-    let mut node = Command::new(node);
+    let mut node = Command::new(folder.join("node"));
     node.arg(script).arg(page).env("TOOLHOST_NPM_TOOLS", folder);
     Some(Ran::of(&mut node).exits(0).json())
 }

@@ -52,4 +52,5 @@ mod streams;
 mod terminal;
 mod test;
 mod transactions;
+mod watch_page;
 mod workdir;

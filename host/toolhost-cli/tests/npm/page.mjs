@@ -1,20 +1,11 @@
 // Opens a page in Chromium and prints what it finds as JSON: `node page.mjs FILE`. The packages are in the
 // folder TOOLHOST_NPM_TOOLS.
 
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const { resolve } = createRequire(`${process.env.TOOLHOST_NPM_TOOLS}/package.json`);
-const load = async (name) => (await import(pathToFileURL(resolve(name)).href)).default;
-const chromium = await load('@sparticuz/chromium');
-const puppeteer = await load('puppeteer-core');
-const axe = await readFile(resolve('axe-core'), 'utf8');
-const browser = await puppeteer.launch({
-  args: chromium.args,
-  executablePath: await chromium.executablePath(),
-  headless: 'shell',
-});
+import { launch, violations } from './browser.mjs';
+
+const browser = await launch();
 try {
   const page = await browser.newPage();
   const requests = [];
@@ -43,10 +34,7 @@ try {
   const closed = await page.$eval('article details pre', (e) => e.checkVisibility());
   await page.click('article details summary');
   const opened = await page.$eval('article details pre', (e) => e.checkVisibility());
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => globalThis.axe.run());
-  const rules = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
-  console.log(JSON.stringify({ ...found, requests, dialogs, closed, opened, violations: rules }));
+  console.log(JSON.stringify({ ...found, requests, dialogs, closed, opened, violations: await violations(page) }));
 } finally {
   await browser.close();
 }
