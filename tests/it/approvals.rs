@@ -6,6 +6,7 @@ mod effects;
 mod killed;
 mod page;
 mod rows;
+mod webhook;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -59,6 +59,9 @@ impl EventLogs {
             if tokio::time::timeout(WRITE_TIMEOUT, flushed).await.is_err() {
                 tracing::warn!("the last events are not written: the disk takes too long");
             }
+            for host in &logs.hosts {
+                host.flush_webhooks().await;
+            }
         });
     }
 

@@ -51,6 +51,12 @@ impl fmt::Display for HeldEffect {
     }
 }
 
+/// Returns the address of an approval on the page on which people decide.
+#[must_use]
+pub fn approval_address(page: &str, id: &str) -> String {
+    format!("{page}#/approvals/{id}")
+}
+
 /// Why a result is pending: the call waits until a person consents.
 ///
 /// JSON: `{"reason": "awaiting-approval", "effect": "workdir", "expiresAt": "2026-11-28T05:00:00.000Z"}`.

@@ -44,7 +44,7 @@ pub use agent_event::{
     IpcError, IpcMessage, RESPONSE_TYPE, ReplyTo,
 };
 pub use attempts::Attempts;
-pub use awaiting_approval::{AwaitingApproval, HeldEffect};
+pub use awaiting_approval::{AwaitingApproval, HeldEffect, approval_address};
 pub use call::ToolCall;
 pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};

@@ -1,5 +1,6 @@
 //! The operator's policy: the grants and limits of each tool. This module does no I/O.
 
+mod approvals;
 mod ask;
 mod budgets;
 mod calls;
@@ -32,6 +33,7 @@ use toolhost_contract::{
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lock::{Drift, Lock};
+pub use approvals::{ApprovalRules, ApprovalWebhook};
 pub use ask::{Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules};
 use budgets::BudgetRules;
 pub use budgets::{
@@ -63,6 +65,9 @@ pub use variable::{SecretSource, Secrets};
 /// workspace: shop                  # the name of the instances' workspaces; default: the bundle's
 /// registryDirectCall: false        # default; true admits calls outside the step's catalog
 /// calls: {days: 7}                 # what is kept of calls in the state root; or off
+/// approvals:                       # where people decide, and who is told of calls that wait
+///   page: https://tools.example.com/
+///   webhook: {url: https://example.com/hook, secret: {fromEnv: WEBHOOK_SECRET}}
 /// locale: en                       # or ko: the language of suggestions
 /// defaults:
 ///   limits: {deadlineMs: 30000, memoryBytes: 256MiB}
@@ -153,6 +158,7 @@ pub struct Policy {
     oauth_apps: BTreeMap<ResourceName, OAuthAppRule>,
     lock: LockRule,
     calls: Calls,
+    approvals: ApprovalRules,
     packages: Option<Arc<PackageRules>>,
     /// The tools that a tool may call, in place of those of its rules.
     tools_called: BTreeMap<ResourceName, Arc<[ToolPattern]>>,
@@ -209,6 +215,11 @@ impl Policy {
     pub fn without_calls(mut self) -> Self {
         self.calls = Calls::Off;
         self
+    }
+
+    /// Returns where people decide about calls that wait, and who is told of them. Default: nowhere, nobody.
+    pub fn approvals(&self) -> &ApprovalRules {
+        &self.approvals
     }
 
     /// Returns whose signatures packages of registries must have. Default: packages need none.
@@ -305,6 +316,7 @@ impl Policy {
         self.workspace.clone_from(&operators.workspace);
         self.lock.clone_from(&operators.lock);
         self.calls = operators.calls;
+        self.approvals.clone_from(&operators.approvals);
         self.operators = Some(Arc::new(operators.clone()));
         self
     }
@@ -527,6 +539,7 @@ impl Policy {
         redactor.add(secrets.iter().flat_map(Credentials::secrets));
         redactor.add(self.mcp_servers.values().flat_map(McpRule::secrets));
         redactor.add(self.oauth_apps.values().flat_map(OAuthAppRule::secrets));
+        redactor.add(self.approvals.secrets());
     }
 }
 

@@ -36,12 +36,14 @@ use crate::handles::instance::Instance;
 use crate::host::Host;
 use crate::pending::PendingCalls;
 use crate::pending::record::{
-    ApprovalId, Decided, Decision, OwnedHold, Owner, Records, SCHEMA, TEXT_MAX,
+    ApprovalId, Decided, Decision, Handle, OwnedHold, Owner, Records, SCHEMA, TEXT_MAX,
 };
 
 pub use self::approvers::Approvers;
-pub use toolhost_contract::{AwaitingApproval, HeldEffect};
-pub use toolhost_manifest::policy::{Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules};
+pub use toolhost_contract::{AwaitingApproval, HeldEffect, approval_address};
+pub use toolhost_manifest::policy::{
+    ApprovalRules, ApprovalWebhook, Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules,
+};
 
 /// Most approvals of a list. It is shorter where more than 64 MiB would be shown.
 pub const LISTED_MAX: usize = 1_000;
@@ -291,6 +293,19 @@ impl Approvals {
         Ok(approval_of(hold, SystemTime::now()))
     }
 
+    /// Returns what an instance's call of this handle waits or waited for last, without [`what`](Approval::what): none if
+    /// these are not the approvals of an instance, or if it has no such call.
+    ///
+    /// # Errors
+    /// As [`Self::waiting`].
+    pub async fn of_call(&self, handle: &str) -> Result<Option<Approval>, ApprovalError> {
+        let (Some(owner), Some(handle)) = (self.owner.clone(), Handle::parse(handle)) else {
+            return Ok(None);
+        };
+        let hold = self.records().await?.hold_of_call(&handle, owner).await?;
+        Ok(hold.map(|hold| approval_of(hold, SystemTime::now())))
+    }
+
     /// Consents. `by` says who does, `why` is kept beside it; both are cut at 1,000 characters.
     ///
     /// # Errors
@@ -358,6 +373,7 @@ impl Approvals {
         let hold = hold.ok_or_else(|| unknown(id))?;
         if let Source::Host(pending) = &self.source {
             pending.waiting.notify(&hold.owner);
+            pending.webhooks.notify();
         }
         Ok(approval_of(hold, SystemTime::now()))
     }

@@ -308,13 +308,15 @@ impl HostBuilder {
         }
         let budgets = Budgets::new(sandbox.threads().clone(), root.clone());
         let pending = PendingCalls::new(sandbox.clone(), (root, staging.clone()), expiry, locale);
+        let pending = Arc::new(pending);
+        pending.tell(policy.approvals());
         Ok(Host(Arc::new(HostInner {
             sandbox,
             redactor,
             provider: self.credentials,
             policy,
             protection: Arc::new(WriteProtection::new(rules)),
-            pending: Arc::new(pending),
+            pending,
             budgets: Arc::new(budgets),
             workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
             components: self.components,
@@ -340,7 +342,8 @@ impl HostBuilder {
 /// There is nothing to call: when the last handle is dropped, what it holds is freed. To end in order, stop the
 /// calls that run (the token of [`TurnStart::with_cancellation`](crate::TurnStart::with_cancellation), or wait
 /// for them), close the turns, [unload](crate::LoadedBundle::unload) the bundles, and wait until the events are
-/// in their files ([`EventBus::flush`]) and the use of budgets in the database ([`Host::flush_budgets`]). Calls in the
+/// in their files ([`EventBus::flush`]), the use of budgets in the database ([`Host::flush_budgets`]), and
+/// webhooks told ([`Host::flush_webhooks`]). Calls in the
 /// background whose process ends are `E_TOOL_INTERRUPTED` when they are polled by the next.
 ///
 /// ```no_run
@@ -437,6 +440,7 @@ impl Host {
         if let Some(ring) = self.0.events.ring() {
             ring.set_rule(policy.calls());
         }
+        self.0.pending.tell(policy.approvals());
         let staging = self.0.staging.clone().or_else(|| {
             let root = open_staging(self.0.state_root.as_deref(), &policy);
             root.unwrap_or_else(|error| {
@@ -498,6 +502,12 @@ impl Host {
     /// most the use of the calls of the last 50 ms, is lost; that they were made is not.
     pub async fn flush_budgets(&self) {
         self.0.budgets.flush().await;
+    }
+
+    /// Waits until the webhook of the policy was told once of each call that waits: for at most 5 s, as its server may be
+    /// slow. What is not received by then is sent by the next process of the state root whose policy has the address.
+    pub async fn flush_webhooks(&self) {
+        self.0.pending.flush_webhooks().await;
     }
 
     /// The events of this host's instances: subscribe to them, or wait until they are in their files.

@@ -9,6 +9,7 @@ pub(crate) mod completion;
 pub(crate) mod per_handle_lock;
 pub(crate) mod record;
 mod waiting;
+mod webhook;
 
 pub(crate) use calls::{EXPIRY, PendingCalls};
 pub use completion::{Completed, Completion, Completions, CompletionsError};

@@ -65,6 +65,15 @@ pub(super) struct ToolOAuthRule {
     scopes: Option<Vec<String>>,
 }
 
+/// Returns the addresses of this machine if one of these URLs is there.
+pub(super) fn local_networks<'a>(urls: impl IntoIterator<Item = &'a str>) -> Vec<AddressBlock> {
+    let is_local = urls.into_iter().any(is_of_loopback);
+    let loopback = LOOPBACK.iter().filter(|_| is_local);
+    loopback
+        .filter_map(|block| AddressBlock::parse(block).ok())
+        .collect()
+}
+
 /// Reads the value of one app.
 pub(super) fn read(
     fields: &mut Fields<'_, '_>,
@@ -105,9 +114,7 @@ impl OAuthAppRule {
             endpoints.revocation_url.as_deref(),
             Some(endpoints.token_url.as_str()),
         ];
-        let is_local = urls.into_iter().flatten().any(is_of_loopback);
-        let loopback = LOOPBACK.iter().filter(|_| is_local);
-        let loopback = loopback.filter_map(|block| AddressBlock::parse(block).ok());
+        let loopback = local_networks(urls.into_iter().flatten());
         self.private_networks
             .iter()
             .copied()

@@ -8,7 +8,9 @@ use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirChanges};
 use super::named::named;
 use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets};
-use super::{Names, Policy, budgets, calls, changesets, lock, mcp_servers, oauth_apps, packages};
+use super::{
+    Names, Policy, approvals, budgets, calls, changesets, lock, mcp_servers, oauth_apps, packages,
+};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings, Unread};
 use crate::yaml::YamlSource;
@@ -56,7 +58,8 @@ impl Policy {
 }
 
 /// Reads a policy in another document. It contains all its secrets, grants no MCP server and no OAuthApp, names no
-/// signers, and changes neither what the lock stops, where instances work nor what is kept of calls: processes of the machine, accounts and
+/// signers, and changes neither what the lock stops, where instances work, what is kept of calls nor who is told of
+/// those that wait: processes of the machine, accounts and
 /// files of users and trust are the operator's.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
     let operators = [
@@ -66,6 +69,10 @@ pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
         ("lock", "change which differences from the lock stop a load"),
         ("workspace", "name the workspaces of instances"),
         ("calls", "say what is kept of calls"),
+        (
+            "approvals",
+            "say where people decide about calls that wait, and who is told of them",
+        ),
     ];
     for (key, what) in operators {
         if let Some(granted) = at.node.get(key) {
@@ -112,6 +119,11 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
             }),
             lock: fields.read("lock", lock::read).unwrap_or_default(),
             calls: fields.read("calls", calls::read).unwrap_or_default(),
+            approvals: fields
+                .read("approvals", |at, findings| {
+                    approvals::read(at, secrets, findings)
+                })
+                .unwrap_or_default(),
             http_for_all: Vec::new(),
             tools_called: BTreeMap::new(),
             packages: fields

@@ -1,3 +1,4 @@
+mod approvals;
 mod ask;
 mod budgets;
 mod calls;

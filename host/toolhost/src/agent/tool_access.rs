@@ -108,6 +108,13 @@ impl Agent {
         tool.is_some_and(|tool| tool.compiling().is_some())
     }
 
+    /// Returns whether calls of any tool of the agent may wait for [consent](crate::approvals).
+    pub fn asks(&self) -> bool {
+        let catalog = self.catalog();
+        let mut names = catalog.items().iter().map(|item| item.name.as_str());
+        names.any(|name| self.may_ask(name))
+    }
+
     /// Returns whether any tool of the agent can return [pending results](Self::tool_can_be_pending).
     pub fn can_be_pending(&self) -> bool {
         let catalog = self.catalog();

@@ -220,6 +220,7 @@ impl HeldCall<'_> {
             staged_bytes: 0,
             expires_at: SystemTime::now(),
             is_inner: false,
+            webhook: None,
         };
         RunEnd::of_answer(self.store(hold, input).await)
     }
@@ -279,6 +280,7 @@ impl HeldCall<'_> {
             staged_bytes: held.bytes,
             expires_at: SystemTime::now(),
             is_inner: false,
+            webhook: None,
         };
         let answer = self.store(hold, input).await?;
         held.keep();
@@ -289,8 +291,10 @@ impl HeldCall<'_> {
     async fn store(&self, hold: NewHold, input: &str) -> Result<Answer, ToolError> {
         let turn = self.turn;
         let (pending, effect) = (turn.pending(), hold.effect);
+        let webhook = turn.agent().host.policy.approvals().webhook.as_ref();
         let hold = NewHold {
             is_inner: self.is_inner,
+            webhook: webhook.map(|webhook| webhook.url.clone()),
             ..hold
         };
         let mut call = turn.pending_call(self.call, self.message);

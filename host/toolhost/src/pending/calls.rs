@@ -18,6 +18,7 @@ use super::record::{
     AcceptError, Handle, NewHold, NewRecord, Owner, PendingCall, Records, SCHEMA, State,
 };
 use super::waiting::WaitingInstances;
+use super::webhook::Webhooks;
 use crate::state_store;
 
 /// How long a handle can be polled, by default.
@@ -41,6 +42,8 @@ pub(crate) struct PendingCalls {
     pub(crate) staging: Option<StagingRoot>,
     /// The instances whose calls wait for consent.
     pub(crate) waiting: WaitingInstances,
+    /// Who is told of calls that wait.
+    pub(crate) webhooks: Webhooks,
 }
 
 impl PendingCalls {
@@ -63,6 +66,7 @@ impl PendingCalls {
             polled: Arc::default(),
             staging,
             waiting: WaitingInstances::default(),
+            webhooks: Webhooks::default(),
         }
     }
 
@@ -75,6 +79,11 @@ impl PendingCalls {
                 "The host cannot keep pending calls now.",
             )
         })
+    }
+
+    /// Returns the records if the store is open.
+    pub(super) fn opened(&self) -> Option<&Records> {
+        self.records.get()
     }
 
     async fn opened_records(&self) -> Result<&Records, StoreError> {
@@ -175,8 +184,12 @@ impl PendingCalls {
             expires_at: after(expires_at, self.expiry),
         };
         let hold = NewHold { expires_at, ..hold };
+        let is_told = hold.webhook.is_some();
         let stored = records.hold(existing, new, hold, now).await;
         let handle = stored.map_err(|error| self.not_accepted(&error))?;
+        if is_told {
+            self.webhooks.notify();
+        }
         Ok((handle, expires_at))
     }
 

@@ -8,6 +8,7 @@
 
 mod approval;
 mod call_workdir;
+mod notice;
 mod records;
 mod row;
 mod schema;
@@ -23,6 +24,7 @@ pub(crate) use self::approval::{
     ApprovalId, Decided, Decision, Hold, NewHold, OwnedHold, TEXT_MAX, Taking,
 };
 pub(crate) use self::call_workdir::CallWorkdir;
+pub(crate) use self::notice::{Notice, NoticeEvent};
 pub(crate) use self::records::{AcceptError, CancelReply, Records};
 pub(crate) use self::schema::SCHEMA;
 

@@ -157,6 +157,7 @@ impl Gate {
                 staged_bytes: 0,
                 expires_at: SystemTime::now(),
                 is_inner: false,
+                webhook: None,
             });
             self.is_held.notify_one();
         }

@@ -11,7 +11,7 @@ use toolhost_store::{StoreError, is_random_text, random_text};
 
 use super::records::{AcceptError, Records, unix_ms};
 use super::row::unreadable;
-use super::{Handle, NewRecord, Owner};
+use super::{Handle, NewRecord, Owner, notice};
 
 /// Prefix of every id.
 const PREFIX: &str = "approval_";
@@ -73,6 +73,8 @@ pub(crate) struct NewHold {
     pub(crate) expires_at: SystemTime,
     /// Whether another call of this process waits for it, and does it itself.
     pub(crate) is_inner: bool,
+    /// The address that is told that it waits.
+    pub(crate) webhook: Option<String>,
 }
 
 /// What was decided.
@@ -145,12 +147,12 @@ pub(crate) enum Taking {
     Poll(String),
 }
 
-const COLUMNS: &str =
+pub(super) const COLUMNS: &str =
     "a.number, a.id, a.handle, a.effect, a.digest, a.bound, a.staging, a.created_ms, a.expires_ms,
     a.decision, a.decided_ms, a.decided_by, a.why, a.released_by, a.inner_of";
 
 /// The columns of an [`OwnedHold`], but for what is shown.
-const OWNED: &str =
+pub(super) const OWNED: &str =
     "a.bundle, a.agent, a.instance_key, a.due_ms IS NOT NULL AS is_open, p.call_id, p.tool_name";
 
 impl Records {
@@ -301,6 +303,21 @@ impl Records {
         });
         let one = one.await?;
         Ok(one.filter(|one| owner.is_none_or(|owner| one.owner == owner)))
+    }
+
+    /// Returns what an owner's call waits or waited for last, without what is shown of it.
+    pub(crate) async fn hold_of_call(
+        &self,
+        handle: &Handle,
+        owner: Owner,
+    ) -> Result<Option<OwnedHold>, StoreError> {
+        let handle = handle.clone();
+        let one = self.store.read(move |tx| {
+            let of_call = "a.handle = ?1 ORDER BY a.number DESC LIMIT 1";
+            owned(tx, of_call, &handle)
+        });
+        let one = one.await?.map(|(_, one)| one);
+        Ok(one.filter(|one| one.owner == owner))
     }
 
     /// Stores a decision. The first one counts.
@@ -544,7 +561,7 @@ fn insert(
          FROM pending WHERE handle = :handle",
     )?
     .execute(named_params! {
-        ":id": id,
+        ":id": &id,
         ":handle": handle,
         ":effect": hold.effect.as_str(),
         ":digest": hold.digest,
@@ -560,16 +577,28 @@ fn insert(
     let sql = "INSERT INTO approval_contents (number, shown, answer, prefix)
          SELECT number, ?2, ?3, ?4 FROM approvals WHERE id = ?1";
     tx.prepare_cached(sql)?
-        .execute((id, shown, answer, &hold.prefix))?;
+        .execute((&id, shown, answer, &hold.prefix))?;
+    if let Some(url) = &hold.webhook {
+        notice::insert(tx, id.as_str(), url)?;
+    }
     Ok(Ok(()))
 }
 
 fn by_id(tx: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Option<(i64, OwnedHold)>> {
+    owned(tx, "a.id = ?1", id)
+}
+
+/// Returns the first approval for which a condition holds, without what is shown of it.
+fn owned(
+    tx: &Transaction<'_>,
+    condition: &str,
+    value: impl ToSql,
+) -> rusqlite::Result<Option<(i64, OwnedHold)>> {
     let sql = format!(
         "SELECT {COLUMNS}, {OWNED}
-         FROM approvals a JOIN pending p ON p.handle = a.handle WHERE a.id = ?1"
+         FROM approvals a JOIN pending p ON p.handle = a.handle WHERE {condition}"
     );
-    let found = tx.prepare_cached(&sql)?.query_row((id,), read_owned);
+    let found = tx.prepare_cached(&sql)?.query_row((value,), read_owned);
     found.optional()
 }
 
@@ -587,7 +616,7 @@ fn parse_shown(text: &str) -> Value {
 }
 
 /// Reads the number of an approval, and all of it but what is shown.
-fn read_owned(row: &Row<'_>) -> rusqlite::Result<(i64, OwnedHold)> {
+pub(super) fn read_owned(row: &Row<'_>) -> rusqlite::Result<(i64, OwnedHold)> {
     let owned = OwnedHold {
         hold: read(row)?,
         shown: Value::Null,
@@ -642,7 +671,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
     })
 }
 
-fn of_ms(ms: i64) -> SystemTime {
+pub(super) fn of_ms(ms: i64) -> SystemTime {
     let since = Duration::from_millis(u64::try_from(ms).unwrap_or_default());
     UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)
 }

@@ -11,6 +11,7 @@ pub(crate) const SCHEMA: Schema = Schema {
         include_str!("pending_workdir.sql"),
         include_str!("pending_subject.sql"),
         include_str!("pending_held.sql"),
+        include_str!("pending_notices.sql"),
     ],
     legacy_versions: &[1, 3],
 };

@@ -1,6 +1,7 @@
 mod approvals;
 mod limits;
 mod lookup;
+mod notices;
 #[path = "../../../../toolhost-store/src/tests/second_process.rs"]
 #[expect(dead_code, reason = "the tests of the store use the rest")]
 mod second_process;

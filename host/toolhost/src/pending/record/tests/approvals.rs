@@ -5,7 +5,7 @@ use toolhost_contract::HeldEffect;
 use super::*;
 
 /// What a call waits to do, until second 180.
-fn what(effect: HeldEffect) -> NewHold {
+pub(super) fn what(effect: HeldEffect) -> NewHold {
     NewHold {
         effect,
         shown: json!({"what": "is shown"}),
@@ -17,6 +17,7 @@ fn what(effect: HeldEffect) -> NewHold {
         staged_bytes: 0,
         expires_at: at(180),
         is_inner: false,
+        webhook: None,
     }
 }
 
@@ -27,7 +28,7 @@ fn large(bytes: usize) -> NewHold {
     }
 }
 
-async fn hold(records: &Records, hold: NewHold) -> Handle {
+pub(super) async fn hold(records: &Records, hold: NewHold) -> Handle {
     let held = records.hold(None, new(BACKGROUND), hold, at(100)).await;
     held.unwrap()
 }
@@ -45,7 +46,7 @@ async fn hold_of(records: &Records, handle: &Handle) -> Hold {
     records.hold_of(handle).await.unwrap().unwrap()
 }
 
-async fn decide(records: &Records, handle: &Handle, is_approved: bool) -> Hold {
+pub(super) async fn decide(records: &Records, handle: &Handle, is_approved: bool) -> Hold {
     let decision = Decision {
         is_approved,
         by: "ada".to_owned(),
