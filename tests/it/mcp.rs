@@ -1,5 +1,6 @@
 //! Agents' tools over MCP: on a stream and over HTTP, message by message.
 
+mod approvals;
 mod calls;
 mod files;
 mod http;

@@ -46,6 +46,12 @@ pub struct McpConfig {
     /// a token that is valid for one instance alone identifies the user instead: the key of the instance.
     /// Default: none.
     pub subject: Option<String>,
+    /// The address of the page on which people approve calls that wait, such as `http://127.0.0.1:7333/`: clients get
+    /// the address of each approval, made by [`approval_address`](toolhost::approvals::approval_address). Default: none.
+    pub approvals_url: Option<String>,
+    /// Longest time that a call waits for a decision which a client makes again after its user has opened that address.
+    /// Clients end calls after 60 s. Default: 50 s.
+    pub approval_wait: Duration,
 }
 
 impl Default for McpConfig {
@@ -65,6 +71,8 @@ impl Default for McpConfig {
             serve_workdir: false,
             tools: ToolExposure::default(),
             subject: None,
+            approvals_url: None,
+            approval_wait: Duration::from_secs(50),
         }
     }
 }

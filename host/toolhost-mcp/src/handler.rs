@@ -6,8 +6,10 @@
 )]
 
 mod answer;
+mod approval;
 mod authorization;
 mod call;
+mod elicitation;
 mod logs;
 pub(crate) mod malformed;
 mod progress;
@@ -31,6 +33,7 @@ use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 use toolhost::{Agent, Instance};
 
+use approval::{AskedCalls, shows_cards};
 use call::Call;
 use logs::SessionLevel;
 use subscriber::{LookAfterCall, Subscriber, watched_path};
@@ -40,7 +43,7 @@ use crate::instance_error::InstanceError;
 use crate::list_changes;
 use crate::shared::ServedState;
 use crate::subscriptions::{ChangeListener, INSTANCE_MAX};
-use crate::tool::{poll_tool, tool_of};
+use crate::tool::{approval_tool, poll_tool, tool_of};
 
 /// The key of a request's instance. The HTTP server puts it into the extensions of each request.
 #[derive(Debug, Clone)]
@@ -66,6 +69,8 @@ pub(crate) struct Handler {
     listening: Arc<Semaphore>,
     /// The subscriptions of a client that sent `initialize`.
     subscriber: Arc<OnceLock<Subscriber>>,
+    /// The calls of such a client that wait for its user to open a link.
+    asked: Arc<AskedCalls>,
 }
 
 impl Handler {
@@ -84,6 +89,7 @@ impl Handler {
             notifies: Arc::default(),
             listening: Arc::new(Semaphore::new(LISTENING_MAX)),
             subscriber: Arc::default(),
+            asked: Arc::default(),
         }
     }
 
@@ -117,7 +123,7 @@ impl Handler {
         instance.map_err(no_instance)
     }
 
-    fn tools(&self, agent: &Agent) -> Vec<Tool> {
+    fn tools(&self, agent: &Agent, has_card: bool) -> Vec<Tool> {
         let catalog = agent.exposed(self.shared.config.tools);
         let mut tools: Vec<Tool> = catalog
             .items()
@@ -126,6 +132,9 @@ impl Handler {
             .collect();
         if agent.can_be_pending() {
             tools.push(poll_tool());
+        }
+        if has_card && agent.asks() {
+            tools.push(approval_tool());
         }
         tools
     }
@@ -169,9 +178,12 @@ impl ServerHandler for Handler {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_tasks();
-        let capabilities = if self.shared.config.serve_workdir {
+        let config = &self.shared.config;
+        let capabilities = if config.serve_workdir {
             let capabilities = capabilities.enable_resources();
             capabilities.enable_resources_subscribe().build()
+        } else if config.approvals_url.is_some() {
+            capabilities.enable_resources().build()
         } else {
             capabilities.build()
         };
@@ -185,7 +197,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let agent = self.shared.served.agent_for(self.key(&context)?);
-        let tools = self.tools(&agent.map_err(no_instance)?);
+        let has_card = shows_cards(&self.shared.config, &context);
+        let tools = self.tools(&agent.map_err(no_instance)?, has_card);
         let mut result = ListToolsResult::with_all_items(tools);
         // The list depends on who asks, and may change at any time.
         result.ttl_ms = Some(0);
@@ -209,6 +222,7 @@ impl ServerHandler for Handler {
                 context: &context,
                 subject: self.subject(&context),
                 level: &self.level,
+                asked: &self.asked,
                 arguments_error: arguments_error(&context),
             };
             call.answer(request, admitted).await
@@ -289,7 +303,8 @@ impl ServerHandler for Handler {
         let _admitted = self.shared.admit(self.key(&context)?)?;
         let listing = async {
             let instance = self.instance(&context).await?;
-            resources::list(&self.shared, &instance).await
+            let has_card = shows_cards(&self.shared.config, &context);
+            resources::list(&self.shared, &instance, has_card).await
         };
         until_cancelled(&context, listing).await
     }

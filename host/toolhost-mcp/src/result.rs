@@ -4,13 +4,21 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value, json};
 use toolhost::{ToolResult, ToolStatus};
 
-use crate::tool::POLL;
+use crate::tool::{APPROVAL, POLL};
 
 /// Key of `_meta` under which the whole ToolResult is, but for an output, which `structuredContent` holds.
 const RESULT_KEY: &str = "toolhost/result";
 
 /// Key of `_meta` under which the files are that the call changed in its workdir, if any.
 const CHANGES_KEY: &str = "toolhost/changes";
+
+/// What a pending result says of the place where somebody decides about it.
+pub(crate) struct ApprovalPlace {
+    /// The address of the approval on the page.
+    pub(crate) url: String,
+    /// Whether the client can show a card.
+    pub(crate) has_card: bool,
+}
 
 /// The revisions of the protocol that differ in what a result may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,16 +29,18 @@ pub(crate) enum Revision {
     Stateless,
 }
 
-/// Converts a result. `files` are the blocks of the workdir files that the output names.
+/// Converts a result. `files` are the blocks of the workdir files that the output names, `place` is where somebody
+/// decides about a call that waits for approval.
 ///
 /// | ToolResult | content | structuredContent | isError |
 /// |---|---|---|---|
 /// | `ok` | the output as JSON, or a string as it is; a block for the [note](ToolResult::note); one block for each workdir file that it names | the output; with older revisions only an object | false |
 /// | `error` | message, code, suggestion and page, a line each | none | true |
-/// | `pending` | the handle, how to poll, and that it waits for approval | `{status, handle, details?}` | false |
+/// | `pending` | the handle, how to poll, that it waits for approval, and where | `{status, handle, details?, approvalUrl?}` | false |
 pub(crate) fn to_mcp(
     result: &ToolResult,
     files: Vec<ContentBlock>,
+    place: Option<&ApprovalPlace>,
     revision: Revision,
 ) -> CallToolResult {
     let mut converted = match result.status() {
@@ -46,7 +56,7 @@ pub(crate) fn to_mcp(
             converted
         }
         ToolStatus::Error => CallToolResult::error(vec![ContentBlock::text(result.to_text())]),
-        ToolStatus::Pending => pending(result),
+        ToolStatus::Pending => pending(result, place),
     };
     converted.meta = Some(meta(result));
     converted
@@ -57,7 +67,7 @@ fn output_text(output: &Value) -> String {
     text.map_or_else(|| output.to_string(), str::to_owned)
 }
 
-fn pending(result: &ToolResult) -> CallToolResult {
+fn pending(result: &ToolResult, place: Option<&ApprovalPlace>) -> CallToolResult {
     let handle = result.handle().unwrap_or_default();
     let mut text = format!(
         "PENDING: the call continues. Call the tool `{POLL}` with {} for its result.",
@@ -68,6 +78,18 @@ fn pending(result: &ToolResult) -> CallToolResult {
         text = format!("{text}\n{}", details.for_model());
         if let Value::Object(members) = &mut structured {
             members.insert("details".to_owned(), json!(details));
+            if let Some(place) = place {
+                members.insert("approvalUrl".to_owned(), json!(place.url));
+            }
+        }
+    }
+    if let Some(ApprovalPlace { url, has_card }) = place {
+        text = format!("{text}\nAsk the user to open {url}, where it is decided.");
+        if *has_card {
+            let arguments = json!({ "handle": handle });
+            text = format!(
+                "{text} Call the tool `{APPROVAL}` with {arguments} once: it shows the user a card."
+            );
         }
     }
     let mut converted = CallToolResult::success(vec![ContentBlock::text(text)]);
@@ -104,7 +126,7 @@ mod tests {
         usage.changes.files.push(created);
         let result = ToolResult::ok("call_1", "a__b", json!({"n": 1}));
         let meta = |result: &ToolResult| {
-            let converted = to_mcp(result, Vec::new(), Revision::Stateless);
+            let converted = to_mcp(result, Vec::new(), None, Revision::Stateless);
             serde_json::to_value(converted).unwrap()["_meta"].take()
         };
         assert!(meta(&result).get(CHANGES_KEY).is_none());
@@ -121,7 +143,7 @@ mod tests {
         let mut usage = Usage::default();
         usage.changes_dropped = true;
         let result = ToolResult::ok("call_1", "a__b", json!({"n": 1})).with_usage(usage);
-        let converted = to_mcp(&result, Vec::new(), Revision::Stateless);
+        let converted = to_mcp(&result, Vec::new(), None, Revision::Stateless);
         let converted = serde_json::to_value(converted).unwrap();
         let note = result.note().unwrap();
         let blocks = [

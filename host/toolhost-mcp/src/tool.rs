@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{Tool, ToolAnnotations};
+use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use toolhost::{
     Agent, JsonObject, ToolCatalogItem,
@@ -48,8 +48,29 @@ fn annotations(access: ToolAccess) -> ToolAnnotations {
 /// The tool that polls for the result of a call that is pending. Names of the catalog contain `__`.
 pub(crate) const POLL: &str = "poll";
 
+/// The tool that shows on a card that a call waits for approval.
+pub(crate) const APPROVAL: &str = "approval";
+
+/// The card of [`APPROVAL`].
+pub(crate) const CARD_URI: &str = "ui://toolhost/approval";
+
 /// Returns the definition of [`POLL`].
 pub(crate) fn poll_tool() -> Tool {
+    let description = "Returns the result of a call whose result was pending, or `pending` again";
+    handle_tool(POLL, description)
+}
+
+/// Returns the definition of [`APPROVAL`].
+pub(crate) fn approval_tool() -> Tool {
+    let description = "Shows the user a card about a call that waits for approval, which opens the page where it is \
+         decided. Nobody decides by it";
+    let mut meta = MetaObject::new();
+    meta.insert("ui".to_owned(), json!({"resourceUri": CARD_URI}));
+    handle_tool(APPROVAL, description).with_meta(meta)
+}
+
+/// Returns the definition of a tool that reads how a pending call is.
+fn handle_tool(name: &'static str, description: &'static str) -> Tool {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -64,8 +85,7 @@ pub(crate) fn poll_tool() -> Tool {
     let Value::Object(schema) = schema else {
         return Tool::default();
     };
-    let description = "Returns the result of a call whose result was pending, or `pending` again";
-    Tool::new(POLL, description, Arc::new(schema)).with_annotations(
+    Tool::new(name, description, Arc::new(schema)).with_annotations(
         ToolAnnotations::new()
             .read_only(true)
             .destructive(false)

@@ -10,6 +10,7 @@ pub(crate) mod per_handle_lock;
 pub(crate) mod record;
 mod waiting;
 mod webhook;
+mod webhook_task;
 
 pub(crate) use calls::{EXPIRY, PendingCalls};
 pub use completion::{Completed, Completion, Completions, CompletionsError};

@@ -130,6 +130,7 @@ async fn start(
     mcp_servers::follow(&live, settings, tasks).await?;
     changesets::follow(&live, settings, tasks)?;
     grant_callbacks::serve(&live, settings, tasks).await;
+    let served_page = beside.page.as_ref().map(|page| page.address.clone());
     if let Some(page) = beside.page {
         page.serve(
             Some(&live),
@@ -147,6 +148,8 @@ async fn start(
     config.serve_workdir = args.serve_workdir;
     config.tools = args.tools.into();
     config.subject.clone_from(&args.subject);
+    let page = live.current().host().policy().approvals().page.clone();
+    config.approvals_url = page.or(served_page);
     let server = McpServer::new(served, config);
     if let Some(watch) = beside.watch {
         tasks.spawn(watch.reload(live, Arc::new(settings.clone())));

@@ -1,6 +1,8 @@
 //! Calls that wait for a person's consent, on the command line and over JSON-RPC.
 
 use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -204,6 +206,16 @@ fn over_json_rpc_only_a_token_of_an_approver_lists_and_decides() {
         fs::read_to_string(terminal.path("D/a.txt")).unwrap(),
         "one\ntwo\n"
     );
+    // Over MCP, an agent learns the id, which lets it decide nothing.
+    for token in ["", handle, id.as_str().unwrap()] {
+        for method in ["approvals/get", "approvals/approve", "approvals/deny"] {
+            let refused = ask(method, &json!({"token": token, "id": id}));
+            assert_eq!(
+                refused["error"]["data"]["code"], "E_RPC_FORBIDDEN",
+                "{refused}"
+            );
+        }
+    }
     let approved = ask("approvals/approve", &json!({"token": token, "id": id}))["result"].take();
     assert_eq!(approved["approval"]["decision"]["by"], "ann", "{approved}");
     let again = ask("approvals/deny", &json!({"token": token, "id": id}));
@@ -217,4 +229,39 @@ fn over_json_rpc_only_a_token_of_an_approver_lists_and_decides() {
     }
     drop(client);
     child.wait().unwrap();
+}
+
+#[test]
+fn a_call_tells_the_webhook_of_its_policy_before_the_command_ends() {
+    let terminal = terminal();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let policy = json!({
+        "tools": {"file-system": {"ask": "effects"}},
+        "approvals": {"webhook": {"url": url, "secret": {"fromFile": "hook.txt"}}},
+    });
+    terminal.write("policy.yaml", policy.to_string());
+    let secret = terminal.write("hook.txt", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n");
+    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let told = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        let mut piece = [0; 4096];
+        while !request.ends_with(b"}}") {
+            let read = stream.read(&mut piece).unwrap();
+            request.extend_from_slice(&piece[..read]);
+        }
+        let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
+        stream.write_all(answer).unwrap();
+        String::from_utf8(request).unwrap()
+    });
+    run(&terminal, "call", &WRITE).exits(0);
+    let told = told.join().unwrap();
+    let (head, body) = told.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("webhook-signature: v1,"), "{head}");
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["type"], "approval.waiting");
+    assert_eq!(body["data"]["tool"], "file-system__write");
+    assert!(body["data"]["url"].is_null(), "no page is known: {body}");
+    assert!(!told.contains("a.txt"), "{told}");
 }

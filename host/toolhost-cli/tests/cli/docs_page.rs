@@ -150,12 +150,13 @@ pub(crate) fn browser_tools() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Opens a page in the browser.
-fn in_browser(page: &Path) -> Option<Value> {
+/// Runs a script of `tests/npm` about a file in the browser.
+pub(crate) fn in_browser(script: &str, file: &Path) -> Option<Value> {
     let folder = browser_tools()?;
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm/page.mjs");
+    let scripts = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm"));
     let mut node = Command::new(folder.join("node"));
-    node.arg(script).arg(page).env("TOOLHOST_NPM_TOOLS", folder);
+    node.arg(scripts.join(script)).arg(file);
+    node.env("TOOLHOST_NPM_TOOLS", folder);
     Some(Ran::of(&mut node).exits(0).json())
 }
 
@@ -164,7 +165,7 @@ fn a_browser_runs_and_loads_nothing_of_a_page_with_hostile_words() {
     let terminal = Terminal::new();
     let bundle = bundle_of(&terminal, HOSTILE, "<img src=x onerror=alert(4)>");
     docs(&terminal, &bundle, &[]).exits(0);
-    let Some(found) = in_browser(&terminal.path("here/tools.html")) else {
+    let Some(found) = in_browser("page.mjs", &terminal.path("here/tools.html")) else {
         return;
     };
     assert_eq!(found["title"], "Tools of bundle");
@@ -183,7 +184,7 @@ fn a_browser_runs_and_loads_nothing_of_a_page_with_hostile_words() {
 fn a_browser_displays_the_page_of_the_examples_on_a_narrow_screen_without_a_script() {
     let terminal = Terminal::new();
     docs(&terminal, &examples(), &[]).exits(0);
-    let Some(found) = in_browser(&terminal.path("here/tools.html")) else {
+    let Some(found) = in_browser("page.mjs", &terminal.path("here/tools.html")) else {
         return;
     };
     assert_eq!(found["tools"].as_array().unwrap().len(), 9);

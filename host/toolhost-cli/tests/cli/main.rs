@@ -9,6 +9,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod approval_card;
 mod approvals;
 mod auth;
 mod author;

@@ -6,7 +6,7 @@ use rmcp::service::RequestContext;
 use toolhost::{Instance, ToolResult};
 
 use crate::files;
-use crate::result::{Revision, to_mcp};
+use crate::result::{ApprovalPlace, Revision, to_mcp};
 use crate::shared::ServedState;
 
 /// Returns the revision of a request.
@@ -35,6 +35,7 @@ pub(super) async fn answer_of(
     shared: &ServedState,
     instance: &Instance,
     result: &ToolResult,
+    place: Option<&ApprovalPlace>,
     revision: Revision,
 ) -> CallToolResult {
     let access = instance.agent().tool_access(result.tool_name());
@@ -43,5 +44,5 @@ pub(super) async fn answer_of(
         Some(output) if reads_files => files::blocks(shared, instance.workdir(), output).await,
         Some(_) | None => Vec::new(),
     };
-    to_mcp(result, files, revision)
+    to_mcp(result, files, place, revision)
 }

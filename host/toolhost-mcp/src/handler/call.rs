@@ -9,23 +9,36 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CreateTaskResult, ErrorData};
 use rmcp::service::RequestContext;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use toolhost::{Instance, ToolCall, ToolError, ToolResult, TurnStart};
 
 use super::answer::{answer_of, revision};
+use super::approval::{self, AskedCalls, Door};
 use super::authorization;
+use super::elicitation::opens_urls;
 use super::logs::{CallLogs, SessionLevel};
 use super::progress::{Progress, Ticks};
 use super::tasks::{self, poll_reply};
+use crate::result::Revision;
 use crate::shared::{Admitted, ServedState};
-use crate::tool::POLL;
+use crate::tool::{APPROVAL, POLL};
 
 /// Time for the last records to be sent to a client that reads slowly, before its result.
 const LAST_LOGS_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Time between two polls of a call that a client has made again.
+const DECISION_INTERVAL: Duration = Duration::from_millis(250);
+
 /// Number of the last call of this process.
 static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// A call that a client makes again after its user was asked to open a link.
+struct Repeated {
+    handle: String,
+    /// Whether the user did, as far as the client says.
+    is_opened: bool,
+}
 
 /// A `tools/call` request.
 pub(super) struct Call<'a> {
@@ -35,6 +48,7 @@ pub(super) struct Call<'a> {
     /// The user for whom the call runs.
     pub(super) subject: Option<String>,
     pub(super) level: &'a SessionLevel,
+    pub(super) asked: &'a AskedCalls,
     /// Why the arguments cannot be used.
     pub(super) arguments_error: Option<String>,
 }
@@ -46,10 +60,30 @@ impl Call<'_> {
         request: CallToolRequestParams,
         admitted: Admitted,
     ) -> Result<CallToolResponse, ErrorData> {
-        let is_retry = request.input_responses.is_some();
-        let result = self.run(request, admitted).await?;
-        if let Some(response) = authorization::response(self.context, &result, is_retry)? {
-            return Ok(response);
+        if request.name == APPROVAL && approval::shows_cards(&self.shared.config, self.context) {
+            let card = approval::show(&self.shared.config, self.instance, &request).await;
+            return Ok(CallToolResponse::Complete(card));
+        }
+        let repeated = self.repeated(&request);
+        // Nobody is asked twice: the user may have declined, or be in the browser still.
+        let is_first = repeated.is_none() && request.input_responses.is_none();
+        let asks = || is_first && opens_urls(self.context);
+        let is_poll = request.name == POLL;
+        let has_page = self.shared.config.approvals_url.is_some();
+        // A client of 2025-11-25 makes the same call again.
+        let is_remembered = has_page && !is_poll;
+        let is_remembered = is_remembered && revision(self.context) == Revision::WithInitialize;
+        let made = (is_remembered && asks()).then(|| request.clone());
+        let result = self.run(request, repeated, admitted).await?;
+        if let Some(link) = authorization::link(&result).filter(|_| asks()) {
+            return link.ask(self.context);
+        }
+        let door = Door::of(self.shared, self.instance, &result, self.context).await;
+        if let Some(door) = door.as_ref().filter(|_| !is_poll && asks()) {
+            if let Some((made, handle)) = made.zip(result.handle()) {
+                self.asked.add(self.instance.key(), made, handle);
+            }
+            return door.link().ask(self.context);
         }
         let capabilities = self.context.client_capabilities();
         let has_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
@@ -57,13 +91,66 @@ impl Call<'_> {
             let task = CreateTaskResult::new(tasks::created(handle));
             return Ok(CallToolResponse::Task(task));
         }
-        let answer = answer_of(self.shared, self.instance, &result, revision(self.context)).await;
+        let answer = answer_of(
+            self.shared,
+            self.instance,
+            &result,
+            door.as_ref().map(|door| &door.place),
+            revision(self.context),
+        )
+        .await;
         Ok(CallToolResponse::Complete(answer))
+    }
+
+    /// Returns the call that a client makes again after its user was asked to open a link: it is a poll.
+    fn repeated(&self, request: &CallToolRequestParams) -> Option<Repeated> {
+        self.shared.config.approvals_url.as_ref()?;
+        match &request.request_state {
+            Some(handle) => {
+                let responses = request.input_responses.iter().flatten();
+                let mut actions = responses.map(|(_, response)| response.get("action"));
+                Some(Repeated {
+                    handle: handle.clone(),
+                    is_opened: actions.all(|action| action.is_some_and(|it| it == "accept")),
+                })
+            }
+            None => {
+                let handle = self.asked.take(self.instance.key(), request)?;
+                Some(Repeated {
+                    handle,
+                    is_opened: true,
+                })
+            }
+        }
+    }
+
+    /// Polls a call that is made again, for some time if the user has opened the page: clients rarely make it a third
+    /// time.
+    async fn decided(
+        &self,
+        repeated: Repeated,
+        admitted: Admitted,
+    ) -> Result<ToolResult, ErrorData> {
+        let until = Instant::now() + self.shared.config.approval_wait;
+        let mut admitted = admitted;
+        loop {
+            let reply = poll_reply(self.instance, &repeated.handle, admitted).await?;
+            if reply.has_ended || !repeated.is_opened || Instant::now() >= until {
+                return Ok(reply.result);
+            }
+            // Without a share of the calls that run.
+            sleep(DECISION_INTERVAL).await;
+            match self.shared.admit(self.instance.key()) {
+                Ok(again) => admitted = again,
+                Err(_) => return Ok(reply.result),
+            }
+        }
     }
 
     async fn run(
         &self,
         request: CallToolRequestParams,
+        repeated: Option<Repeated>,
         admitted: Admitted,
     ) -> Result<ToolResult, ErrorData> {
         let number = CALLS.fetch_add(1, Relaxed) + 1;
@@ -78,12 +165,14 @@ impl Call<'_> {
         }
         let progress = Progress::start(self.context);
         let (start, logs) = CallLogs::collect(start, self.context, self.level, progress.as_ref());
-        let is_poll = request.name == POLL;
+        let is_poll = request.name == POLL || repeated.is_some();
         let catalog = self.instance.agent().catalog();
         let tool = catalog.get(&request.name).map(|item| item.name.to_string());
         let tool = tool.unwrap_or_default();
         let called = async {
-            if is_poll {
+            if let Some(repeated) = repeated {
+                self.decided(repeated, admitted).await
+            } else if is_poll {
                 poll(self.instance, &request, admitted).await
             } else {
                 let _admitted = admitted;

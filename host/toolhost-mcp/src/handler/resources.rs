@@ -10,9 +10,11 @@ use rmcp::model::{
 use serde_json::json;
 use toolhost::Instance;
 
+use super::approval;
 use crate::config::McpConfig;
 use crate::files::{FileContent, Files, URI_PREFIX, contents, mime_of, path_of, resource};
 use crate::shared::ServedState;
+use crate::tool::CARD_URI;
 
 /// Files that are listed. Further ones can be read but are not listed.
 const LISTED_MAX: usize = 1000;
@@ -20,11 +22,19 @@ const LISTED_MAX: usize = 1000;
 /// Entries of directories that are looked at for one list.
 const ENTRIES_MAX: usize = 20_000;
 
-/// Answers `resources/list`: the files of the workdir, in the order of their paths.
+/// Answers `resources/list`: the card of approvals for clients that show it, and the files of the workdir, in the order of
+/// their paths.
 pub(super) async fn list(
     shared: &ServedState,
     instance: &Instance,
+    has_card: bool,
 ) -> Result<ListResourcesResult, ErrorData> {
+    let card = has_card.then(approval::card_item);
+    if has_resources_but_files(&shared.config) {
+        return Ok(ListResourcesResult::with_all_items(
+            card.into_iter().collect(),
+        ));
+    }
     allowed(&shared.config)?;
     let files = Files::of(instance.workdir());
     let listing = shared.read_files(move || {
@@ -39,11 +49,15 @@ pub(super) async fn list(
     };
     let resources = paths.into_iter();
     let resources = resources.map(|(path, bytes)| resource(&path, mime_of(&path), bytes));
-    Ok(ListResourcesResult::with_all_items(resources.collect()))
+    let all = card.into_iter().chain(resources);
+    Ok(ListResourcesResult::with_all_items(all.collect()))
 }
 
 /// Answers `resources/templates/list`: any file may be read by its path, also one that is not listed.
 pub(super) fn templates(config: &McpConfig) -> Result<ListResourceTemplatesResult, ErrorData> {
+    if has_resources_but_files(config) {
+        return Ok(ListResourceTemplatesResult::default());
+    }
     allowed(config)?;
     let template = ResourceTemplate::new(format!("{URI_PREFIX}{{+path}}"), "workdir")
         .with_description("A file of the workdir");
@@ -56,6 +70,9 @@ pub(super) async fn read(
     instance: &Instance,
     uri: &str,
 ) -> Result<ReadResourceResponse, ErrorData> {
+    if uri == CARD_URI && shared.config.approvals_url.is_some() {
+        return Ok(approval::card().into());
+    }
     allowed(&shared.config)?;
     let not_found = || {
         let data = json!({ "uri": uri });
@@ -76,6 +93,11 @@ pub(super) async fn read(
         }
         Some(Err(_)) | None => Err(not_found()),
     }
+}
+
+/// Whether the server has the card of approvals, and no files.
+fn has_resources_but_files(config: &McpConfig) -> bool {
+    config.approvals_url.is_some() && !config.serve_workdir
 }
 
 pub(super) fn allowed(config: &McpConfig) -> Result<(), ErrorData> {

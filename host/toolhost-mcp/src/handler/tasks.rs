@@ -49,7 +49,7 @@ pub(super) async fn get(
     } else if is_cancelled(&result) {
         TaskPayload::Cancelled
     } else {
-        let answer = answer_of(shared, instance, &result, revision(context)).await;
+        let answer = answer_of(shared, instance, &result, None, revision(context)).await;
         match serde_json::to_value(answer) {
             Ok(Value::Object(result)) => TaskPayload::Completed { result },
             Ok(_) | Err(_) => {

@@ -112,7 +112,7 @@ impl Agent {
     pub fn asks(&self) -> bool {
         let catalog = self.catalog();
         let mut names = catalog.items().iter().map(|item| item.name.as_str());
-        names.any(|name| self.may_ask(name))
+        names.any(|name| self.tool_can_wait(name))
     }
 
     /// Returns whether any tool of the agent can return [pending results](Self::tool_can_be_pending).

@@ -5,51 +5,40 @@
 
 mod signature;
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use futures_util::future::join_all;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{Method, Request};
 use serde_json::json;
 use tokio::sync::Notify;
 use toolhost_contract::http::Origin;
 use toolhost_contract::{Timestamp, approval_address};
-use toolhost_egress::OriginClient;
-use toolhost_manifest::policy::ApprovalRules;
+use toolhost_egress::{Egress, OriginClient};
+use toolhost_manifest::policy::{ApprovalRules, ApprovalWebhook};
 use toolhost_runtime::lock;
 use zeroize::Zeroizing;
 
-use super::PendingCalls;
 use super::record::{Notice, NoticeEvent, Records};
 
 /// Longest time of one attempt.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// Longest wait for notices to be sent once.
-const FLUSH: Duration = Duration::from_secs(5);
-
 /// Most bytes of an answer, which is not used.
 const ANSWER_MAX: u64 = 64 << 10;
-
-/// How often the store is asked: another process may have stored a decision, or ended while it sent something.
-const ASK_EVERY: Duration = Duration::from_secs(2);
-
-/// The shortest time between two questions: a decision may be due that waits for an earlier notice.
-const ASK_MIN: Duration = Duration::from_millis(200);
 
 /// The addresses that this host tells.
 #[derive(Default)]
 pub(crate) struct Webhooks(Mutex<Vec<Arc<Address>>>);
 
 /// An address of a policy.
-struct Address {
-    url: String,
+pub(super) struct Address {
+    pub(super) url: String,
     signer: Mutex<Signer>,
     client: OriginClient,
     /// Notified when there is something to tell.
-    changed: Notify,
+    pub(super) changed: Notify,
 }
 
 /// What a policy may change without another address.
@@ -74,32 +63,34 @@ impl Webhooks {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         lock(&self.0).is_empty()
     }
-}
 
-impl PendingCalls {
-    /// Tells the webhook of these rules from now on what it is to be told, also what earlier processes left. What waits to
-    /// be told to the address of an earlier policy is still sent there.
-    pub(crate) fn tell(self: &Arc<Self>, rules: &ApprovalRules) {
-        let Some(webhook) = &rules.webhook else {
-            return;
-        };
+    /// Tells the webhook of these rules from now on. Returns its address if it is a new one: a task has to send what it is
+    /// to be told.
+    pub(super) fn add(&self, rules: &ApprovalRules, egress: &Egress) -> Option<Arc<Address>> {
+        let webhook = rules.webhook.as_ref()?;
         let signer = Signer {
             key: webhook.key.clone(),
             page: rules.page.clone(),
         };
-        let mut addresses = lock(&self.webhooks.0);
+        let mut addresses = lock(&self.0);
         if let Some(known) = addresses.iter().find(|it| it.url == webhook.url) {
             *lock(&known.signer) = signer;
-            return;
+            return None;
         }
-        let Ok(origin) = Origin::of_url(&webhook.url) else {
-            return;
-        };
-        let client = self.sandbox.egress().to("webhook", origin);
-        let address = Arc::new(Address {
+        let address = Arc::new(Address::new(webhook, signer, egress)?);
+        addresses.push(Arc::clone(&address));
+        Some(address)
+    }
+}
+
+impl Address {
+    /// The policy has checked the URL.
+    fn new(webhook: &ApprovalWebhook, signer: Signer, egress: &Egress) -> Option<Self> {
+        let client = egress.to("webhook", Origin::of_url(&webhook.url).ok()?);
+        Some(Self {
             url: webhook.url.clone(),
             signer: Mutex::new(signer),
             client: client
@@ -108,59 +99,11 @@ impl PendingCalls {
                 .max_bytes(ANSWER_MAX)
                 .time(ATTEMPT),
             changed: Notify::new(),
-        });
-        addresses.push(Arc::clone(&address));
-        let threads = self.sandbox.threads();
-        threads.spawn_own(send_all(Arc::downgrade(self), address));
+        })
     }
 
-    /// Waits until each notice was sent once, at most for 5 s.
-    pub(crate) async fn flush_webhooks(&self) {
-        let Some(records) = self.opened().filter(|_| !self.webhooks.is_empty()) else {
-            return;
-        };
-        let threads = self.sandbox.threads();
-        let sent = async {
-            while records.has_unsent_notice().await.unwrap_or_default() {
-                let pause = Duration::from_millis(20);
-                let _elapsed = threads.within(pause, std::future::pending::<()>()).await;
-            }
-        };
-        let _is_sent = threads.within(FLUSH, sent).await;
-    }
-}
-
-/// Sends what an address is to be told, as long as the host is there.
-async fn send_all(pending: Weak<PendingCalls>, address: Arc<Address>) {
-    while let Some(calls) = pending.upgrade() {
-        let mut pause = ASK_EVERY;
-        if let Ok(records) = calls.records().await {
-            match records.take_notices(&address.url, SystemTime::now()).await {
-                Ok(taken) => {
-                    let (records, address) = (&records, &address);
-                    let sending = taken.notices.iter();
-                    join_all(sending.map(|notice| address.send(notice, records))).await;
-                    let due = taken
-                        .next
-                        .map(|next| next.duration_since(SystemTime::now()));
-                    let due = due.map(Result::unwrap_or_default);
-                    pause = due.unwrap_or(ASK_EVERY).clamp(ASK_MIN, ASK_EVERY);
-                }
-                Err(error) => {
-                    let error = error.with_causes();
-                    tracing::warn!(%error, "what a webhook is to be told cannot be read");
-                }
-            }
-        }
-        let threads = calls.sandbox.threads().clone();
-        drop(calls);
-        let _elapsed = threads.within(pause, address.changed.notified()).await;
-    }
-}
-
-impl Address {
     /// Sends one notice, and stores what became of it.
-    async fn send(&self, notice: &Notice, records: &Records) {
+    pub(super) async fn send(&self, notice: &Notice, records: &Records) {
         let failure = self.post(notice).await.err();
         if let Some(failure) = &failure {
             let (event, id) = (notice.event.as_str(), notice.about.hold.id.as_str());

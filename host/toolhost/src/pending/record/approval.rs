@@ -11,7 +11,7 @@ use toolhost_store::{StoreError, is_random_text, random_text};
 
 use super::records::{AcceptError, Records, unix_ms};
 use super::row::unreadable;
-use super::{Handle, NewRecord, Owner, notice};
+use super::{Handle, NewRecord, Owner};
 
 /// Prefix of every id.
 const PREFIX: &str = "approval_";
@@ -579,7 +579,9 @@ fn insert(
     tx.prepare_cached(sql)?
         .execute((&id, shown, answer, &hold.prefix))?;
     if let Some(url) = &hold.webhook {
-        notice::insert(tx, id.as_str(), url)?;
+        let sql = "INSERT INTO approval_notices (number, event, url, next_ms, until_ms)
+             SELECT number, 'waiting', ?2, created_ms, expires_ms FROM approvals WHERE id = ?1";
+        tx.prepare_cached(sql)?.execute((&id, url))?;
     }
     Ok(Ok(()))
 }

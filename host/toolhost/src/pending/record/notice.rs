@@ -142,13 +142,6 @@ impl Records {
     }
 }
 
-/// Stores that an address is to be told that the call of this handle waits.
-pub(super) fn insert(tx: &Transaction<'_>, id: &str, url: &str) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO approval_notices (number, event, url, next_ms, until_ms)
-         SELECT number, 'waiting', ?2, created_ms, expires_ms FROM approvals WHERE id = ?1";
-    tx.prepare_cached(sql)?.execute((id, url)).map(drop)
-}
-
 /// Returns when the next notice for an address is due.
 fn next(tx: &Transaction<'_>, url: &str) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT min(next_ms) FROM approval_notices WHERE url = ?1 AND next_ms IS NOT NULL";
