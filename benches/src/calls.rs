@@ -323,6 +323,10 @@ fn page(runtime: &Runtime, state: &Path) {
 }
 
 /// Measures the same clicks in the browser that `cargo xtask test` installs, if TOOLHOST_NPM_TOOLS names its folder.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where the browser is stands in the environment, as for the tests of the page"
+)]
 async fn in_browser(address: String) {
     let Some(tools) = std::env::var_os("TOOLHOST_NPM_TOOLS") else {
         return;

@@ -4,8 +4,9 @@ import { block, button, copy, fill, h, plain, words } from './dom.js';
 import { count } from './format.js';
 
 const keepsDigits = (_key, value, context) => {
-  const isRounded = typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '');
-  return isRounded && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+  if (JSON.rawJSON && /^-?\d+$/.test(context?.source)) return JSON.rawJSON(context.source);
+  return context?.source ? value : `about ${value}: this browser rounds it`;
 };
 
 /** Parses JSON. Throws like `JSON.parse`. */
