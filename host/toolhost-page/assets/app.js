@@ -115,7 +115,14 @@ function askForToken() {
   heading = 'Token';
   name();
   const label = h('label', { for: 'token' }, 'Token');
-  const hint = h('p', null, h('code', null, 'toolhost watch'), ' prints it, as a part of the address of this page.');
+  const hint = h(
+    'p',
+    null,
+    h('code', null, 'toolhost watch'),
+    ' prints it, as a part of the address of this page. With ',
+    h('code', null, '--approvers FILE'),
+    ', it is the one beside your name in the file.',
+  );
   main.removeAttribute('aria-busy');
   fill(
     main,
@@ -135,10 +142,9 @@ async function start() {
     location.hash = link([route().path[0]], { root: target.value });
   };
   const root = h('select', { id: 'root', 'aria-label': 'State root', onchange: choose }, roots);
-  const shown = info.roots.length > 1 ? root : h('span', { class: 'faint' }, info.roots[0]?.path ?? '');
   fill(
     settings,
-    shown,
+    info.roots.length > 1 ? root : h('span', { class: 'faint' }, info.roots[0]?.path ?? ''),
     h('span', { class: 'faint' }, info.viewer),
     themes(),
     button('Keys', help, { title: 'Keys (?)' }),
