@@ -1,9 +1,12 @@
 // The calls that a call made, as bars over its time.
 
 import { badge } from './calls.js';
-import { h } from './dom.js';
-import { duration } from './format.js';
+import { button, h } from './dom.js';
+import { count, duration } from './format.js';
 import { link } from './route.js';
+
+// Calls that are shown at first.
+const LINES = 200;
 
 // Levels that are indented; deeper ones stand at the last.
 const LEVELS = 8;
@@ -35,7 +38,7 @@ export function waterfall(top, inner, root) {
   const from = Math.min(...all.map(([call]) => begin(call)));
   const span = Math.max(...all.map(([call]) => end(call)), from + 1) - from;
   const percent = (ms) => `${Math.min(100, Math.max(0, (ms / span) * 100))}%`;
-  const items = all.map(([call, level]) => {
+  const item = ([call, level]) => {
     const after = begin(call) - from;
     const bar = h('span', {
       class: `bar ${call.status}`,
@@ -60,6 +63,13 @@ export function waterfall(top, inner, root) {
         h('span', { class: 'number' }, text),
       ),
     );
+  };
+  const list = h('ol', { class: 'waterfall' }, all.slice(0, LINES).map(item));
+  if (all.length <= LINES) return list;
+  const rest = button(`Show all ${count(all.length)} calls`, () => {
+    list.append(...all.slice(LINES).map(item));
+    list.children[LINES].firstElementChild.focus();
+    rest.remove();
   });
-  return h('ol', { class: 'waterfall' }, items);
+  return [list, rest];
 }
