@@ -105,9 +105,9 @@ async fn nothing_but_the_token_of_a_viewer_opens_what_the_page_shows() {
             None,
             Some(""),
             Some("alice"),
-            Some(&id[..]),
-            Some(&handle[..]),
-            Some(&TOKEN[1..]),
+            Some(id.as_str()),
+            Some(handle.as_str()),
+            Some(TOKEN.split_at(1).1),
         ] {
             let reply = ask(&page, method.clone(), path, body, token).await;
             assert_eq!(
