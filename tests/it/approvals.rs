@@ -42,12 +42,17 @@ struct Running {
 
 impl Site {
     fn new() -> Self {
+        Self::of(&TOOLS)
+    }
+
+    /// Makes directories of a host that has these tools.
+    fn of(tools: &[TestTool<'_>]) -> Self {
         let top = tempfile::tempdir().unwrap();
         let site = Self { top };
         fs::create_dir(site.path("work")).unwrap();
         fs::create_dir(site.path("bundle")).unwrap();
-        let guests: Vec<&str> = TOOLS.iter().map(|(_, guest, _)| *guest).collect();
-        write_bundle(&site.path("bundle"), &yaml(&TOOLS), &guests);
+        let guests: Vec<&str> = tools.iter().map(|(_, guest, _)| *guest).collect();
+        write_bundle(&site.path("bundle"), &yaml(tools), &guests);
         site
     }
 

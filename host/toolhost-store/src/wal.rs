@@ -6,7 +6,9 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +18,9 @@ use toolhost_files::PrivateFile;
 /// Bytes of the header of the log, and of a frame.
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
+
+/// Bytes of the header of the index of a log, which is there twice.
+const INDEX: usize = 96;
 
 /// First four bytes of a log. The last bit tells the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
@@ -102,15 +107,40 @@ fn examine(database: &Path, log: &Path) -> io::Result<Option<Fault>> {
         return Ok(Some(Fault::NoDatabase));
     }
     match PrivateFile::open_own(log, OFlags::RDONLY) {
-        Ok(file) => frames(&file),
+        Ok(file) => match frames(&file, None)? {
+            Some(Fault::Frame { .. } | Fault::LastFrame { .. }) => {
+                frames(&file, Some(&index_of(database)?))
+            }
+            fault => Ok(fault),
+        },
         // The process that used it has ended.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Reads the frames as SQLite does, and beyond the end that it finds.
-fn frames(file: &File) -> io::Result<Option<Fault>> {
+/// Returns the header of the index of a log; an empty one without an index.
+fn index_of(database: &Path) -> io::Result<Vec<u8>> {
+    let mut path = database.to_owned().into_os_string();
+    path.push("-shm");
+    let mut header = vec![0; INDEX];
+    match PrivateFile::open_own(Path::new(&path), OFlags::RDONLY) {
+        Ok(file) => {
+            let read = file.read_at(&mut header, 0)?;
+            header.truncate(read);
+            // Closing it would release SQLite's locks on it, if another store of this process uses the database. A log that
+            // seems damaged is rare.
+            let _is_left_open = file.into_raw_fd();
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => header.clear(),
+        Err(error) => return Err(error),
+    }
+    Ok(header)
+}
+
+/// Reads the frames as SQLite does, and beyond the end that it finds; not beyond the last one of an index.
+fn frames(mut file: &File, index: Option<&[u8]>) -> io::Result<Option<Fault>> {
+    file.rewind()?;
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut header = [0; HEADER];
     if !read_whole(&mut reader, &mut header)? {
@@ -121,7 +151,9 @@ fn frames(file: &File) -> io::Result<Option<Fault>> {
     };
     let mut frame = vec![0; FRAME_HEADER + log.page_bytes];
     let (mut sum, mut end) = (log.header_sum, None);
-    for number in 1..=FRAMES_MAX {
+    let most = index.and_then(|index| log.indexed(index));
+    let most = most.unwrap_or(FRAMES_MAX).min(FRAMES_MAX);
+    for number in 1..=most {
         if !read_whole(&mut reader, &mut frame)? {
             break;
         }
@@ -195,6 +227,15 @@ impl Log {
         };
         let sum = log.add(Sum::default(), header.get(..24)?);
         (sum == log.header_sum).then_some(log)
+    }
+
+    /// The number of frames that have been committed, by the header of the index. None if that is not of this log. Where other
+    /// processes use the log, what a process wrote beyond them that was killed is overwritten, and may be longer.
+    fn indexed(&self, index: &[u8]) -> Option<u32> {
+        let (first, second) = (index.get(..INDEX / 2)?, index.get(INDEX / 2..INDEX)?);
+        let is_its = first == second && first.get(32..40)? == self.salt;
+        let number = first.get(16..20)?.try_into().ok()?;
+        is_its.then_some(u32::from_ne_bytes(number))
     }
 
     /// The checksum of a frame that follows one with the checksum `before`.

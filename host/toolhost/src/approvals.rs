@@ -32,6 +32,7 @@ use toolhost_sandbox::{StagingError, StagingRoot};
 use toolhost_store::{Store, StoreError};
 
 use crate::agent::Agent;
+use crate::call::consent;
 use crate::handles::instance::Instance;
 use crate::host::Host;
 use crate::pending::PendingCalls;
@@ -207,12 +208,17 @@ impl Instance {
 }
 
 impl Agent {
-    /// Returns what the policy's `ask` says of a call of this agent's tool, and which rule says it, in words; none if the
-    /// policy has no `ask` for the tool.
+    /// Returns what becomes of a call of this agent's tool by the policy's `ask`, and which rule says it, in words; none if
+    /// the policy has no `ask` for the tool. A tool that is not loaded, such as that of an MCP server, counts as native.
     pub fn ask_decision(&self, tool: &ToolName, args: &Value) -> Option<String> {
         let permit = self.0.permit(tool.resource());
-        let decision = permit.ask.as_ref()?.decide(tool, args);
-        Some(decision.to_string())
+        let (rules, registry) = (permit.ask.as_ref()?, self.0.tools.registry());
+        let loaded = registry.as_ref().and_then(|tools| tools.get(tool.as_str()));
+        let runs = loaded.map(|tool| &tool.runs);
+        Some(match consent::decide(rules, runs, tool, args) {
+            Some(decision) => decision.to_string(),
+            None => "allowed: what it calls is decided about by itself".to_owned(),
+        })
     }
 }
 
@@ -403,6 +409,7 @@ fn approval_of(owned: OwnedHold, now: SystemTime) -> Approval {
         call_id,
         tool_name,
         is_open,
+        ..
     } = owned;
     let state = match &hold.decision {
         Some(decision) if decision.is_approved => ApprovalState::Approved,

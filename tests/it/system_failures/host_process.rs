@@ -65,6 +65,16 @@ impl HostProcess {
         }
     }
 
+    /// Kills it, and returns what it printed that was not read: of the last line, it may have printed a part.
+    pub(crate) fn kill(&mut self) -> Vec<Value> {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let lines = self.answers.by_ref().map_while(Result::ok);
+        lines
+            .filter_map(|line| serde_json::from_str(&line).ok())
+            .collect()
+    }
+
     /// Sends a command without waiting for the answer.
     pub(crate) fn post(&mut self, what: &Value) {
         writeln!(self.stdin, "{what}").unwrap();
@@ -72,10 +82,12 @@ impl HostProcess {
 
     pub(crate) fn send(&mut self, what: Value) -> Value {
         self.post(&what);
-        let line = self
-            .answers
-            .next()
-            .unwrap_or_else(|| panic!("it died: {what}"));
+        self.next()
+    }
+
+    /// Returns the next line that it prints.
+    pub(crate) fn next(&mut self) -> Value {
+        let line = self.answers.next().expect("it lives");
         serde_json::from_str(&line.unwrap()).unwrap()
     }
 

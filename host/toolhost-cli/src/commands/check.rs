@@ -4,7 +4,7 @@ mod providers;
 
 use serde_json::{Value, json};
 use toolhost::manifest::{Diagnostic, YamlSource};
-use toolhost::{LoadedBundle, ToolName};
+use toolhost::{Agent, LoadedBundle, ToolName};
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
@@ -53,8 +53,17 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
 async fn decisions(checked: &Checked, tool: &str, args: &CheckArgs) -> Result<String, Failure> {
     let name = ToolName::parse(tool)?;
     let call = args.args.read().await?.into();
+    let servers = checked.bundle.mcp_servers();
+    // Servers are not started: what tools they have is not known.
+    let serves = |agent: &Agent| {
+        let mut servers = servers.iter();
+        servers.any(|server| {
+            server.resource.metadata.name == *name.resource()
+                && server.agents.iter().any(|of| of == agent.name())
+        })
+    };
     let agents = checked.bundle.agents().iter();
-    let with_tool = agents.filter(|agent| agent.catalog().get(tool).is_some());
+    let with_tool = agents.filter(|agent| agent.catalog().get(tool).is_some() || serves(agent));
     let lines = with_tool.map(|agent| {
         let decision = agent.ask_decision(&name, &call);
         let decision =

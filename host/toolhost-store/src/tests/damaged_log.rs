@@ -187,3 +187,31 @@ async fn what_a_killed_process_leaves_is_no_damage() {
     });
     assert_eq!(wal::fault_of(&database(&root)).unwrap(), None);
 }
+
+#[tokio::test]
+async fn what_a_process_wrote_that_was_killed_beside_others_is_no_damage() {
+    let (live, root) = (state_root(), state_root());
+    let store = open(live.path()).unwrap();
+    make_notes(&store).await;
+    note(&store, "one").await.unwrap();
+    let index = |root: &TempDir| root.path().join("toolhost.db-shm");
+    let before = (
+        fs::read(log(&live)).unwrap().len(),
+        fs::read(index(&live)).unwrap(),
+    );
+    note(&store, "long".repeat(10_000).leak()).await.unwrap();
+    for name in ["toolhost.db", "toolhost.db-wal"] {
+        fs::copy(live.path().join(name), root.path().join(name)).unwrap();
+    }
+    // Another process overwrites the first frame of a write that the index does not have.
+    change(&log(&root), |bytes| bytes[before.0 + 100] ^= 1);
+    let found = wal::fault_of(&database(&root)).unwrap();
+    assert!(matches!(found, Some(Fault::Frame { .. })), "{found:?}");
+    fs::copy(index(&live), index(&root)).unwrap();
+    let found = wal::fault_of(&database(&root)).unwrap();
+    assert!(matches!(found, Some(Fault::Frame { .. })), "{found:?}");
+    fs::write(index(&root), before.1).unwrap();
+    assert_eq!(wal::fault_of(&database(&root)).unwrap(), None);
+    let store = open(root.path()).unwrap();
+    assert_eq!(notes(&store).await, ["one"]);
+}

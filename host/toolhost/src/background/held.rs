@@ -4,21 +4,23 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
 use toolhost_contract::{
     AwaitingApproval, HeldEffect, Timestamp, ToolError, ToolErrorCode, ToolName, ToolResult,
-    WorkdirChanges,
+    ToolStatus, WorkdirChanges,
 };
 use toolhost_sandbox::{CommitError, CommitOptions, Durability, HeldError, HeldState, StagingRoot};
 
 use super::guest_poll::in_layers;
+use super::poll::PollReply;
 use super::running::BackgroundCall;
 use crate::call::consent;
-use crate::call::consent::release::Release;
+use crate::call::consent::release::{Release, ReleasedInner};
 use crate::call::executor;
 use crate::call::scope::{CallScope, InstanceScope, TurnScope};
 use crate::middleware::Progress;
 use crate::pending::PendingCalls;
-use crate::pending::record::{Decision, Handle, Hold, Record, Taking};
+use crate::pending::record::{Decision, Handle, Hold, Record, State, Taking};
 
 /// How often the store is asked for decisions.
 const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -38,10 +40,21 @@ pub(super) enum Released {
     Polled(Arc<Release>, String),
 }
 
+/// What becomes of staged changes that somebody has consented to.
+enum Commit {
+    /// They are committed, and this is what the call answered.
+    Done(ToolResult),
+    /// They are not what was shown.
+    Again,
+    /// They cannot be committed now, and wait on.
+    Later,
+    Failed(ToolError),
+}
+
 /// Releases the calls of an instance once somebody has decided about them, as long as the instance is used.
 pub(crate) fn watch(instance: &Arc<InstanceScope>) {
     let (pending, owner) = (instance.pending(), instance.owner());
-    let (watch, asks) = pending.waiting.add(owner.clone());
+    let (watch, asks) = pending.waiting.add(owner.clone(), instance.agents());
     let threads = pending.sandbox.threads();
     if asks {
         // It outlives the caller's runtime, as another instance may wait by then.
@@ -67,8 +80,13 @@ pub(crate) fn watch(instance: &Arc<InstanceScope>) {
                 };
                 let (calls, scope) = (Arc::clone(&pending), Arc::clone(&instance));
                 pending.sandbox.threads().spawn(async move {
-                    calls.poll_once(&scope, &handle).await;
+                    let PollReply { result, has_ended } = calls.poll_once(&scope, &handle).await;
                     drop(permit);
+                    let is_pending = result.status() == ToolStatus::Pending;
+                    // Nobody else may poll its component.
+                    if is_pending && !has_ended && result.awaits_approval().is_none() {
+                        calls.poll_until_ended(&scope, &handle).await;
+                    }
                 });
             }
             if records.has_open(&owner).await.is_ok_and(|open| !open) {
@@ -126,16 +144,10 @@ impl PendingCalls {
                 record.failed(self.error(ToolErrorCode::Host, message)),
             ));
         };
-        if hold.inner_of.is_some() {
-            // The call around it does what was approved.
-            if records.is_waited_for(&hold) {
-                return Ok(Released::Waits(waiting(record, &hold)));
-            }
-            let name = &record.call.tool_name;
-            let message =
-                format!("Tool '{name}' was interrupted: the host stopped while it waited.");
-            let error = self.error(ToolErrorCode::Interrupted, message);
-            return Ok(Released::Ended(record.failed(error)));
+        // The call around it does what was approved.
+        let is_inner = matches!(&record.state, State::Held { inner_of, .. } if inner_of.is_some());
+        if is_inner {
+            return Ok(Released::Waits(waiting(record, &hold)));
         }
         let Some(decision) = &hold.decision else {
             if hold.expires_at > SystemTime::now() {
@@ -151,11 +163,10 @@ impl PendingCalls {
                 record.failed(self.denied(&record.call.tool_name, decision)),
             ));
         }
-        if turn.begin_call().is_err() {
-            // It is released once the bundle is loaded again.
-            return Ok(Released::Waits(waiting(record, &hold)));
-        }
-        if records.is_released_elsewhere(&hold) {
+        // Once the bundle is loaded again, or a turn of the instance has a client for other agents, it is released.
+        let cannot_run = turn.begin_call().is_err()
+            || hold.effect == HeldEffect::Agents && turn.options.agents.is_none();
+        if cannot_run || records.is_released_elsewhere(&hold) {
             return Ok(Released::Waits(waiting(record, &hold)));
         }
         let taking = match (hold.effect, guest_handle) {
@@ -178,39 +189,97 @@ impl PendingCalls {
         }
     }
 
-    /// Waits until somebody has decided about a call that another one waits for, and ends its record. Returns what the call
-    /// around it may do now.
-    pub(crate) async fn decision_of_inner(
+    /// Waits until somebody has decided about a call that another one waits for, and does what was approved if that is to
+    /// keep its changes. Otherwise the record ends, and the call runs again with what is returned.
+    pub(crate) async fn release_inner(
         &self,
-        instance: &InstanceScope,
+        turn: &Arc<TurnScope>,
         handle: &str,
-        name: &str,
-    ) -> Result<Arc<Release>, ToolError> {
+    ) -> Result<ReleasedInner, ToolError> {
         let unknown = || self.error(ToolErrorCode::Cancelled, "The pending call was cancelled.");
         let handle = Handle::parse(handle).ok_or_else(unknown)?;
         let records = self.records().await?;
-        let release = loop {
+        let record = self.find(&turn.instance, &handle).await?;
+        let name = &record.call.tool_name;
+        let ended = loop {
             let hold = records.hold_of(&handle).await;
             let hold = hold.map_err(|error| self.store_error(&error))?;
             let hold = hold.ok_or_else(unknown)?;
-            match &hold.decision {
-                Some(decision) if !decision.is_approved => break Err(self.denied(name, decision)),
-                Some(_) => {
-                    let taken = records.take_approved(hold, Taking::Run).await;
-                    let taken = taken.map_err(|error| self.store_error(&error))?;
-                    break taken.map(Release::of).ok_or_else(unknown);
+            let Some(decision) = &hold.decision else {
+                if hold.expires_at <= SystemTime::now() {
+                    break Err(self.expired(name));
                 }
-                None if hold.expires_at <= SystemTime::now() => break Err(self.expired(name)),
-                None => {
-                    let threads = self.sandbox.threads();
-                    let _elapsed = threads
-                        .within(ASK_INNER, std::future::pending::<()>())
-                        .await;
-                }
+                self.pause(ASK_INNER).await;
+                continue;
+            };
+            if !decision.is_approved {
+                break Err(self.denied(name, decision));
+            }
+            let is_commit = hold.effect == HeldEffect::Workdir;
+            let taking = if is_commit {
+                Taking::Commit
+            } else {
+                Taking::Run
+            };
+            let taken = records.take_approved(hold, taking).await;
+            let taken = taken.map_err(|error| self.store_error(&error))?;
+            let hold = taken.ok_or_else(unknown)?;
+            if !is_commit {
+                break Ok(ReleasedInner::Again(Release::of(hold)));
+            }
+            // On a task of its own: if the call around it is stopped meanwhile, it is stored all the same.
+            let (send, committed) = oneshot::channel();
+            let (pending, turn, record) =
+                (Arc::clone(turn.pending()), Arc::clone(turn), record.clone());
+            self.sandbox.threads().spawn(async move {
+                let ended = pending.commit_inner(&turn, &record, hold).await;
+                // The receiver may have been dropped.
+                let _is_received = send.send(ended).is_ok();
+            });
+            match committed.await.map_err(|_| unknown())?? {
+                Some(ReleasedInner::Again(release)) => break Ok(ReleasedInner::Again(release)),
+                Some(ended) => return Ok(ended),
+                None => self.pause(ASK_EVERY).await,
             }
         };
-        self.withdraw(&handle, &instance.owner()).await;
-        release
+        self.withdraw(&handle, &turn.instance.owner()).await;
+        ended
+    }
+
+    /// Commits the staged changes of a call that another one waits for. None if that has to be tried again.
+    async fn commit_inner(
+        &self,
+        turn: &Arc<TurnScope>,
+        record: &Record,
+        hold: Hold,
+    ) -> Result<Option<ReleasedInner>, ToolError> {
+        let (records, call) = (self.records().await?, &record.call);
+        let result = match self.commit_approved(turn, record, &hold, false).await {
+            Commit::Done(answer) => match answer.handle() {
+                Some(guest_handle) => {
+                    let waits = self.wait_for_guest(&record.handle, guest_handle.to_owned());
+                    waits.await?;
+                    let handle = record.handle.as_str().to_owned();
+                    let pending = ToolResult::pending(&call.call_id, &call.tool_name, handle);
+                    return Ok(Some(ReleasedInner::Ended(pending)));
+                }
+                None => answered(turn, record, answer).await,
+            },
+            Commit::Again => {
+                self.forget_changes(&record.handle, &hold).await?;
+                return Ok(Some(ReleasedInner::Again(Release::of_nothing(hold))));
+            }
+            Commit::Later => return Ok(None),
+            Commit::Failed(error) => record.failed(error),
+        };
+        let stored = records.complete(&record.handle, &result).await;
+        stored.map_err(|error| self.store_error(&error))?;
+        Ok(Some(ReleasedInner::Ended(result)))
+    }
+
+    async fn pause(&self, time: Duration) {
+        let never = std::future::pending::<()>();
+        let _elapsed = self.sandbox.threads().within(time, never).await;
     }
 
     fn expired(&self, name: &str) -> ToolError {
@@ -241,74 +310,85 @@ impl PendingCalls {
         hold: Hold,
         was_taken: bool,
     ) -> Result<Released, ToolError> {
-        let records = self.records().await?;
+        let answer = match self.commit_approved(turn, record, &hold, was_taken).await {
+            Commit::Done(answer) => answer,
+            Commit::Later => return Ok(Released::Waits(waiting(record, &hold))),
+            Commit::Failed(error) => return Ok(Released::Ended(record.failed(error))),
+            Commit::Again => {
+                if self.forget_changes(&record.handle, &hold).await? {
+                    self.run_again(turn, record, Release::of_nothing(hold))
+                        .await;
+                }
+                return Ok(Released::Changed);
+            }
+        };
+        match answer.handle() {
+            // Its component is polled from now on.
+            Some(guest_handle) => {
+                let waits = self.wait_for_guest(&record.handle, guest_handle.to_owned());
+                waits.await?;
+                Ok(Released::Changed)
+            }
+            None => Ok(Released::Ended(answered(turn, record, answer).await)),
+        }
+    }
+
+    /// Stores that a call runs again, in this process, as what was approved cannot be done as it was shown. Returns false if
+    /// it does not wait any more.
+    async fn forget_changes(&self, handle: &Handle, hold: &Hold) -> Result<bool, ToolError> {
+        let runs = self.records().await?.run_again(handle).await;
+        let runs = runs.map_err(|error| self.store_error(&error))?;
+        if runs {
+            tracing::info!(%hold.id, "what was approved cannot be done as it was shown: the call runs again");
+            // It is stored that they are not committed: without that, nobody could tell why they are gone.
+            self.drop_changes(hold);
+        }
+        Ok(runs)
+    }
+
+    /// Commits staged changes that somebody has consented to, if they are what was shown.
+    async fn commit_approved(
+        &self,
+        turn: &TurnScope,
+        record: &Record,
+        hold: &Hold,
+        was_taken: bool,
+    ) -> Commit {
         let (Some(staging), Some(id), Some(answer)) = (&self.staging, &hold.staging, &hold.answer)
         else {
             let message = "The changes of the call are not in the state root.";
-            return Ok(Released::Ended(
-                record.failed(self.error(ToolErrorCode::Host, message)),
-            ));
+            return Commit::Failed(self.error(ToolErrorCode::Host, message));
         };
         let is_bound = bound_now(turn, record).is_some_and(|bound| bound == hold.bound);
-        let again = match staging.held(id) {
-            HeldState::Committed => false,
-            HeldState::Waiting if !is_bound => true,
-            HeldState::Waiting => match self.commit(turn, staging, record, &hold).await {
-                Ok(again) => again,
-                Err(waits) => return Ok(waits),
-            },
+        match staging.held(id) {
+            HeldState::Committed => Commit::Done(answer.clone()),
+            HeldState::Waiting if is_bound => {
+                match self.commit(turn, staging, record, hold).await {
+                    Some(true) => Commit::Done(answer.clone()),
+                    Some(false) => Commit::Again,
+                    None => Commit::Later,
+                }
+            }
             // Another process committed them, and they could be undone no longer.
             HeldState::Gone if was_taken => {
                 let name = &record.call.tool_name;
                 let message = format!(
                     "Tool '{name}' was interrupted: the host stopped while it kept the changes that were approved."
                 );
-                let error = self.error(ToolErrorCode::Interrupted, message);
-                return Ok(Released::Ended(record.failed(error)));
+                Commit::Failed(self.error(ToolErrorCode::Interrupted, message))
             }
-            HeldState::Gone => true,
-        };
-        if again {
-            tracing::info!(
-                tool = record.call.tool_name,
-                "what was approved cannot be done as it was shown: the call runs again"
-            );
-            let runs = records.run_again(&record.handle).await;
-            if runs.map_err(|error| self.store_error(&error))? {
-                // It is stored that they are not committed: without that, nobody could tell why they are gone.
-                self.drop_changes(&hold);
-                self.run_again(turn, record, Release::of_nothing(hold))
-                    .await;
-            }
-            return Ok(Released::Changed);
-        }
-        match answer.handle() {
-            // Its component is polled from now on.
-            Some(guest_handle) => {
-                let waits = records.wait_again(&record.handle, guest_handle.to_owned());
-                waits.await.map_err(|error| self.store_error(&error))?;
-                Ok(Released::Changed)
-            }
-            None => {
-                let answer = answer.clone();
-                let core =
-                    move |_| -> BoxFuture<'static, ToolResult> { Box::pin(async { answer }) };
-                Ok(Released::Ended(in_layers(turn, &record.call, core).await))
-            }
+            HeldState::Waiting | HeldState::Gone => Commit::Again,
         }
     }
 
-    /// Commits changes as they were shown. Returns whether the call has to run again.
-    ///
-    /// # Errors
-    /// What a poll returns if they cannot be committed now.
+    /// Commits changes. Returns whether they are what was shown; none if they cannot be committed now.
     async fn commit(
         &self,
         turn: &TurnScope,
         staging: &StagingRoot,
         record: &Record,
         hold: &Hold,
-    ) -> Result<bool, Released> {
+    ) -> Option<bool> {
         let host = &turn.agent().host;
         let mut options = CommitOptions::default();
         options.protected = host.protection.snapshot();
@@ -325,7 +405,7 @@ impl PendingCalls {
             Ok(directory) => directory.workdir,
             Err(error) => {
                 tracing::warn!(tool = record.call.tool_name, %error.message, "approved changes cannot be kept now");
-                return Err(Released::Waits(waiting(record, hold)));
+                return None;
             }
         };
         let (staging, id) = (staging.clone(), hold.staging.clone().unwrap_or_default());
@@ -333,9 +413,9 @@ impl PendingCalls {
         let committed = move || staging.commit_held(&workdir, &id, &digest, &options);
         let committed = host.sandbox.threads().wait(committed).await;
         let error = match committed {
-            Ok(Ok(_)) => return Ok(false),
+            Ok(Ok(_)) => return Some(true),
             Ok(Err(HeldError::Changed | HeldError::Commit(CommitError::Conflict { .. }))) => {
-                return Ok(true);
+                return Some(false);
             }
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
@@ -349,7 +429,7 @@ impl PendingCalls {
             // If that fails, it is taken over once this process has ended.
             let _is_given_back = records.give_back(&hold.id).await.is_ok();
         }
-        Err(Released::Waits(waiting(record, hold)))
+        None
     }
 
     /// Runs a call with what somebody has consented to, and stores its result, or what it waits for by now.
@@ -379,6 +459,12 @@ impl PendingCalls {
             Some(_) | None => background.release(),
         }
     }
+}
+
+/// Lets the answer of a call pass the layers of its agent.
+async fn answered(turn: &Arc<TurnScope>, record: &Record, answer: ToolResult) -> ToolResult {
+    let core = move |_| -> BoxFuture<'static, ToolResult> { Box::pin(async { answer }) };
+    in_layers(turn, &record.call, core).await
 }
 
 /// Returns what an approval of a stored call would be bound to now. None if its tool was removed.

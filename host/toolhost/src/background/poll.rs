@@ -1,7 +1,7 @@
 //! Polls and cancels pending calls.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::oneshot;
 use toolhost_contract::{ErrorCode, ToolError, ToolErrorCode, ToolResult, text};
@@ -18,6 +18,10 @@ use crate::call::scope::{InstanceScope, TurnScope};
 use crate::pending::PendingCalls;
 use crate::pending::per_handle_lock::lock_handle;
 use crate::pending::record::{CancelReply, Handle, Record, State};
+
+/// How long to wait before a component that answered `pending` in the background is polled: at first,
+/// and at most.
+const POLL_AFTER: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
 /// Longest handle in a message, in characters.
 const HANDLE_SHOWN: usize = 64;
@@ -105,6 +109,21 @@ impl PendingCalls {
         polled.unwrap_or_else(reply_of)
     }
 
+    /// Polls a component that answered `pending` in the background, until the call has ended or waits for consent.
+    pub(super) async fn poll_until_ended(&self, instance: &Arc<InstanceScope>, handle: &Handle) {
+        let (mut wait, longest) = POLL_AFTER;
+        loop {
+            let threads = self.sandbox.threads();
+            let _elapsed = threads.within(wait, std::future::pending::<()>()).await;
+            wait = (wait * 2).min(longest);
+            // If the call has ended, the poll has recorded its result.
+            let reply = self.poll_once(instance, handle).await;
+            if reply.has_ended || reply.result.awaits_approval().is_some() {
+                return;
+            }
+        }
+    }
+
     async fn poll_locked(
         &self,
         instance: &Arc<InstanceScope>,
@@ -120,7 +139,7 @@ impl PendingCalls {
         }
         let (guest_handle, release) = match &record.state {
             State::Waiting { guest_handle } => (guest_handle.clone(), None),
-            State::Held { guest_handle } => {
+            State::Held { guest_handle, .. } => {
                 let Some(owner) = instance_of(instance, &record.call).await else {
                     return Ok(self.without_workdir(&record));
                 };
@@ -258,7 +277,7 @@ impl PendingCalls {
         self.stop(&record.handle);
         let guest_handle = match &record.state {
             State::Waiting { guest_handle } => Some(guest_handle),
-            State::Held { guest_handle } => {
+            State::Held { guest_handle, .. } => {
                 self.drop_staged(records).await;
                 guest_handle.as_ref()
             }
@@ -298,7 +317,11 @@ impl PendingCalls {
         Ok(is_own && !running.contains_key(&record.handle))
     }
 
-    async fn find(&self, instance: &InstanceScope, handle: &Handle) -> Result<Record, ToolError> {
+    pub(super) async fn find(
+        &self,
+        instance: &InstanceScope,
+        handle: &Handle,
+    ) -> Result<Record, ToolError> {
         let (records, owner) = (self.records().await?, instance.owner());
         let record = records.find(handle, &owner, SystemTime::now()).await;
         let record = record.map_err(|error| self.store_error(&error))?;

@@ -2,7 +2,6 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -16,10 +15,6 @@ use crate::call::cancellation::{TURN_CANCELLED, cancelled_result};
 use crate::call::scope::CallScope;
 use crate::call::{executor, validate};
 use crate::pending::record::Handle;
-
-/// How long to wait before a component that answered `pending` in the background is polled: at first,
-/// and at most.
-const POLL_AFTER: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
 /// Runs a call in the background, within `span`, and returns its handle at once. If a component answers
 /// `pending` there, the handle stands for the component's own, which is polled until it has a result.
@@ -128,21 +123,9 @@ async fn run(
             held::watch(&turn.instance);
             return None;
         }
-        let host = &turn.agent().host;
-        let (mut wait, longest) = POLL_AFTER;
-        loop {
-            let _elapsed = host
-                .sandbox
-                .threads()
-                .within(wait, std::future::pending::<()>())
-                .await;
-            wait = (wait * 2).min(longest);
-            // If the call has ended, the poll has recorded its result.
-            let reply = host.pending.poll_once(&turn.instance, &handle).await;
-            if reply.has_ended || reply.result.awaits_approval().is_some() {
-                return None;
-            }
-        }
+        let pending = turn.pending();
+        pending.poll_until_ended(&turn.instance, &handle).await;
+        None
     };
     let result = tokio::select! {
         biased;

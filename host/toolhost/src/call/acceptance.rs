@@ -50,6 +50,11 @@ pub(super) async fn finish(
         }
     };
     let mut end = ended.finish(accepted.clone()).await;
+    // If the host is killed before, it is not known what became of the changes: the call is interrupted.
+    if let (Ok(Answer::Pending(_)), Some(handle)) = (&end.answer, background) {
+        let waits = pending.wait_for_guest(handle, guest_handle.clone()).await;
+        end.answer = waits.and(end.answer);
+    }
     match (&end.answer, accepted) {
         // It is the same handle.
         (Ok(Answer::Held(..)), _) => {}

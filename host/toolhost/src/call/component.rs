@@ -376,11 +376,20 @@ async fn hold_changes(
         usage.changes = FileChanges::default();
         return Ok(answer);
     }
-    let stored = result_of(Ok(answer), run.call).with_usage(std::mem::take(usage));
+    let stored = result_of(Ok(answer), run.call).with_usage(usage.clone());
     let permit = run.turn.agent().permit(run.tool.item.name.resource());
-    held_call(run, &permit, handle)
+    let held = held_call(run, &permit, handle)
         .hold_changes(held, stored, consent::input_of(operation))
-        .await
+        .await;
+    match held {
+        // The result that is stored has it.
+        Ok(_) => *usage = Usage::default(),
+        Err(_) => {
+            usage.changes_dropped = true;
+            usage.changes = FileChanges::default();
+        }
+    }
+    held
 }
 
 /// Returns which outputs mean that the changes of a call are committed; none: all.

@@ -16,9 +16,9 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use toolhost_contract::{
     AssistantMessage, AwaitingApproval, HeldEffect, JsonObject, Timestamp, ToolCall, ToolError,
-    ToolErrorCode, ToolResult,
+    ToolErrorCode, ToolName, ToolResult,
 };
-use toolhost_manifest::policy::{Ask, AskRules, AskVerdict};
+use toolhost_manifest::policy::{Ask, AskDecision, AskRules, AskVerdict};
 use toolhost_sandbox::{HeldChanges, Operation};
 
 use self::digest::Digest;
@@ -63,6 +63,27 @@ pub(crate) fn bound(tool: &RegisteredTool, permit: &ToolPermit, input: &str) -> 
     digest.with(input).finish()
 }
 
+/// Returns what rules say of a call; none of a tool that calls others, which are decided about by themselves. A tool that is
+/// no component of the bundle runs as `None`.
+pub(crate) fn decide<'r>(
+    rules: &'r AskRules,
+    runs: Option<&Runs>,
+    name: &ToolName,
+    args: &Value,
+) -> Option<AskDecision<'r>> {
+    let is_native = match runs {
+        Some(Runs::Catalog { .. }) => return None,
+        Some(Runs::Component(_)) => false,
+        Some(Runs::Native { .. }) | None => true,
+    };
+    let mut decision = rules.decide(name, args);
+    // What a native tool does cannot be seen before it is done.
+    if is_native && decision.verdict == AskVerdict::Ask(Ask::Effects) {
+        decision.verdict = AskVerdict::Ask(Ask::Always);
+    }
+    Some(decision)
+}
+
 /// Decides about a valid call. Returns what its run needs if its effects may wait.
 pub(crate) fn check(
     turn: &TurnScope,
@@ -74,14 +95,10 @@ pub(crate) fn check(
     let Some(rules) = &permit.ask else {
         return Ok(None);
     };
-    let is_native = match &tool.runs {
-        // What it calls is decided about by itself.
-        Runs::Catalog { .. } => return Ok(None),
-        Runs::Native { .. } => true,
-        Runs::Component(_) => false,
-    };
     let (name, locale) = (&tool.item.name, turn.locale());
-    let decision = rules.decide(name, args);
+    let Some(decision) = decide(rules, Some(&tool.runs), name, args) else {
+        return Ok(None);
+    };
     let ask = match decision.verdict {
         AskVerdict::Ask(ask) => ask,
         AskVerdict::Denied => {
@@ -102,14 +119,13 @@ pub(crate) fn check(
     };
     match ask {
         Ask::Never => Ok(None),
-        // What a native tool does cannot be seen before it is done.
-        Ask::Effects if !is_native => {
+        Ask::Effects => {
             let granted = release().map(|release| (release.effect, release.digest.clone()));
             // What was sent is not sent again, whatever has changed since.
             let prefix = earlier.and_then(|release| release.prefix.as_deref());
             gated(turn, rules, granted, prefix).map(Some)
         }
-        Ask::Effects | Ask::Always => {
+        Ask::Always => {
             let is_granted = |release: &Arc<Release>| {
                 release.effect == HeldEffect::Call && release.digest == release.bound
             };

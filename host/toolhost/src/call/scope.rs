@@ -50,6 +50,8 @@ pub(crate) struct InstanceScope {
     pub(crate) emitter: Emitter,
     /// The instance's directory beneath the state root.
     pub(crate) directory: Option<Arc<Path>>,
+    /// The client for other agents of its latest turn that had one. Calls that run after their turn use it.
+    pub(crate) agents: Arc<Mutex<Option<AgentsClient>>>,
 }
 
 impl InstanceScope {
@@ -63,6 +65,12 @@ impl InstanceScope {
             agent: self.agent.0.name.clone(),
             instance_key: self.key.to_string(),
         }
+    }
+
+    /// Returns the client for other agents of a call that runs after its turn.
+    pub(crate) fn agents(&self) -> Option<AgentsClient> {
+        let own = lock(&self.agents).clone();
+        own.or_else(|| self.pending().waiting.agents(&self.owner()))
     }
 
     /// Returns whose calls budgets count.
@@ -192,6 +200,7 @@ impl TurnScope {
             call.trace_id.as_deref().unwrap_or_default().into(),
             TurnOptions {
                 subject: call.subject.as_deref().map(Arc::from),
+                agents: instance.agents(),
                 ..TurnOptions::default()
             },
         ))

@@ -58,6 +58,7 @@ impl Agent {
             directory: directory.map(Into::into),
             key: key.into(),
             workdir,
+            agents: Arc::default(),
         }))
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{HandlerError, ToolError, ToolName, ToolResult};
+use toolhost_runtime::lock;
 
 use crate::call::live_log::{CallLogRecord, LogListener};
 use crate::call::scope::{TurnOptions, TurnScope, unloaded};
@@ -96,7 +97,8 @@ impl TurnStart {
     }
 
     /// Sets the client through which the turn's calls use other agents: the `agents` tool, and
-    /// components to which the policy grants it. Default: none.
+    /// components to which the policy grants it. Default: none. What is [approved](crate::approvals) after the turn uses
+    /// the client of the instance's latest turn that had one.
     #[must_use]
     pub fn with_agents(mut self, agents: AgentsClient) -> Self {
         self.options.agents = Some(agents);
@@ -288,6 +290,9 @@ impl Instance {
             Some(own) => own.into(),
             None => trace.trace_id().to_string().into(),
         };
+        if let Some(agents) = &start.options.agents {
+            *lock(&instance.agents) = Some(agents.clone());
+        }
         let scope = TurnScope::new(instance, &start.id, trace_id, start.options);
         let scope = Arc::new(scope);
         let span = instance.emitter.turn(&scope.origin, trace);

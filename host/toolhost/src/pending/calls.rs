@@ -107,8 +107,8 @@ impl PendingCalls {
         Ok(completions)
     }
 
-    /// Stores a component's handle, and returns the host's handle that stands for it: a new one, or
-    /// that of the `background` call.
+    /// Stores a component's handle, and returns the host's handle that stands for it: a new one, or that of the `background`
+    /// call, which runs until it [waits](Self::wait_for_guest).
     pub(crate) async fn accept_guest(
         &self,
         owner: Owner,
@@ -119,9 +119,27 @@ impl PendingCalls {
         let Some(handle) = background else {
             return self.accept(owner, call, Some(guest_handle)).await;
         };
+        let stored = self
+            .records()
+            .await?
+            .renew_guest_handle(handle, guest_handle);
+        self.unless_cancelled(stored.await)?;
+        Ok(handle.clone())
+    }
+
+    /// Stores that a background call has done all that it does itself, and waits for its component.
+    pub(crate) async fn wait_for_guest(
+        &self,
+        handle: &Handle,
+        guest_handle: String,
+    ) -> Result<(), ToolError> {
         let waits = self.records().await?.wait_for_guest(handle, guest_handle);
-        match waits.await {
-            Ok(true) => Ok(handle.clone()),
+        self.unless_cancelled(waits.await)
+    }
+
+    fn unless_cancelled(&self, is_open: Result<bool, StoreError>) -> Result<(), ToolError> {
+        match is_open {
+            Ok(true) => Ok(()),
             Ok(false) => Err(self.cancelled()),
             Err(error) => Err(self.not_accepted(&AcceptError::Store(error))),
         }
@@ -236,7 +254,6 @@ impl PendingCalls {
             let error = error.with_causes();
             tracing::warn!(%error, "expired pending calls could not be removed");
         }
-        self.drop_staged(records).await;
         match records.interrupt_dead_runs().await {
             Ok(ended) => ended.into_iter().for_each(|record| {
                 if let State::Done(result) = &record.state {
@@ -258,6 +275,7 @@ impl PendingCalls {
                 tracing::warn!(%error, "interrupted calls could not be recorded");
             }
         }
+        self.drop_staged(records).await;
     }
 
     pub(crate) fn error(&self, code: ToolErrorCode, message: impl Into<String>) -> ToolError {

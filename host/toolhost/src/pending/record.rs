@@ -124,6 +124,8 @@ pub(crate) enum State {
     Held {
         /// The handle of its component, which waits as well.
         guest_handle: Option<String>,
+        /// The process in which another call waits for it.
+        inner_of: Option<String>,
     },
     /// The call has ended with this result.
     Done(Box<ToolResult>),

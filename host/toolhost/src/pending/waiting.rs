@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use toolhost_agents::AgentsClient;
 use toolhost_runtime::lock;
 
 use super::record::{ApprovalId, Owner};
@@ -32,6 +33,8 @@ pub(crate) struct Watch {
     /// Notified when somebody has decided about a call of the instance.
     pub(crate) decided: Notify,
     pub(crate) releases: Arc<Releases>,
+    /// The client for other agents that the instance has, or had before.
+    agents: Option<AgentsClient>,
 }
 
 /// The releases of one instance, also of tasks that were replaced.
@@ -42,14 +45,16 @@ pub(crate) struct Releases {
     begun: Mutex<HashMap<ApprovalId, (Instant, Weak<OwnedSemaphorePermit>)>>,
 }
 
-impl Releases {
-    fn new() -> Self {
+impl Default for Releases {
+    fn default() -> Self {
         Self {
             permits: Arc::new(Semaphore::new(RELEASES)),
             begun: Mutex::default(),
         }
     }
+}
 
+impl Releases {
     /// Begins a release, which lasts until the permit is dropped. Waits while eight of them run. None if this one runs
     /// already, or was tried a short time ago.
     pub(crate) async fn begin(&self, id: ApprovalId) -> Option<Arc<OwnedSemaphorePermit>> {
@@ -76,23 +81,24 @@ impl Releases {
 impl WaitingInstances {
     /// Adds an instance. Returns what is notified when somebody has decided about a call of it, and whether the caller
     /// has to ask the store from now on. Who waited for that before is notified that it does no longer.
-    pub(crate) fn add(&self, owner: Owner) -> (Arc<Watch>, bool) {
+    pub(crate) fn add(&self, owner: Owner, agents: Option<AgentsClient>) -> (Arc<Watch>, bool) {
         let mut waiting = lock(&self.0);
         let before = waiting.instances.get(&owner);
-        let releases = before.map_or_else(
-            || Arc::new(Releases::new()),
-            |before| {
-                before.decided.notify_one();
-                Arc::clone(&before.releases)
-            },
-        );
+        before.inspect(|before| before.decided.notify_one());
+        let releases = before.map(|before| Arc::clone(&before.releases));
         let watch = Arc::new(Watch {
             decided: Notify::new(),
-            releases,
+            releases: releases.unwrap_or_default(),
+            agents: agents.or_else(|| before?.agents.clone()),
         });
         waiting.instances.insert(owner, Arc::clone(&watch));
         let asks = !std::mem::replace(&mut waiting.is_asked, true);
         (watch, asks)
+    }
+
+    /// Returns the client for other agents of an instance whose calls wait.
+    pub(crate) fn agents(&self, owner: &Owner) -> Option<AgentsClient> {
+        lock(&self.0).instances.get(owner)?.agents.clone()
     }
 
     /// Returns the instances whose calls wait. If there are none, whoever asks the store stops.
@@ -139,19 +145,19 @@ mod tests {
     #[test]
     fn one_task_at_a_time_asks_the_store() {
         let waiting = WaitingInstances::default();
-        let (one, asks) = waiting.add(owner("one"));
+        let (one, asks) = waiting.add(owner("one"), None);
         assert!(asks, "the first");
-        assert!(!waiting.add(owner("two")).1);
+        assert!(!waiting.add(owner("two"), None).1);
         waiting.remove(&owner("one"), &one);
         assert_eq!(waiting.to_ask(), [owner("two")]);
-        let (two, _) = waiting.add(owner("two"));
+        let (two, _) = waiting.add(owner("two"), None);
         waiting.remove(&owner("two"), &two);
         // The task has not looked yet: another one would be the second.
-        let (three, asks) = waiting.add(owner("three"));
+        let (three, asks) = waiting.add(owner("three"), None);
         assert!(!asks);
         waiting.remove(&owner("three"), &three);
         assert_eq!(waiting.to_ask(), []);
-        assert!(waiting.add(owner("four")).1, "it has stopped");
+        assert!(waiting.add(owner("four"), None).1, "it has stopped");
     }
 
     #[tokio::test]
@@ -160,12 +166,12 @@ mod tests {
             ApprovalId::parse(&format!("approval_{}", letter.to_string().repeat(32)))
         };
         let waiting = WaitingInstances::default();
-        let (before, _) = waiting.add(owner("one"));
+        let (before, _) = waiting.add(owner("one"), None);
         let mut running = Vec::new();
         for letter in 'a'..='h' {
             running.push(before.releases.begin(id(letter).unwrap()).await.unwrap());
         }
-        let (after, _) = waiting.add(owner("one"));
+        let (after, _) = waiting.add(owner("one"), None);
         assert!(
             after.releases.begin(id('a').unwrap()).await.is_none(),
             "it runs"
@@ -179,7 +185,7 @@ mod tests {
             after.releases.begin(id('a').unwrap()).await.is_none(),
             "it left its call waiting"
         );
-        let (other, _) = waiting.add(owner("two"));
+        let (other, _) = waiting.add(owner("two"), None);
         assert!(other.releases.begin(id('a').unwrap()).await.is_some());
     }
 }

@@ -15,6 +15,8 @@ use toolhost::{
 use toolhost_sandbox::CacheConfig;
 use toolhost_tests::test_host::{open_step, tool_call_of};
 
+use crate::held_calls;
+
 type Outcome = Result<Value, Box<dyn Error>>;
 
 #[tokio::main]
@@ -23,12 +25,19 @@ pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
     for line in std::io::stdin().lock().lines() {
         let command: Value = serde_json::from_str(&line?)?;
         let done = process.run(&command).await;
-        print(&done.unwrap_or_else(|error| json!({"error": error.to_string()})))?;
+        print(&done.unwrap_or_else(|error| json!({"error": with_causes(&*error)})))?;
     }
     Ok(())
 }
 
-fn print(answer: &Value) -> std::io::Result<()> {
+fn with_causes(error: &dyn Error) -> String {
+    let cause = error.source().map(with_causes);
+    let cause = cause.map(|cause| format!(": {cause}"));
+    format!("{error}{}", cause.unwrap_or_default())
+}
+
+/// Prints a line.
+pub(crate) fn print(answer: &Value) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     writeln!(out, "{answer}")?;
     out.flush()
@@ -90,6 +99,12 @@ impl HostProcess {
                 let (agent, workdir) = self.agent.as_ref().ok_or("no agent")?;
                 let instance = agent.instance("instance", workdir.clone());
                 return Ok(to_json(&instance.poll(text("handle")).await));
+            }
+            // Makes calls that wait for consent, and decides about them: see `held_calls`.
+            "hold" => {
+                let host = self.host.as_ref().ok_or("no host")?;
+                let (agent, workdir) = self.agent.as_ref().ok_or("no agent")?;
+                held_calls::run(host, agent.instance("instance", workdir.clone()), command).await?;
             }
             // Writes, logs and submits endlessly, and prints the handles.
             "work" => self.work().await?,

@@ -8,6 +8,7 @@ mod compiler;
 mod conformance;
 mod conformance_client;
 mod few_descriptors;
+mod held_calls;
 mod host_process;
 mod mcp_soak;
 mod pending_child;

@@ -81,6 +81,7 @@ impl AgentsPort for GatedAgents {
             "type": request.event_type,
             "input": request.input,
             "async": request.mode == Mode::Async,
+            "timeoutMs": u64::try_from(request.timeout.as_millis()).unwrap_or(u64::MAX),
             "metadata": request.metadata,
         });
         self.send_if_granted(shown, |agents| agents.request(request))

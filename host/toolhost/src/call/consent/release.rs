@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolhost_contract::HeldEffect;
+use toolhost_contract::{HeldEffect, ToolResult};
 
 use crate::pending::record::Hold;
 
@@ -13,6 +13,14 @@ pub(crate) struct Release {
     pub(super) digest: String,
     pub(super) bound: String,
     pub(super) prefix: Option<Vec<u8>>,
+}
+
+/// What becomes of a call that another one waits for.
+pub(crate) enum ReleasedInner {
+    /// It has ended with this result, or waits for its component.
+    Ended(ToolResult),
+    /// It runs again.
+    Again(Arc<Release>),
 }
 
 impl Release {

@@ -10,6 +10,7 @@ use tracing::Instrument;
 use super::calls::{Calls, failure_of};
 use super::started::StartedRecord;
 use crate::call::cancellation::{cancelled_result, run_until, with_own_commits};
+use crate::call::consent::release::ReleasedInner;
 use crate::call::scope::CallScope;
 use crate::middleware::CallIdentity;
 
@@ -121,11 +122,14 @@ async fn settled(
         };
         let (turn, handle) = (&scope.turn, waiting.handle.clone().unwrap_or_default());
         let pending = turn.pending();
-        let release = pending.decision_of_inner(&turn.instance, &handle, &identity.tool_name);
-        let release = release.await;
+        let released = pending.release_inner(turn, &handle).await;
         waiting.handle = None;
-        let release = match release {
-            Ok(release) => release,
+        let release = match released {
+            Ok(ReleasedInner::Again(release)) => release,
+            Ok(ReleasedInner::Ended(ended)) => {
+                result = ended;
+                break;
+            }
             Err(error) => return identity.error(error),
         };
         let Some(call) = message.tool_calls().first().cloned() else {

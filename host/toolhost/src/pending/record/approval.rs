@@ -104,8 +104,6 @@ pub(crate) struct Hold {
     pub(crate) decision: Option<Decision>,
     /// The process that does it.
     pub(crate) released_by: Option<String>,
-    /// The process in which another call waits for it.
-    pub(crate) inner_of: Option<String>,
 }
 
 /// A hold with whose call it is of.
@@ -119,6 +117,8 @@ pub(crate) struct OwnedHold {
     pub(crate) tool_name: String,
     /// Whether the call still waits.
     pub(crate) is_open: bool,
+    /// The process in which another call waits for it.
+    inner_of: Option<String>,
 }
 
 /// What became of a decision.
@@ -149,11 +149,10 @@ pub(crate) enum Taking {
 
 pub(super) const COLUMNS: &str =
     "a.number, a.id, a.handle, a.effect, a.digest, a.bound, a.staging, a.created_ms, a.expires_ms,
-    a.decision, a.decided_ms, a.decided_by, a.why, a.released_by, a.inner_of";
+    a.decision, a.decided_ms, a.decided_by, a.why, a.released_by";
 
 /// The columns of an [`OwnedHold`], but for what is shown.
-pub(super) const OWNED: &str =
-    "a.bundle, a.agent, a.instance_key, a.due_ms IS NOT NULL AS is_open, p.call_id, p.tool_name";
+pub(super) const OWNED: &str = "a.bundle, a.agent, a.instance_key, a.due_ms IS NOT NULL AS is_open, p.run_id, p.call_id, p.tool_name";
 
 impl Records {
     /// Stores that a call waits: one that has a handle already, or a new one. Returns its handle and the id.
@@ -168,12 +167,13 @@ impl Records {
         now: SystemTime,
     ) -> Result<Handle, AcceptError> {
         let most = self.ceiling.held_bytes_per_owner;
-        let run_id = self.store.run_id().to_owned();
+        let is_inner = hold.is_inner;
+        let run_id = is_inner.then(|| self.store.run_id().to_owned());
         let Some(handle) = existing else {
-            let insert_hold = move |tx: &Transaction<'_>, handle: &Handle| {
-                insert(tx, handle, &hold, (now, &run_id), most)
-            };
-            return self.accept_with(new, now, "held", insert_hold).await;
+            let insert_hold =
+                move |tx: &Transaction<'_>, handle: &Handle| insert(tx, handle, &hold, now, most);
+            let state = ("held", is_inner);
+            return self.accept_with(new, now, state, insert_hold).await;
         };
         let (held, expires_ms) = (handle.clone(), unix_ms(new.expires_at));
         let message = new.call.message.as_json().to_owned();
@@ -184,14 +184,14 @@ impl Records {
                 return Ok(Err(AcceptError::Cancelled));
             }
             // Nothing may be changed before it: a refusal is stored as well.
-            if let Err(refusal) = insert(tx, &held, &hold, (now, &run_id), most)? {
+            if let Err(refusal) = insert(tx, &held, &hold, now, most)? {
                 return Ok(Err(refusal));
             }
             let sql = "UPDATE pending
-                 SET state = 'held', run_id = NULL, message = ?3, expires_ms = max(expires_ms, ?2)
+                 SET state = 'held', run_id = ?4, message = ?3, expires_ms = max(expires_ms, ?2)
                  WHERE handle = ?1";
             tx.prepare_cached(sql)?
-                .execute((&held, expires_ms, &message))?;
+                .execute((&held, expires_ms, &message, &run_id))?;
             Ok(Ok(()))
         });
         stored.await?.map(|()| handle)
@@ -231,7 +231,7 @@ impl Records {
         now: SystemTime,
         most: u32,
     ) -> Result<Vec<OwnedHold>, StoreError> {
-        let now_ms = unix_ms(now);
+        let (now_ms, this) = (unix_ms(now), self.clone());
         let listed = self.store.read(move |tx| {
             let sql = format!(
                 "SELECT {COLUMNS}, {OWNED}
@@ -250,7 +250,11 @@ impl Records {
             let rows = query.query_map((bundle, agent, key, is_open, now_ms, most), read_owned)?;
             let (mut listed, mut bytes) = (Vec::new(), 0_usize);
             for row in rows {
-                let (number, mut one) = row?;
+                let (number, one) = row?;
+                let mut one = this.with_state(one);
+                if is_open && !one.is_open {
+                    continue;
+                }
                 let shown = shown(tx, number)?;
                 bytes = bytes.saturating_add(shown.len());
                 if bytes > LISTED_BYTES && !listed.is_empty() {
@@ -301,7 +305,7 @@ impl Records {
             one.shown = parse_shown(&shown(tx, number)?);
             Ok(Some(one))
         });
-        let one = one.await?;
+        let one = one.await?.map(|one| self.with_state(one));
         Ok(one.filter(|one| owner.is_none_or(|owner| one.owner == owner)))
     }
 
@@ -316,8 +320,16 @@ impl Records {
             let of_call = "a.handle = ?1 ORDER BY a.number DESC LIMIT 1";
             owned(tx, of_call, &handle)
         });
-        let one = one.await?.map(|(_, one)| one);
+        let one = one.await?.map(|(_, one)| self.with_state(one));
         Ok(one.filter(|one| one.owner == owner))
+    }
+
+    /// A call whose process has ended that waited for it waits no longer.
+    fn with_state(&self, one: OwnedHold) -> OwnedHold {
+        OwnedHold {
+            is_open: one.is_open && !self.is_dead(one.inner_of.as_deref()),
+            ..one
+        }
     }
 
     /// Stores a decision. The first one counts.
@@ -327,9 +339,9 @@ impl Records {
         owner: Option<Owner>,
         decision: Decision,
     ) -> Result<Decided, StoreError> {
-        let id = id.clone();
+        let (id, this) = (id.clone(), self.clone());
         let decided = self.store.write(move |tx| {
-            let found = by_id(tx, &id)?.map(|(_, found)| found);
+            let found = by_id(tx, &id)?.map(|(_, found)| this.with_state(found));
             let Some(found) = found.filter(|it| owner.is_none_or(|owner| it.owner == owner)) else {
                 return Ok(Decided::Unknown);
             };
@@ -363,18 +375,16 @@ impl Records {
         decided.await
     }
 
-    /// Whether the process in which another call waits for this one runs.
-    pub(crate) fn is_waited_for(&self, hold: &Hold) -> bool {
-        let process = hold.inner_of.as_deref();
-        process.is_some_and(|by| by == self.store.run_id() || self.store.is_alive(by))
-    }
-
     /// Whether another process does now what was approved. What this process left undone, as the store failed, is none of
     /// that: polls of a handle wait for each other.
     pub(crate) fn is_released_elsewhere(&self, hold: &Hold) -> bool {
-        hold.released_by
-            .as_deref()
-            .is_some_and(|by| by != self.store.run_id() && self.store.is_alive(by))
+        let by = hold.released_by.as_deref();
+        by.is_some_and(|by| by != self.store.run_id()) && !self.is_dead(by)
+    }
+
+    /// Whether this is a process that has ended.
+    pub(super) fn is_dead(&self, run_id: Option<&str>) -> bool {
+        run_id.is_some_and(|by| by != self.store.run_id() && !self.store.is_alive(by))
     }
 
     /// Takes what was approved, to do it in this process, and reads its answer and its prefix. None if the call does not
@@ -438,21 +448,6 @@ impl Records {
             tx.prepare_cached(sql)?.execute((&handle, &run_id))
         });
         Ok(runs.await? == 1)
-    }
-
-    /// Changes a held record to one whose component is polled. Returns false if it is not held.
-    pub(crate) async fn wait_again(
-        &self,
-        handle: &Handle,
-        guest_handle: String,
-    ) -> Result<bool, StoreError> {
-        let handle = handle.clone();
-        let waits = self.store.write(move |tx| {
-            let sql = "UPDATE pending SET state = 'waiting', guest_handle = ?2, run_id = NULL
-                 WHERE handle = ?1 AND state IN ('held', 'running')";
-            tx.prepare_cached(sql)?.execute((&handle, &guest_handle))
-        });
-        Ok(waits.await? == 1)
     }
 
     /// Returns the open approvals of an instance that somebody has decided about, or that have expired, the oldest first.
@@ -530,7 +525,7 @@ fn insert(
     tx: &Transaction<'_>,
     handle: &Handle,
     hold: &NewHold,
-    (now, run_id): (SystemTime, &str),
+    now: SystemTime,
     most: i64,
 ) -> rusqlite::Result<Result<(), AcceptError>> {
     let id = match random_text::<LETTERS>() {
@@ -555,9 +550,9 @@ fn insert(
     }
     tx.prepare_cached(
         "INSERT INTO approvals (id, handle, bundle, agent, instance_key, effect, digest, bound, staging, bytes,
-             created_ms, expires_ms, due_ms, inner_of)
+             created_ms, expires_ms, due_ms)
          SELECT :id, handle, bundle, agent, instance_key, :effect, :digest, :bound, :staging, :bytes,
-             :created_ms, :expires_ms, :expires_ms, :inner_of
+             :created_ms, :expires_ms, :expires_ms
          FROM pending WHERE handle = :handle",
     )?
     .execute(named_params! {
@@ -570,7 +565,6 @@ fn insert(
         ":bytes": bytes,
         ":created_ms": unix_ms(now),
         ":expires_ms": unix_ms(hold.expires_at),
-        ":inner_of": hold.is_inner.then_some(run_id),
     })?;
     let answer = hold.answer.as_ref();
     let answer = answer.map(|answer| answer.to_stored().to_string());
@@ -630,6 +624,7 @@ pub(super) fn read_owned(row: &Row<'_>) -> rusqlite::Result<(i64, OwnedHold)> {
         call_id: row.get("call_id")?,
         tool_name: row.get("tool_name")?,
         is_open: row.get("is_open")?,
+        inner_of: row.get("run_id")?,
     };
     Ok((row.get("number")?, owned))
 }
@@ -669,7 +664,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
         expires_at: of_ms(row.get("expires_ms")?),
         decision: decision.transpose()?,
         released_by: row.get("released_by")?,
-        inner_of: row.get("inner_of")?,
     })
 }
 

@@ -1,4 +1,5 @@
--- Calls that wait for somebody's consent: the state 'held'. A held call may have the handle of its component.
+-- Calls that wait for somebody's consent: the state 'held'. A held call may have the handle of its component; and a run_id,
+-- if a call of that process waits for it.
 CREATE TABLE pending_new (
     handle        TEXT    NOT NULL PRIMARY KEY,
     bundle        TEXT    NOT NULL,
@@ -31,7 +32,7 @@ DROP TABLE pending;
 ALTER TABLE pending_new RENAME TO pending;
 CREATE INDEX pending_open ON pending (bundle, agent, instance_key, expires_ms)
     WHERE state IN ('running', 'waiting', 'held');
-CREATE INDEX pending_running ON pending (run_id) WHERE state = 'running';
+CREATE INDEX pending_running ON pending (run_id) WHERE state IN ('running', 'held');
 CREATE INDEX pending_expiry ON pending (expires_ms);
 CREATE TRIGGER pending_made AFTER INSERT ON pending BEGIN
     INSERT INTO pending_bytes VALUES (new.bundle, new.agent, new.instance_key,
@@ -77,7 +78,6 @@ CREATE TABLE approvals (
     decided_by   TEXT,
     why          TEXT,
     released_by  TEXT,
-    inner_of     TEXT,
     CHECK ((decision IS NULL) = (decided_ms IS NULL)),
     CHECK (released_by IS NULL OR decision = 'approved')
 ) STRICT;

@@ -131,15 +131,17 @@ impl Records {
         } else {
             "running"
         };
-        self.accept_with(new, now, state, |_, _| Ok(Ok(()))).await
+        let is_own = state == "running";
+        self.accept_with(new, now, (state, is_own), |_, _| Ok(Ok(())))
+            .await
     }
 
-    /// Stores a record in this state, with what `more` adds in the same transaction.
+    /// Stores a record in this state, with what `more` adds in the same transaction. `is_own`: it ends with this process.
     pub(super) async fn accept_with(
         &self,
         new: NewRecord,
         now: SystemTime,
-        state: &'static str,
+        (state, is_own): (&'static str, bool),
         more: impl FnOnce(&Transaction<'_>, &Handle) -> rusqlite::Result<Result<(), AcceptError>>
         + Send
         + 'static,
@@ -165,7 +167,7 @@ impl Records {
                     return Ok(Err(AcceptError::NoRoom));
                 }
             }
-            let run_id = (state == "running").then_some(&*run_id);
+            let run_id = is_own.then_some(&*run_id);
             row::insert(tx, &inserted, &new, (state, run_id), (now_ms, expires_ms))?;
             let added = more(tx, &inserted)?;
             if added.is_err() {
@@ -182,9 +184,13 @@ impl Records {
         matches!(&record.state, State::Running { run_id } if run_id == self.store.run_id())
     }
 
-    /// Returns whether a record is running in a dead process.
+    /// Returns whether a record is running, or waited for, in a dead process.
     fn is_left_behind(&self, record: &Record) -> bool {
-        matches!(&record.state, State::Running { run_id } if !self.store.is_alive(run_id))
+        match &record.state {
+            State::Running { run_id } => !self.store.is_alive(run_id),
+            State::Held { inner_of, .. } => self.is_dead(inner_of.as_deref()),
+            State::Waiting { .. } | State::Done(_) | State::Cancelled => false,
+        }
     }
 
     /// Finds a record of an owner that has not expired. A record whose process died is returned as done
@@ -210,24 +216,26 @@ impl Records {
         Ok(record)
     }
 
-    /// Replaces the handle for polling the component. Returns false if the record is not waiting.
+    /// Replaces the handle for polling the component, or stores it before a call that runs waits for it. Returns false if the
+    /// record neither waits nor runs.
     pub(crate) async fn renew_guest_handle(
         &self,
         handle: &Handle,
         guest_handle: String,
     ) -> Result<bool, StoreError> {
-        let sql = "UPDATE pending SET guest_handle = ?2 WHERE handle = ?1 AND state = 'waiting'";
+        let sql = "UPDATE pending SET guest_handle = ?2
+             WHERE handle = ?1 AND state IN ('waiting', 'running')";
         self.set_guest_handle(sql, handle, guest_handle).await
     }
 
-    /// Changes a running record to one whose component is polled. Returns false if it is not running.
+    /// Changes a running or held record to one whose component is polled. Returns false if it is neither.
     pub(crate) async fn wait_for_guest(
         &self,
         handle: &Handle,
         guest_handle: String,
     ) -> Result<bool, StoreError> {
         let sql = "UPDATE pending SET state = 'waiting', guest_handle = ?2, run_id = NULL
-             WHERE handle = ?1 AND state = 'running'";
+             WHERE handle = ?1 AND state IN ('running', 'held')";
         self.set_guest_handle(sql, handle, guest_handle).await
     }
 
@@ -422,7 +430,8 @@ fn count_open(
 }
 
 fn running_runs(tx: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT DISTINCT run_id FROM pending WHERE state = 'running'";
+    let sql = "SELECT DISTINCT run_id FROM pending
+         WHERE state IN ('running', 'held') AND run_id IS NOT NULL";
     let mut query = tx.prepare_cached(sql)?;
     query.query_map([], |row| row.get(0))?.collect()
 }

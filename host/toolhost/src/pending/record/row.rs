@@ -80,14 +80,14 @@ pub(super) fn find(
     .optional()
 }
 
-/// Returns up to `most` running records of a run.
+/// Returns up to `most` records that end with a run.
 pub(super) fn running(
     tx: &Transaction<'_>,
     run_id: &str,
     most: u32,
 ) -> rusqlite::Result<Vec<Record>> {
-    let mut query = tx
-        .prepare_cached("SELECT * FROM pending WHERE run_id = ?1 AND state = 'running' LIMIT ?2")?;
+    let sql = "SELECT * FROM pending WHERE run_id = ?1 AND state IN ('running', 'held') LIMIT ?2";
+    let mut query = tx.prepare_cached(sql)?;
     query.query_map((run_id, most), read)?.collect()
 }
 
@@ -171,6 +171,7 @@ fn state(row: &Row<'_>) -> rusqlite::Result<State> {
         }),
         "held" => Ok(State::Held {
             guest_handle: row.get("guest_handle")?,
+            inner_of: row.get("run_id")?,
         }),
         "cancelled" => Ok(State::Cancelled),
         "done" => {

@@ -100,7 +100,10 @@ async fn a_call_whose_changes_are_being_committed_cannot_be_cancelled() {
     let records = records();
     let (handle, hold) = approved(&records, HeldEffect::Workdir).await;
     let taken = records.take_approved(hold, Taking::Commit).await.unwrap();
-    let held = State::Held { guest_handle: None };
+    let held = State::Held {
+        guest_handle: None,
+        inner_of: None,
+    };
     for _ in 0..2 {
         let late = cancel(&records, &handle).await;
         assert!(matches!(&late, CancelReply::TooLate(record) if record.state == held));
