@@ -96,6 +96,12 @@ impl Site {
         names(&self.path("work"))
     }
 
+    /// Staging directories of changes that wait.
+    fn held_ids(&self) -> Vec<String> {
+        let staging = toolhost_sandbox::StagingRoot::open(&self.path("state")).unwrap();
+        staging.held_ids().unwrap()
+    }
+
     /// Staging directories that are left.
     fn staged(&self) -> Vec<String> {
         let mut staged = names(&self.path("state/staging"));

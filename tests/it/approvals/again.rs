@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolhost::ToolStatus;
 use toolhost::middleware::{Next, ToolCallContext};
 use toolhost_tests::test_host::{code, open_step, tool_call_of};
 
@@ -205,4 +206,192 @@ async fn middleware_sees_what_is_released_and_its_arguments_are_those_that_were_
         assert_eq!(site.names(), ["rewritten.txt"]);
         std::fs::remove_file(site.path("work/rewritten.txt")).unwrap();
     }
+}
+
+#[tokio::test]
+async fn each_effect_of_a_program_is_done_once_it_is_approved() {
+    let server =
+        Server::does(|_, stream| drop(std::io::Write::write_all(stream, ok("sent").as_bytes())));
+    let site = Site::new();
+    let origin = server.origin();
+    let policy = json!({"tools": {
+        "caller": {"tools": ["*"]}, "files": {"ask": "effects"},
+        "web": {"http": {"allow": [format!("{origin}/*")]}, "ask": "effects"},
+        "later": {"ask": "effects"},
+    }});
+    let running = site.start(&policy.to_string()).await;
+    let send = json!({"url": format!("{origin}/x"), "method": "POST", "body": "b"});
+    let later = json!({"write": "first.txt", "handle": "write:polled.txt"});
+    let steps = json!({"steps": [
+        {"do": "call", "tool": "files__write", "args": write("a.txt")},
+        {"do": "call", "tool": "web__run", "args": send},
+        {"do": "call", "tool": "later__run", "args": later},
+        {"do": "call", "tool": "files__write", "args": write("b.txt")},
+    ]});
+    let program = running.call("caller__run", steps);
+    let person = async {
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            seen.push((site.names(), server.accepted()));
+            approve_meanwhile(&running).await;
+        }
+        seen
+    };
+    let (result, seen) = tokio::join!(program, person);
+    let answers = result.output().unwrap();
+    assert_eq!(answers[0]["ok"]["written"], true, "{answers}");
+    assert_eq!(answers[1]["ok"]["answers"][0]["body"], "sent", "{answers}");
+    assert_eq!(answers[2]["ok"], true, "{answers}");
+    assert_eq!(answers[3]["ok"]["written"], true, "{answers}");
+    assert_eq!(site.names(), ["a.txt", "b.txt", "first.txt", "polled.txt"]);
+    assert_eq!(seen[0], (vec![], 0));
+    assert_eq!(server.accepted(), 1);
+    let all = running.approvals().all().await.unwrap();
+    assert_eq!((all.len(), site.held_ids().len()), (5, 0), "{all:#?}");
+}
+
+#[tokio::test]
+async fn what_a_program_approved_is_not_kept_over_what_somebody_changed_since() {
+    let site = Site::new();
+    let running = site
+        .start("tools: {caller: {tools: ['*']}, files: {ask: effects}}")
+        .await;
+    let steps = json!({"steps": [{"do": "call", "tool": "files__write", "args": write("a.txt")}]});
+    let program = running.call("caller__run", steps);
+    let person = async {
+        let waiting = loop {
+            if let Some(one) = running.approvals().waiting().await.unwrap().pop() {
+                break one;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        site.write("a.txt", "by somebody\n");
+        running
+            .approvals()
+            .approve(&waiting.id, "alice", None)
+            .await
+            .unwrap();
+        let again = loop {
+            if let Some(one) = running.approvals().waiting().await.unwrap().pop() {
+                break one;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        assert_eq!(site.work("a.txt").as_deref(), Some("by somebody\n"));
+        running
+            .approvals()
+            .deny(&again.id, "alice", None)
+            .await
+            .unwrap();
+        (waiting.id, again.id)
+    };
+    let (result, (first, second)) = tokio::join!(program, person);
+    assert_ne!(first, second);
+    let code = &result.output().unwrap()[0]["error"]["code"];
+    assert_eq!(code, "E_TOOL_APPROVAL_DENIED", "{result:?}");
+    assert_eq!(site.work("a.txt").as_deref(), Some("by somebody\n"));
+}
+
+#[tokio::test]
+async fn a_component_that_answers_later_is_polled_in_the_background_once_it_is_approved() {
+    let site = Site::new();
+    let running = site.start("tools: {later: {ask: effects}}").await;
+    let mut completions = running.host.completions().await.unwrap();
+    let args = json!({"handle": "next:done:7", "write": "first.txt"});
+    let call = tool_call_of("call-1", "later__run", args);
+    let message = toolhost::AssistantMessage::for_call(&call);
+    let submitted = running.step.submit(call, &message).await;
+    let handle = submitted.handle().unwrap();
+    approve_meanwhile(&running).await;
+    // Nobody polls it.
+    let ended = tokio::time::timeout(Duration::from_secs(20), completions.next());
+    let Some(toolhost::pending::Completed::Call(ended)) = ended.await.unwrap() else {
+        panic!("it has not ended");
+    };
+    assert_eq!(ended.handle, handle);
+    assert_eq!(ended.result.output(), Some(&json!(7)));
+    assert_eq!(site.names(), ["first.txt"]);
+}
+
+/// An agent that counts what it gets.
+struct Sink(Arc<AtomicUsize>);
+
+#[toolhost::agents::async_trait]
+impl toolhost::agents::AgentRuntime for Sink {
+    async fn on_event(
+        &self,
+        event: toolhost::agents::AgentEvent,
+        _: &toolhost::agents::TurnPort,
+    ) -> Result<Value, toolhost::agents::HandlerError> {
+        self.0.fetch_add(1, SeqCst);
+        Ok(event.input.unwrap_or_default())
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_shown_and_reaches_its_agent_once_after_it_is_approved() {
+    use toolhost::agents::{AgentSetup, Orchestrator, OrchestratorConfig};
+    let orchestrator = Orchestrator::in_memory(OrchestratorConfig::default())
+        .await
+        .unwrap();
+    let received = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&received);
+    let sink = AgentSetup::in_process(move |_| Arc::new(Sink(Arc::clone(&counted))));
+    let name = toolhost::ResourceName::parse("sink").unwrap();
+    orchestrator.register(&name, sink).await.unwrap();
+    let site = Site::of(&[("ask", "ask_agents", &["run"])]);
+    let running = site
+        .start("tools: {ask: {agents: true, ask: effects}}")
+        .await;
+    let open = async |running: &super::Running| {
+        let client = orchestrator.client("caller", "instance", None);
+        let start = toolhost::TurnStart::new("turn-1").with_agents(client);
+        running
+            .instance
+            .open_turn(start)
+            .await
+            .unwrap()
+            .open_step()
+            .await
+            .unwrap()
+    };
+    let args = json!({"do": "request", "target": "sink", "input": {"n": 7}, "timeoutMs": 5_000});
+    let call = tool_call_of("call-1", "ask__run", args);
+    let held = open(&running).await.execute_without_message(call).await;
+    let handle = held.handle().unwrap().to_owned();
+    let what = running.waiting().await.what;
+    assert_eq!(
+        (
+            &what["operation"],
+            &what["target"],
+            &what["input"],
+            &what["timeoutMs"]
+        ),
+        (
+            &json!("request"),
+            &json!("sink"),
+            &json!({"n": 7}),
+            &json!(5_000)
+        ),
+        "{what}"
+    );
+    drop(running);
+    // In another process, which cannot reach the agent yet: it waits on.
+    let running = site
+        .start("tools: {ask: {agents: true, ask: effects}}")
+        .await;
+    running.approve().await;
+    for _ in 0..3 {
+        let polled = running.instance.poll(&handle).await;
+        assert_eq!(polled.status(), ToolStatus::Pending, "{polled:?}");
+    }
+    assert_eq!(received.load(SeqCst), 0);
+    let _step = open(&running).await;
+    let result = ended(&running.instance, &handle).await;
+    assert_eq!(
+        result.output().unwrap()["ok"]["response"],
+        json!({"n": 7}),
+        "{result:?}"
+    );
+    assert_eq!(received.load(SeqCst), 1);
 }

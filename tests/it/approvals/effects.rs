@@ -401,6 +401,13 @@ async fn changes_that_cannot_all_be_shown_are_refused_and_not_made() {
     );
     assert!(running.approvals().waiting().await.unwrap().is_empty());
     assert_eq!((site.names(), site.staged()), (vec![], vec![]));
+    // What it used is in the result.
+    let usage = refused.usage();
+    assert!(
+        usage.changes_dropped && usage.changes.is_empty(),
+        "{usage:?}"
+    );
+    assert!(usage.bytes_written >= 1_001, "{usage:?}");
     // As many as can be shown.
     running.held("caller__run", steps(1_000), "workdir").await;
     let what = running.waiting().await.what;

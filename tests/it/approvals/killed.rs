@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolhost::approvals::{Approval, ApprovalState, Approvals};
-use toolhost_sandbox::StagingRoot;
 use toolhost_tests::test_host::TestTool;
 
 use super::Site;
@@ -377,13 +376,12 @@ impl Round<'_> {
             self.count(if end == "ok" { "done" } else { &end });
         }
         // What nobody waits for is removed.
-        let staging = StagingRoot::open(&self.site.path("state")).unwrap();
         let begun = Instant::now();
-        while !staging.held_ids().unwrap().is_empty() {
+        while !self.site.held_ids().is_empty() {
             assert!(
                 begun.elapsed() < Duration::from_secs(10),
                 "{:?}",
-                staging.held_ids()
+                self.site.held_ids()
             );
             sleep(Duration::from_millis(5));
         }

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::task::JoinSet;
 use toolhost::ToolStatus;
+use toolhost::approvals::ApprovalState;
 use toolhost_tests::test_host::code;
 
 use super::{Site, ended, write};
 use crate::http::server::silent;
+use crate::system_failures::host_process::HostProcess;
 
 const FILES: &str = "tools: {files: {ask: effects}}";
 
@@ -99,4 +102,50 @@ async fn what_nobody_waits_for_any_more_is_removed_by_the_next_call_that_waits()
     let polled = running.instance.poll(&handle).await;
     assert_eq!(code(&polled), "E_TOOL_UNKNOWN_HANDLE");
     assert_eq!(site.names(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_twenty_decisions_of_two_processes_at_once_one_counts() {
+    let site = Site::new();
+    let running = site.start(FILES).await;
+    for round in 0..4 {
+        let path = format!("{round}.txt");
+        let handle = running.held("files__write", write(&path), "workdir").await;
+        let id = running.waiting().await.id;
+        let mut other = HostProcess::after("true");
+        other.must(json!({"op": "start", "state": site.path("state"), "policy": FILES}));
+        other.post(&json!({"op": "decide", "id": id, "times": 10}));
+        let mut deciding = JoinSet::new();
+        for number in 0..10 {
+            let (approvals, id) = (running.approvals(), id.clone());
+            deciding.spawn(async move {
+                let by = format!("here {number}");
+                let decided = if number % 2 == 0 {
+                    approvals.approve(&id, &by, None).await
+                } else {
+                    approvals.deny(&id, &by, None).await
+                };
+                (by, decided.map(drop).map_err(|error| error.to_string()))
+            });
+        }
+        let mut all = deciding.join_all().await;
+        let there: Vec<(String, Option<String>)> = serde_json::from_value(other.next()).unwrap();
+        let there = there
+            .into_iter()
+            .map(|(by, error)| (by, error.map_or(Ok(()), Err)));
+        all.extend(there);
+        assert_eq!(all.len(), 20);
+        let (counts, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, it)| it.is_ok());
+        assert_eq!(counts.len(), 1, "{counts:?}");
+        let first = format!(", by {} at ", counts[0].0);
+        for (_, error) in others {
+            let error = error.unwrap_err();
+            assert!(error.contains(&first), "{error}");
+        }
+        let decided = running.approvals().get(&id).await.unwrap();
+        let is_approved = decided.state == ApprovalState::Approved;
+        let result = ended(&running.instance, &handle).await;
+        assert_eq!(result.tool_error().is_none(), is_approved, "{result:?}");
+        assert_eq!(site.work(&path).is_some(), is_approved);
+    }
 }

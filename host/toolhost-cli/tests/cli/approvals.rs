@@ -146,6 +146,63 @@ fn check_says_which_rule_decides_about_a_call() {
 }
 
 #[test]
+fn check_says_what_becomes_of_calls_of_tools_that_are_no_components() {
+    let terminal = crate::calls::terminal();
+    let manifest = "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {name: tickets}\nspec: {transport: {stdio: {command: [tickets]}}}\n";
+    terminal.write("bundle/goondan.yaml", manifest);
+    let policy = "mcpServers: {tickets: {command: [tickets]}}\ntools: {tickets: {ask: effects}}\n";
+    terminal.write("policy.yaml", policy);
+    let mut check = terminal.toolhost(["check", "../bundle", "--policy", "../policy.yaml"]);
+    check.args(["--call", "tickets__close"]);
+    let ran = Ran::of(&mut check).exits(0);
+    // What it does is not seen before it is done, and it is not started.
+    let expected = "tickets__close: asks before it runs, as no rule is for it";
+    assert!(ran.stdout.contains(expected), "{ran:?}");
+}
+
+#[test]
+fn of_twenty_commands_at_once_one_decides() {
+    let terminal = terminal();
+    let handle = run(&terminal, "call", &WRITE).exits(0).json()["handle"].clone();
+    let listed = approvals(&terminal, &["approvals", "--json"])
+        .exits(0)
+        .json();
+    let id = listed["approvals"][0]["id"].as_str().unwrap();
+    let deciding: Vec<_> = (0..20)
+        .map(|number| {
+            let word = if number % 2 == 0 { "approve" } else { "deny" };
+            let by = format!("person {number}");
+            let mut command =
+                terminal.toolhost([word, id, "--by", &by, "--state-root", "../state"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            (word, by, command.spawn().unwrap())
+        })
+        .collect();
+    let ended: Vec<_> = deciding
+        .into_iter()
+        .map(|(word, by, child)| (word, by, child.wait_with_output().unwrap()))
+        .collect();
+    let counts: Vec<_> = ended
+        .iter()
+        .filter(|(.., output)| output.status.success())
+        .collect();
+    assert_eq!(counts.len(), 1, "{counts:?}");
+    let (word, first, _) = counts[0];
+    for (_, by, output) in ended.iter().filter(|(_, by, _)| by != first) {
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{by}: {error}");
+        assert!(
+            error.contains(&format!(" already, by {first} at ")),
+            "{error}"
+        );
+    }
+    let is_approved = *word == "approve";
+    run(&terminal, "poll", &[handle.as_str().unwrap()]).exits(i32::from(!is_approved));
+    let text = fs::read_to_string(terminal.path("D/a.txt")).unwrap();
+    assert_eq!(text != "one\ntwo\n", is_approved);
+}
+
+#[test]
 fn over_json_rpc_only_a_token_of_an_approver_lists_and_decides() {
     let terminal = terminal();
     let token = "0123456789abcdef0123456789abcdef";
@@ -216,17 +273,42 @@ fn over_json_rpc_only_a_token_of_an_approver_lists_and_decides() {
             );
         }
     }
-    let approved = ask("approvals/approve", &json!({"token": token, "id": id}))["result"].take();
-    assert_eq!(approved["approval"]["decision"]["by"], "ann", "{approved}");
-    let again = ask("approvals/deny", &json!({"token": token, "id": id}));
-    assert_eq!(again["error"]["data"]["code"], "E_RPC_DECIDED", "{again}");
-    // Nobody has to poll.
-    let begun = Instant::now();
-    while fs::read_to_string(terminal.path("D/a.txt")).unwrap() != "new\n" {
-        assert!(begun.elapsed() < Duration::from_secs(30));
-        let poll = json!({"handle": handle, "instance": {"agent": "coder"}});
-        ask("call/poll", &poll);
+    // Twenty decisions at once.
+    let mut counts = Vec::new();
+    for number in 0..20 {
+        let word = if number % 2 == 0 { "approve" } else { "deny" };
+        let params = json!({"token": token, "id": id, "why": word});
+        client.send(number, &format!("approvals/{word}"), &params);
     }
+    for _ in 0..20 {
+        let mut answer = client.answer();
+        if answer["result"].is_object() {
+            counts.push(answer["result"]["approval"]["decision"].take());
+        } else {
+            let error = &answer["error"];
+            assert_eq!(error["data"]["code"], "E_RPC_DECIDED", "{answer}");
+            assert!(
+                error["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains(" already, by ann at ")
+            );
+        }
+    }
+    assert_eq!(counts.len(), 1, "{counts:?}");
+    assert_eq!(counts[0]["by"], "ann");
+    let is_approved = counts[0]["why"] == "approve";
+    let mut ask = |method: &str, params: &Value| {
+        client.send(1, method, params);
+        client.answer()
+    };
+    let poll = json!({"handle": handle, "instance": {"agent": "coder"}});
+    let begun = Instant::now();
+    while ask("call/poll", &poll)["result"]["status"] == "pending" {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    let text = fs::read_to_string(terminal.path("D/a.txt")).unwrap();
+    assert_eq!(text, if is_approved { "new\n" } else { "one\ntwo\n" });
     drop(client);
     child.wait().unwrap();
 }

@@ -9,12 +9,11 @@ use toolhost_sandbox::Operation;
 
 use crate::call::component::stored_run;
 use crate::call::consent;
-use crate::call::consent::release::Release;
 use crate::call::run::Answer;
 use crate::call::scope::TurnScope;
 use crate::catalog::ToolCatalog;
 use crate::middleware::{CallIdentity, CallKind, Extensions, Progress, ToolCallContext};
-use crate::pending::record::{Handle, PendingCall};
+use crate::pending::record::{Handle, Hold, PendingCall};
 use crate::registry::RegisteredTool;
 
 /// What the component itself answered, beneath the layers.
@@ -63,7 +62,7 @@ pub(super) async fn poll(
     turn: &Arc<TurnScope>,
     call: &PendingCall,
     guest_handle: String,
-    consent: (Option<Arc<Release>>, Handle),
+    consent: (Option<Arc<Hold>>, Handle),
 ) -> (ToolResult, Option<PollOutcome>) {
     let identity = turn.stored_identity(call);
     let running = match turn.begin_call() {
@@ -92,7 +91,7 @@ async fn run(
     identity: &CallIdentity,
     message: &AssistantMessage,
     tool: Option<&RegisteredTool>,
-    (guest_handle, (release, handle)): (String, (Option<Arc<Release>>, Handle)),
+    (guest_handle, (release, handle)): (String, (Option<Arc<Hold>>, Handle)),
     outcome: &OnceLock<PollOutcome>,
 ) -> ToolResult {
     let approved = handle.clone();

@@ -15,8 +15,8 @@ use super::guest_poll::in_layers;
 use super::poll::PollReply;
 use super::running::BackgroundCall;
 use crate::call::consent;
-use crate::call::consent::release::{Release, ReleasedInner};
 use crate::call::executor;
+use crate::call::inner::ReleasedInner;
 use crate::call::scope::{CallScope, InstanceScope, TurnScope};
 use crate::middleware::Progress;
 use crate::pending::PendingCalls;
@@ -37,7 +37,7 @@ pub(super) enum Released {
     /// It has run, or waits for its component: its record says how it is.
     Changed,
     /// Its component is polled, with this consent.
-    Polled(Arc<Release>, String),
+    Polled(Arc<Hold>, String),
 }
 
 /// What becomes of staged changes that somebody has consented to.
@@ -181,9 +181,9 @@ impl PendingCalls {
         };
         match taking {
             Taking::Commit => self.release_changes(turn, record, hold, was_taken).await,
-            Taking::Poll(guest_handle) => Ok(Released::Polled(Release::of(hold), guest_handle)),
+            Taking::Poll(guest_handle) => Ok(Released::Polled(Arc::new(hold), guest_handle)),
             Taking::Run => {
-                self.run_again(turn, record, Release::of(hold)).await;
+                self.run_again(turn, record, Arc::new(hold)).await;
                 Ok(Released::Changed)
             }
         }
@@ -225,7 +225,7 @@ impl PendingCalls {
             let taken = taken.map_err(|error| self.store_error(&error))?;
             let hold = taken.ok_or_else(unknown)?;
             if !is_commit {
-                break Ok(ReleasedInner::Again(Release::of(hold)));
+                break Ok(ReleasedInner::Again(Arc::new(hold)));
             }
             // On a task of its own: if the call around it is stopped meanwhile, it is stored all the same.
             let (send, committed) = oneshot::channel();
@@ -267,7 +267,7 @@ impl PendingCalls {
             },
             Commit::Again => {
                 self.forget_changes(&record.handle, &hold).await?;
-                return Ok(Some(ReleasedInner::Again(Release::of_nothing(hold))));
+                return Ok(Some(ReleasedInner::Again(Arc::new(hold.without_consent()))));
             }
             Commit::Later => return Ok(None),
             Commit::Failed(error) => record.failed(error),
@@ -316,7 +316,7 @@ impl PendingCalls {
             Commit::Failed(error) => return Ok(Released::Ended(record.failed(error))),
             Commit::Again => {
                 if self.forget_changes(&record.handle, &hold).await? {
-                    self.run_again(turn, record, Release::of_nothing(hold))
+                    self.run_again(turn, record, Arc::new(hold.without_consent()))
                         .await;
                 }
                 return Ok(Released::Changed);
@@ -433,7 +433,7 @@ impl PendingCalls {
     }
 
     /// Runs a call with what somebody has consented to, and stores its result, or what it waits for by now.
-    async fn run_again(&self, turn: &Arc<TurnScope>, record: &Record, release: Arc<Release>) {
+    async fn run_again(&self, turn: &Arc<TurnScope>, record: &Record, release: Arc<Hold>) {
         let call = &record.call;
         let identity = turn.stored_identity(call);
         let background = BackgroundCall::begin(turn, &record.handle, &identity);

@@ -8,10 +8,10 @@ use toolhost_contract::{
     AssistantMessage, CommitCondition, ErrorCode, FileChanges, HeldSecret, Recording, ToolError,
     ToolErrorCode, Usage, WorkdirAccess, WorkdirChanges,
 };
-use toolhost_sandbox::{HeldChanges, Invocation, Operation};
+use toolhost_sandbox::{EffectsPort, HeldChanges, Invocation, Operation};
 
 use super::access_tokens::SentToken;
-use super::consent::run_consent::Consent;
+use super::consent::gate::Gate;
 use super::consent::{self, HeldCall};
 use super::failure::end_of;
 use super::inner::InnerCalls;
@@ -109,7 +109,10 @@ impl<'a> ComponentRun<'a> {
             protected: std::mem::take(&mut self.protected),
             grants: permit.grants.clone(),
             agents,
-            effects: self.consent.as_ref().map(Consent::port),
+            effects: self
+                .consent
+                .clone()
+                .map(|gate| gate as Arc<dyn EffectsPort>),
             tools: self.inner.as_ref().map(InnerCalls::port),
             outer: self.outer.as_ref().map(|outer| outer.caller.clone()),
             log: turn.log_sink(self.call),
@@ -184,7 +187,7 @@ impl<'a> ComponentRun<'a> {
 
     /// Lets the effects of a poll or a cancellation wait. Its changes are kept apart, whatever the policy says of those of
     /// the call.
-    pub(crate) fn wait_with(&mut self, consent: Option<Consent>) {
+    pub(crate) fn wait_with(&mut self, consent: Option<Arc<Gate>>) {
         if consent.is_some() && self.permit.changes == WorkdirChanges::Direct {
             Arc::make_mut(&mut self.permit).changes = WorkdirChanges::Transactional;
         }
@@ -297,7 +300,7 @@ impl EndedRun<'_> {
         // A cancellation has no output.
         let when = commit_when(turn, run.tool).filter(|_| !is_cancellation);
         let is_kept = |answer: &Answer| when.is_none_or(|when| answer.meets(when));
-        let rules = run.consent.as_ref().map(Consent::rules);
+        let rules = run.consent.as_ref().map(|gate| gate.rules());
         if let Some(part) = part {
             end.answer = part.end(end.answer, when, rules);
         }

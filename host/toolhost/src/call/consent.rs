@@ -7,11 +7,8 @@ mod agents;
 mod digest;
 pub(super) mod gate;
 mod prefix;
-pub(crate) mod release;
-pub(super) mod run_consent;
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use toolhost_contract::{
@@ -24,13 +21,11 @@ use toolhost_sandbox::{HeldChanges, Operation};
 use self::digest::Digest;
 use self::gate::Gate;
 use self::prefix::Prefix;
-use self::release::Release;
-use self::run_consent::Consent;
 use super::run::{Answer, RunEnd};
 use super::scope::TurnScope;
 use crate::agent::ToolPermit;
 use crate::middleware::CallIdentity;
-use crate::pending::record::{Handle, NewHold};
+use crate::pending::record::{Handle, Hold, NewHold};
 use crate::registry::{RegisteredTool, Runs};
 
 /// Why a call does not run now.
@@ -90,8 +85,8 @@ pub(crate) fn check(
     tool: &RegisteredTool,
     permit: &ToolPermit,
     (args, input): (&Value, &str),
-    release: Option<&Arc<Release>>,
-) -> Result<Option<Consent>, Refused> {
+    release: Option<&Arc<Hold>>,
+) -> Result<Option<Arc<Gate>>, Refused> {
     let Some(rules) = &permit.ask else {
         return Ok(None);
     };
@@ -126,7 +121,7 @@ pub(crate) fn check(
             gated(turn, rules, granted, prefix).map(Some)
         }
         Ask::Always => {
-            let is_granted = |release: &Arc<Release>| {
+            let is_granted = |release: &Arc<Hold>| {
                 release.effect == HeldEffect::Call && release.digest == release.bound
             };
             if release().is_some_and(is_granted) {
@@ -144,7 +139,7 @@ fn gated(
     rules: &Arc<AskRules>,
     granted: Option<(HeldEffect, String)>,
     prefix: Option<&[u8]>,
-) -> Result<Consent, Refused> {
+) -> Result<Arc<Gate>, Refused> {
     let failed = |message: &str| {
         let error = ToolError::host(ToolErrorCode::Host, message, turn.locale());
         Refused::Ended(Box::new(error))
@@ -159,10 +154,8 @@ fn gated(
     };
     let redactor = turn.agent().host.redactor.clone();
     let gate = Gate::new(Arc::clone(rules), redactor, granted, prefix);
-    let gate = gate.map_err(|_| failed("The operating system returned no random bytes."))?;
-    Ok(Consent {
-        gate: Arc::new(gate),
-    })
+    gate.map(Arc::new)
+        .map_err(|_| failed("The operating system returned no random bytes."))
 }
 
 /// Decides about a poll of a valid call. `is_approved` is whether somebody has approved the call as a whole.
@@ -171,9 +164,9 @@ pub(crate) fn check_poll(
     tool: &RegisteredTool,
     permit: &ToolPermit,
     (args, input): (&Value, &str),
-    release: Option<&Arc<Release>>,
+    release: Option<&Arc<Hold>>,
     is_approved: bool,
-) -> Result<Option<Consent>, Box<ToolError>> {
+) -> Result<Option<Arc<Gate>>, Box<ToolError>> {
     let checked = check(turn, tool, permit, (args, input), release);
     let checked = match (checked, &permit.ask) {
         // It began under another policy: its effects wait.
@@ -199,7 +192,7 @@ pub(crate) fn check_poll(
 pub(crate) fn check_cancellation(
     turn: &TurnScope,
     permit: &ToolPermit,
-) -> Result<Option<Consent>, Refused> {
+) -> Result<Option<Arc<Gate>>, Refused> {
     let rules = permit.ask.as_ref().filter(|rules| rules.may_ask());
     rules
         .map(|rules| gated(turn, rules, None, None))
@@ -225,20 +218,8 @@ impl HeldCall<'_> {
         let bound = bound(self.tool, self.permit, input);
         let mut shown = json!({"tool": self.tool.item.name.as_str(), "args": args});
         self.turn.agent().host.redactor.value(&mut shown);
-        let hold = NewHold {
-            effect: HeldEffect::Call,
-            shown,
-            digest: bound.clone(),
-            bound,
-            staging: None,
-            answer: None,
-            prefix: None,
-            staged_bytes: 0,
-            expires_at: SystemTime::now(),
-            is_inner: false,
-            webhook: None,
-        };
-        RunEnd::of_answer(self.store(hold, input).await)
+        let hold = NewHold::new(HeldEffect::Call, shown, bound.clone());
+        RunEnd::of_answer(self.store(hold, bound, input).await)
     }
 
     /// Holds a run at the request or the message that it came to.
@@ -254,7 +235,7 @@ impl HeldCall<'_> {
             return RunEnd::refused(ToolError::host(code, message, self.turn.locale()));
         }
         let bound = bound(self.tool, self.permit, input);
-        RunEnd::of_answer(self.store(NewHold { bound, ..hold }, input).await)
+        RunEnd::of_answer(self.store(hold, bound, input).await)
     }
 
     /// Holds staged changes, with the answer of their run.
@@ -285,30 +266,25 @@ impl HeldCall<'_> {
         let mut shown = json!({"files": files.collect::<Vec<Value>>()});
         self.turn.agent().host.redactor.value(&mut shown);
         let hold = NewHold {
-            effect: HeldEffect::Workdir,
-            shown,
-            digest: held.digest.clone(),
-            // The changes came of the arguments.
-            bound: bound(self.tool, self.permit, ""),
             staging: Some(held.id().to_owned()),
             answer: Some(answer),
-            prefix: None,
             staged_bytes: held.bytes,
-            expires_at: SystemTime::now(),
-            is_inner: false,
-            webhook: None,
+            ..NewHold::new(HeldEffect::Workdir, shown, held.digest.clone())
         };
-        let answer = self.store(hold, input).await?;
+        // The changes came of the arguments.
+        let bound = bound(self.tool, self.permit, "");
+        let answer = self.store(hold, bound, input).await?;
         held.keep();
         Ok(answer)
     }
 
     /// Stores the call, with the arguments that were decided about: middleware may have changed them.
-    async fn store(&self, hold: NewHold, input: &str) -> Result<Answer, ToolError> {
+    async fn store(&self, hold: NewHold, bound: String, input: &str) -> Result<Answer, ToolError> {
         let turn = self.turn;
         let (pending, effect) = (turn.pending(), hold.effect);
         let webhook = turn.agent().host.policy.approvals().webhook.as_ref();
         let hold = NewHold {
+            bound,
             is_inner: self.is_inner,
             webhook: webhook.map(|webhook| webhook.url.clone()),
             ..hold

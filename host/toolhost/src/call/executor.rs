@@ -15,7 +15,7 @@ use toolhost_sandbox::Operation;
 use tracing::Instrument;
 
 use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
-use super::consent::run_consent::Consent;
+use super::consent::gate::Gate;
 use super::consent::{self, HeldCall, Refused};
 use super::exit::exit;
 use super::inner::InnerCalls;
@@ -285,7 +285,7 @@ async fn consented(
     identity: &CallIdentity,
     valid: &ValidCall<'_>,
     message: &AssistantMessage,
-) -> Result<Option<Consent>, RunEnd> {
+) -> Result<Option<Arc<Gate>>, RunEnd> {
     let (turn, tool, permit) = (&scope.turn, valid.tool, &valid.permit);
     let call = (&valid.args, valid.input.as_str());
     match consent::check(turn, tool, permit, call, scope.release.as_ref()) {

@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 use futures_util::future::poll_fn;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::task::AtomicWaker;
-use toolhost_contract::{ResourceName, ToolCallsUsage};
+use toolhost_contract::{ResourceName, ToolCallsUsage, ToolResult};
 use toolhost_runtime::lock;
 use toolhost_sandbox::ToolsPort;
 
 use self::calls::{Calls, Execute};
 use self::port::InnerCallsPort;
-use super::consent::run_consent::Consent;
+use super::consent::gate::Gate;
 use super::outer::JoinedTransaction;
 use super::outer::budget::Budget;
 use super::scope::CallScope;
@@ -33,6 +33,7 @@ use crate::agent::ToolPermit;
 use crate::budgets::spent::InnerSpent;
 use crate::catalog::callable::CallableTools;
 use crate::middleware::CallIdentity;
+use crate::pending::record::Hold;
 
 /// How long calls may follow each other before the thread gets to other tasks.
 const TIME_SLICE: Duration = Duration::from_millis(1);
@@ -42,10 +43,18 @@ pub(crate) struct InnerCalls {
     port: Arc<InnerCallsPort>,
 }
 
+/// What becomes of an inner call that waited for consent.
+pub(crate) enum ReleasedInner {
+    /// It has ended with this result, or waits for its component.
+    Ended(ToolResult),
+    /// It runs again, with what somebody has consented to.
+    Again(Arc<Hold>),
+}
+
 impl InnerCalls {
     /// Prepares the calls of a call, if its tool may call tools.
     pub(super) fn of(
-        (scope, consent): (&CallScope, Option<&Consent>),
+        (scope, consent): (&CallScope, Option<&Arc<Gate>>),
         caller: &CallIdentity,
         tool: &ResourceName,
         permit: &ToolPermit,
@@ -63,7 +72,7 @@ impl InnerCalls {
                 release: None,
                 ..scope.clone()
             },
-            gate: consent.map(|consent| Arc::clone(consent.gate())),
+            gate: consent.cloned(),
             callable: CallableTools::new(grant, chain),
             budget: budget.unwrap_or_else(|| Budget::of(&permit.limits)),
             execute,

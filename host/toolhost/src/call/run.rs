@@ -9,7 +9,7 @@ use toolhost_contract::{
 };
 use toolhost_sandbox::WriteProtected;
 
-use super::consent::run_consent::Consent;
+use super::consent::gate::Gate;
 use super::inner::InnerCalls;
 use super::outer::OuterCalls;
 use super::scope::TurnScope;
@@ -34,7 +34,7 @@ pub(crate) struct ComponentRun<'a> {
     /// The calls around it; none for a call of the model's.
     pub(crate) outer: Option<Arc<OuterCalls>>,
     /// Lets its effects wait; none if none has to.
-    pub(crate) consent: Option<Consent>,
+    pub(crate) consent: Option<Arc<Gate>>,
     /// The handle that its call has already.
     pub(crate) handle: Option<Handle>,
 }

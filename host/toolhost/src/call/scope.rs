@@ -17,7 +17,6 @@ use toolhost_runtime::lock;
 use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
 use tracing::{Instrument, Span};
 
-use super::consent::release::Release;
 use super::exit::exit;
 use super::live_log::LogListener;
 use super::outer::OuterCalls;
@@ -34,7 +33,7 @@ use crate::middleware::{
     sanitize_error_code,
 };
 use crate::pending::PendingCalls;
-use crate::pending::record::{self as pending, Handle, Owner, PendingCall};
+use crate::pending::record::{self as pending, Handle, Hold, Owner, PendingCall};
 use crate::recording::recorder::CallRecorder;
 use crate::registry::loaded_tools::RunningCall;
 use crate::registry::overlay::Overlay;
@@ -419,12 +418,12 @@ pub(crate) struct CallScope {
     /// The calls around an inner call.
     pub(crate) outer: Option<Arc<OuterCalls>>,
     /// What somebody has consented to, if the call waited for that.
-    pub(crate) release: Option<Arc<Release>>,
+    pub(crate) release: Option<Arc<Hold>>,
 }
 
 impl CallScope {
     /// Returns the scope of a call that was stored earlier and runs now: with the tools that a step has now.
-    pub(crate) fn resumed(turn: Arc<TurnScope>, handle: Handle, release: Arc<Release>) -> Self {
+    pub(crate) fn resumed(turn: Arc<TurnScope>, handle: Handle, release: Arc<Hold>) -> Self {
         let agent = turn.agent();
         let overlay = agent.overlay.snapshot();
         Self {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolhost::agents::{
@@ -88,6 +88,27 @@ pub(crate) async fn run(
     let lanes = calls.iter().map(|call| lane(host, &instance, &step, call));
     try_join_all(lanes).await?;
     Ok(())
+}
+
+pub(crate) async fn decide(host: &Host, command: &Value) -> Result<Value, Box<dyn Error>> {
+    let id = command
+        .get("id")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let times = command
+        .get("times")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
+    let decisions = (0..times).map(async |number| {
+        let (approvals, by) = (host.approvals(), format!("there {number}"));
+        let decided = if number % 2 == 0 {
+            approvals.approve(id, &by, None).await
+        } else {
+            approvals.deny(id, &by, None).await
+        };
+        (by, decided.map_err(|error| error.to_string()).err())
+    });
+    Ok(json!(join_all(decisions).await))
 }
 
 async fn open(state: &Path, log: PathBuf) -> Result<Orchestrator, Box<dyn Error>> {

@@ -106,6 +106,11 @@ impl HostProcess {
                 let (agent, workdir) = self.agent.as_ref().ok_or("no agent")?;
                 held_calls::run(host, agent.instance("instance", workdir.clone()), command).await?;
             }
+            // Decides so many times at once, and returns who decided and why that does not count.
+            "decide" => {
+                let host = self.host.as_ref().ok_or("no host")?;
+                return held_calls::decide(host, command).await;
+            }
             // Writes, logs and submits endlessly, and prints the handles.
             "work" => self.work().await?,
             // Opens files until no descriptor is left; `release` closes them.

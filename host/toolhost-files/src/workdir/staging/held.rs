@@ -5,8 +5,10 @@
 //! later is what was shown. Recovery leaves such a directory alone: whoever holds it drops it.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
+use rustix::io::Errno;
 use toolhost_contract::FileChanges;
 
 use super::change_set::ChangeSet;
@@ -25,6 +27,9 @@ use super::root::{LOCK_WAIT, LockError, StagingRoot};
 use super::transaction::Staging;
 use crate::PrivateDir;
 use crate::workdir::WorkdirHandle;
+
+/// How long dropping changes waits for whoever works on them.
+const DROP_WAIT: Duration = Duration::from_millis(50);
 
 /// Changes that wait. Dropping it drops them, unless they are [kept](Self::keep); until then, no other process does.
 #[derive(Debug)]
@@ -134,17 +139,33 @@ impl StagingRoot {
         Ok(held)
     }
 
-    /// Drops held changes. Does nothing if they are gone, or a process works on them.
+    /// Drops held changes. Does nothing if they are gone, or a process works on them for longer than some milliseconds.
     pub fn drop_held(&self, id: &str) {
-        if let Some(dir) = self.lock_held(id) {
+        let opened = self.wait_locked(id, DROP_WAIT).ok().flatten();
+        if let Some(dir) = opened.and_then(|dir| self.if_held(dir)) {
             remove(self, id, &dir);
+        }
+    }
+
+    /// Opens and locks the staging directory of this id. Waits for whoever works on it: the call that has just stored it, or
+    /// a look at what processes left.
+    fn wait_locked(&self, id: &str, most: Duration) -> Result<Option<Dir>, Errno> {
+        let begun = Instant::now();
+        loop {
+            let opened = self.open_locked(id)?;
+            let is_over = opened.is_some() || begun.elapsed() >= most;
+            if is_over || self.open_id(id).is_err() {
+                return Ok(opened);
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     /// Drops held changes as [`drop_held`](Self::drop_held) does, unless somebody waits for them. That is asked while no
     /// other process can hold them: it stores who waits for them before it unlocks them.
     pub async fn drop_held_unless(&self, id: &str, waits: impl Future<Output = bool>) {
-        let Some(dir) = self.lock_held(id) else {
+        let opened = self.open_locked(id).ok().flatten();
+        let Some(dir) = opened.and_then(|dir| self.if_held(dir)) else {
             return;
         };
         if waits.await {
@@ -154,9 +175,8 @@ impl StagingRoot {
         }
     }
 
-    /// Locks held changes that no process works on, and that were not committed.
-    fn lock_held(&self, id: &str) -> Option<Dir> {
-        let dir = self.open_locked(id).ok()??;
+    /// Returns a locked staging directory if its changes are held, and were not committed.
+    fn if_held(&self, dir: Dir) -> Option<Dir> {
         if is_held(&dir) && matches!(journal::progress(&dir), Ok(Progress::NotBegun)) {
             return Some(dir);
         }
@@ -176,7 +196,12 @@ impl StagingRoot {
         options: &CommitOptions,
     ) -> Result<Option<String>, HeldError> {
         let failed = |error: io::Error| CommitError::failed("reading the list of changes", error);
-        let opened = self.open_locked(id).map_err(|errno| failed(errno.into()))?;
+        let opened = self.wait_locked(id, LOCK_WAIT);
+        let opened = opened.map_err(|errno| failed(errno.into()))?;
+        let seconds = LOCK_WAIT.as_secs();
+        if opened.is_none() && self.open_id(id).is_ok() {
+            return Err(CommitError::Busy { seconds }.into());
+        }
         let Some(dir) = opened.filter(is_held) else {
             return Err(HeldError::Changed);
         };
@@ -188,9 +213,7 @@ impl StagingRoot {
         {
             let locked = self.lock_workdir(place.inode);
             let _lock = locked.map_err(|error| match error {
-                LockError::Busy => CommitError::Busy {
-                    seconds: LOCK_WAIT.as_secs(),
-                },
+                LockError::Busy => CommitError::Busy { seconds },
                 LockError::Io(error) => failed(error),
             })?;
             let taken_back = take_back_unfinished(staging.dir(), &workdir.dir);

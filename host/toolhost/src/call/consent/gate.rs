@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -10,9 +9,11 @@ use toolhost_contract::{HandlerError, HeldEffect, Redactor};
 use toolhost_manifest::policy::AskRules;
 use toolhost_runtime::lock;
 use toolhost_sandbox::{
-    ClockKind, EffectsPort, InFlight, RequestVerdict, SentCount, WholeRequest, WholeResponse,
+    AgentsPort, ClockKind, EffectsPort, InFlight, RequestVerdict, SentCount, WholeRequest,
+    WholeResponse,
 };
 
+use super::agents::GatedAgents;
 use super::digest::Digest;
 use super::prefix::{Prefix, PrefixAnswer};
 use crate::pending::record::NewHold;
@@ -87,13 +88,38 @@ impl Gate {
         })
     }
 
-    pub(super) fn rules(&self) -> &Arc<AskRules> {
+    pub(crate) fn rules(&self) -> &Arc<AskRules> {
         &self.rules
+    }
+
+    /// Lets messages to other agents wait, too.
+    pub(crate) fn agents(self: &Arc<Self>, agents: Arc<dyn AgentsPort>) -> Arc<dyn AgentsPort> {
+        Arc::new(GatedAgents::new(agents, Arc::clone(self)))
+    }
+
+    /// Runs the component, until it comes to something that has to wait.
+    ///
+    /// # Errors
+    /// What has to wait, and why it cannot, if so. The run was stopped.
+    pub(crate) async fn until_held<T>(
+        &self,
+        running: impl Future<Output = T>,
+    ) -> Result<T, (NewHold, Option<String>)> {
+        let held = tokio::select! {
+            biased;
+            held = self.held() => held,
+            // It may have ended without the answer that it cannot get.
+            ended = running => match self.take_held() {
+                Some(held) => held,
+                None => return Ok(ended),
+            },
+        };
+        Err((held, self.unrepeatable()))
     }
 
     /// Waits until something has to wait, and what was sent before has an answer: a second run gets it, and sends nothing
     /// twice.
-    pub(super) async fn held(&self) -> NewHold {
+    async fn held(&self) -> NewHold {
         loop {
             self.is_held.notified().await;
             self.sent.ended().await;
@@ -104,7 +130,7 @@ impl Gate {
     }
 
     /// Takes what has to wait, with what the run has received by then.
-    pub(super) fn take_held(&self) -> Option<NewHold> {
+    fn take_held(&self) -> Option<NewHold> {
         let mut state = lock(&self.state);
         let held = state.held.take()?;
         let prefix = Some(state.received.with_answers_of(&state.earlier));
@@ -112,7 +138,7 @@ impl Gate {
     }
 
     /// Why the run cannot be repeated, if so: it would send something again, or has received too much.
-    pub(super) fn unrepeatable(&self) -> Option<String> {
+    fn unrepeatable(&self) -> Option<String> {
         let state = lock(&self.state);
         if state.received.bytes() > PREFIX_MAX {
             let most = PREFIX_MAX >> 20;
@@ -146,19 +172,7 @@ impl Gate {
         if state.held.is_none() {
             let mut shown = shown();
             self.redactor.value(&mut shown);
-            state.held = Some(NewHold {
-                effect,
-                shown,
-                digest: digest.to_owned(),
-                bound: String::new(),
-                staging: None,
-                answer: None,
-                prefix: None,
-                staged_bytes: 0,
-                expires_at: SystemTime::now(),
-                is_inner: false,
-                webhook: None,
-            });
+            state.held = Some(NewHold::new(effect, shown, digest.to_owned()));
             self.is_held.notify_one();
         }
         Verdict::Held

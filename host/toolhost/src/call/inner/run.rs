@@ -7,10 +7,10 @@ use toolhost_contract::{AssistantMessage, ToolCall, ToolResult, ToolStatus};
 use toolhost_sandbox::{CallFailure, InFlight, StartedCall};
 use tracing::Instrument;
 
+use super::ReleasedInner;
 use super::calls::{Calls, failure_of};
 use super::started::StartedRecord;
 use crate::call::cancellation::{cancelled_result, run_until, with_own_commits};
-use crate::call::consent::release::ReleasedInner;
 use crate::call::scope::CallScope;
 use crate::middleware::CallIdentity;
 

@@ -77,6 +77,24 @@ pub(crate) struct NewHold {
     pub(crate) webhook: Option<String>,
 }
 
+impl NewHold {
+    pub(crate) fn new(effect: HeldEffect, shown: Value, digest: String) -> Self {
+        Self {
+            effect,
+            shown,
+            digest,
+            bound: String::new(),
+            staging: None,
+            answer: None,
+            prefix: None,
+            staged_bytes: 0,
+            expires_at: UNIX_EPOCH,
+            is_inner: false,
+            webhook: None,
+        }
+    }
+}
+
 /// What was decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
@@ -104,6 +122,16 @@ pub(crate) struct Hold {
     pub(crate) decision: Option<Decision>,
     /// The process that does it.
     pub(crate) released_by: Option<String>,
+}
+
+impl Hold {
+    /// Consents to nothing, but lets a run come as far as the one before it.
+    pub(crate) fn without_consent(self) -> Self {
+        Self {
+            digest: String::new(),
+            ..self
+        }
+    }
 }
 
 /// A hold with whose call it is of.

@@ -204,3 +204,18 @@ fn a_file_that_was_changed_meanwhile_is_a_conflict_and_drops_them() {
     assert_eq!(site.tree(), before);
     assert_eq!(site.root.held(&held.0), HeldState::Gone);
 }
+
+#[test]
+fn what_is_released_before_its_call_has_let_go_of_it_waits_for_that() {
+    let (_top, site) = site();
+    let held = change_all(&site).hold().unwrap();
+    let what = (held.id().to_owned(), held.digest.clone());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            held.keep();
+        });
+        site.release(&what).unwrap();
+    });
+    check_changed(&site);
+}
