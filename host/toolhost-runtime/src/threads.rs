@@ -91,6 +91,11 @@ impl Threads {
         self.0.clock.within(time, future).await
     }
 
+    /// Waits for this time, by the [clock](Self::clock).
+    pub async fn pause(&self, time: Duration) {
+        let _elapsed = self.within(time, std::future::pending::<()>()).await;
+    }
+
     /// Runs a future in the background: on the caller's runtime, or else on these threads.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         match Handle::try_current() {

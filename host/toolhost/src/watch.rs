@@ -114,7 +114,7 @@ impl BundleWatch {
     /// loses no change.
     pub async fn changed(&mut self, sandbox: &Sandbox) -> Vec<PathBuf> {
         loop {
-            pause(sandbox, INTERVAL).await;
+            sandbox.threads().pause(INTERVAL).await;
             let Some(now) = self.look(sandbox).await else {
                 continue;
             };
@@ -134,7 +134,7 @@ impl BundleWatch {
     async fn settle(&self, sandbox: &Sandbox, mut now: Files) -> Files {
         let started = Instant::now();
         while started.elapsed() < SETTLING_MAX {
-            pause(sandbox, SETTLED).await;
+            sandbox.threads().pause(SETTLED).await;
             match self.look(sandbox).await {
                 Some(next) if next != now => now = next,
                 Some(_) | None => break,
@@ -193,13 +193,6 @@ fn states(files: impl IntoIterator<Item = PathBuf>) -> Files {
         (file, state)
     };
     files.into_iter().map(state).collect()
-}
-
-async fn pause(sandbox: &Sandbox, time: Duration) {
-    let _elapsed = sandbox
-        .threads()
-        .within(time, std::future::pending::<()>())
-        .await;
 }
 
 /// Runs file calls on a thread that may hang, such as on a network file system.

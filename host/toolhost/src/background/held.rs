@@ -20,7 +20,7 @@ use crate::call::inner::ReleasedInner;
 use crate::call::scope::{CallScope, InstanceScope, TurnScope};
 use crate::middleware::Progress;
 use crate::pending::PendingCalls;
-use crate::pending::record::{Decision, Handle, Hold, Record, State, Taking};
+use crate::pending::record::{Handle, Hold, Record, State, Taking};
 
 /// How often the store is asked for decisions.
 const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -121,9 +121,7 @@ async fn ask(pending: Weak<PendingCalls>) {
         }
         let threads = calls.sandbox.threads().clone();
         drop(calls);
-        let _elapsed = threads
-            .within(ASK_EVERY, std::future::pending::<()>())
-            .await;
+        threads.pause(ASK_EVERY).await;
     }
 }
 
@@ -149,19 +147,10 @@ impl PendingCalls {
         if is_inner {
             return Ok(Released::Waits(waiting(record, &hold)));
         }
-        let Some(decision) = &hold.decision else {
-            if hold.expires_at > SystemTime::now() {
-                return Ok(Released::Waits(waiting(record, &hold)));
-            }
-            self.drop_changes(&hold);
-            let error = self.expired(&record.call.tool_name);
-            return Ok(Released::Ended(record.failed(error)));
-        };
-        if !decision.is_approved {
-            self.drop_changes(&hold);
-            return Ok(Released::Ended(
-                record.failed(self.denied(&record.call.tool_name, decision)),
-            ));
+        match self.decision(record, &hold) {
+            None => return Ok(Released::Waits(waiting(record, &hold))),
+            Some(Err(error)) => return Ok(Released::Ended(record.failed(error))),
+            Some(Ok(())) => {}
         }
         // Once the bundle is loaded again, or a turn of the instance has a client for other agents, it is released.
         let cannot_run = turn.begin_call().is_err()
@@ -200,20 +189,18 @@ impl PendingCalls {
         let handle = Handle::parse(handle).ok_or_else(unknown)?;
         let records = self.records().await?;
         let record = self.find(&turn.instance, &handle).await?;
-        let name = &record.call.tool_name;
+        let threads = self.sandbox.threads();
         let ended = loop {
             let hold = records.hold_of(&handle).await;
             let hold = hold.map_err(|error| self.store_error(&error))?;
             let hold = hold.ok_or_else(unknown)?;
-            let Some(decision) = &hold.decision else {
-                if hold.expires_at <= SystemTime::now() {
-                    break Err(self.expired(name));
+            match self.decision(&record, &hold) {
+                None => {
+                    threads.pause(ASK_INNER).await;
+                    continue;
                 }
-                self.pause(ASK_INNER).await;
-                continue;
-            };
-            if !decision.is_approved {
-                break Err(self.denied(name, decision));
+                Some(Err(error)) => break Err(error),
+                Some(Ok(())) => {}
             }
             let is_commit = hold.effect == HeldEffect::Workdir;
             let taking = if is_commit {
@@ -231,7 +218,7 @@ impl PendingCalls {
             let (send, committed) = oneshot::channel();
             let (pending, turn, record) =
                 (Arc::clone(turn.pending()), Arc::clone(turn), record.clone());
-            self.sandbox.threads().spawn(async move {
+            threads.spawn(async move {
                 let ended = pending.commit_inner(&turn, &record, hold).await;
                 // The receiver may have been dropped.
                 let _is_received = send.send(ended).is_ok();
@@ -239,7 +226,7 @@ impl PendingCalls {
             match committed.await.map_err(|_| unknown())?? {
                 Some(ReleasedInner::Again(release)) => break Ok(ReleasedInner::Again(release)),
                 Some(ended) => return Ok(ended),
-                None => self.pause(ASK_EVERY).await,
+                None => threads.pause(ASK_EVERY).await,
             }
         };
         self.withdraw(&handle, &turn.instance.owner()).await;
@@ -277,22 +264,26 @@ impl PendingCalls {
         Ok(Some(ReleasedInner::Ended(result)))
     }
 
-    async fn pause(&self, time: Duration) {
-        let never = std::future::pending::<()>();
-        let _elapsed = self.sandbox.threads().within(time, never).await;
-    }
-
-    fn expired(&self, name: &str) -> ToolError {
-        let message = format!("Nobody approved the call of tool '{name}' in time.");
-        self.error(ToolErrorCode::ApprovalExpired, message)
-    }
-
-    fn denied(&self, name: &str, decision: &Decision) -> ToolError {
-        let message = match &decision.why {
-            Some(why) => format!("The call of tool '{name}' was not approved: {why}"),
-            None => format!("The call of tool '{name}' was not approved."),
+    /// Returns what was decided about what a call waits for, none while it waits. What was refused, or nobody decided about in
+    /// time, is its error, and its changes are dropped.
+    fn decision(&self, record: &Record, hold: &Hold) -> Option<Result<(), ToolError>> {
+        let name = &record.call.tool_name;
+        let (code, message) = match &hold.decision {
+            Some(decision) if decision.is_approved => return Some(Ok(())),
+            Some(decision) => {
+                let why = decision.why.as_ref().map(|why| format!(": {why}"));
+                let why = why.unwrap_or_else(|| ".".to_owned());
+                let message = format!("The call of tool '{name}' was not approved{why}");
+                (ToolErrorCode::ApprovalDenied, message)
+            }
+            None if hold.expires_at > SystemTime::now() => return None,
+            None => {
+                let message = format!("Nobody approved the call of tool '{name}' in time.");
+                (ToolErrorCode::ApprovalExpired, message)
+            }
         };
-        self.error(ToolErrorCode::ApprovalDenied, message)
+        self.drop_changes(hold);
+        Some(Err(self.error(code, message)))
     }
 
     fn drop_changes(&self, hold: &Hold) {

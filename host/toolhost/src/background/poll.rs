@@ -114,7 +114,7 @@ impl PendingCalls {
         let (mut wait, longest) = POLL_AFTER;
         loop {
             let threads = self.sandbox.threads();
-            let _elapsed = threads.within(wait, std::future::pending::<()>()).await;
+            threads.pause(wait).await;
             wait = (wait * 2).min(longest);
             // If the call has ended, the poll has recorded its result.
             let reply = self.poll_once(instance, handle).await;

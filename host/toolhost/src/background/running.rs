@@ -84,11 +84,7 @@ async fn store(turn: &TurnScope, handle: &Handle, result: &ToolResult) {
         if settle(turn, handle, result).await.is_ok() {
             return;
         }
-        let sandbox = &turn.agent().host.sandbox;
-        let _elapsed = sandbox
-            .threads()
-            .within(pause, std::future::pending::<()>())
-            .await;
+        turn.agent().host.sandbox.threads().pause(pause).await;
     }
     let handle = handle.as_str();
     tracing::error!(handle, "the result of a pending call is lost");

@@ -170,7 +170,7 @@ impl Budgets {
         self.threads.spawn_own(async move {
             let mut wait = WRITE_AFTER;
             loop {
-                let _elapsed = threads.within(wait, std::future::pending::<()>()).await;
+                threads.pause(wait).await;
                 wait = if own.write(Keeps::Active).await {
                     WRITE_AFTER
                 } else {

@@ -35,7 +35,8 @@ pub struct Completion {
 
 /// Receives the completions of this process as they happen, also as a [`Stream`], which ends when the host
 /// is dropped. Dropping it unsubscribes. A component's own pending call ends when it is
-/// [polled](crate::Instance::poll); without polls it has no completion.
+/// [polled](crate::Instance::poll): by this host, if the call was submitted, or waited for consent; without polls it has
+/// no completion.
 ///
 /// ```
 /// # async fn example(host: toolhost::Host) -> Result<(), toolhost::pending::CompletionsError> {

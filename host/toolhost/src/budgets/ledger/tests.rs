@@ -272,10 +272,7 @@ async fn a_slice_is_given_back_when_no_calls_follow() {
     while used(&budgets).await != [100] {
         tries += 1;
         assert!(tries < 200, "{:?}", used(&budgets).await);
-        budgets
-            .threads
-            .within(Duration::from_millis(20), std::future::pending::<()>())
-            .await;
+        budgets.threads.pause(Duration::from_millis(20)).await;
     }
     // Nothing is kept for budgets that nobody uses, and no task runs for them.
     let is_idle = || {
@@ -286,11 +283,7 @@ async fn a_slice_is_given_back_when_no_calls_follow() {
     while !is_idle() {
         tries += 1;
         assert!(tries < 200);
-        let pause = Duration::from_millis(20);
-        budgets
-            .threads
-            .within(pause, std::future::pending::<()>())
-            .await;
+        budgets.threads.pause(Duration::from_millis(20)).await;
     }
 }
 

@@ -168,7 +168,7 @@ impl PendingCall<'_> {
         let handle = self.handle.clone().unwrap_or_default();
         let (mut wait, longest) = POLL_AFTER;
         loop {
-            let _elapsed = threads.within(wait, std::future::pending::<()>()).await;
+            threads.pause(wait).await;
             wait = (wait * 2).min(longest);
             let reply = turn.pending().poll(&turn.instance, &handle).await;
             if reply.has_ended {
