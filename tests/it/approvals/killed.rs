@@ -51,12 +51,14 @@ fn log_random(most: Duration) -> Duration {
     Duration::from_nanos(random((2 << bits).min(most)))
 }
 
+/// Returns the tool and the arguments of the call with an id, which shows in all that it does.
+type CallOf = Box<dyn Fn(&str) -> (&'static str, Value)>;
+
 /// A kind of call that waits.
 struct Kind {
     tools: Vec<TestTool<'static>>,
     policy: Value,
-    /// The tool and the arguments of the call with an id, which shows in all that it does.
-    call: Box<dyn Fn(&str) -> (&'static str, Value)>,
+    call: CallOf,
     /// What the call does.
     effects: Vec<Effect>,
     /// Whether what waits is another call, within it: the program learns that it was denied, and goes on.
@@ -80,73 +82,72 @@ fn kind_of(name: &str, origin: &str) -> Kind {
     let url = format!("{origin}/");
     let send = move |id: &str| json!({"url": format!("{url}{id}"), "method": "POST", "body": "b"});
     let written = |id: &str| write_file(&format!("a{id}"));
-    let (tools, policy, call, effects): (_, _, Box<dyn Fn(&str) -> (&'static str, Value)>, _) =
-        match name {
-            "staged changes" => (
-                vec![FILES],
-                json!({"files": {"ask": "effects"}}),
-                Box::new(move |id| ("files__write", written(id))),
-                vec![Effect::File("a")],
-            ),
-            "a call before it runs" => (
-                vec![FILES],
-                json!({"files": {"ask": "always"}}),
-                Box::new(move |id| ("files__write", written(id))),
-                vec![Effect::File("a")],
-            ),
-            "a request" => (
-                vec![WEB],
-                json!({ "web": web }),
-                Box::new(move |id| ("web__run", send(id))),
-                vec![Effect::Request],
-            ),
-            "a message" => (
-                vec![("ask", "ask_agents", &["run"])],
-                json!({"ask": {"agents": true, "ask": "effects"}}),
-                Box::new(|id| {
-                    let args = json!({"do": "request", "target": "sink", "input": id});
-                    ("ask__run", args)
-                }),
-                vec![Effect::Message],
-            ),
-            "the changes of a program" => (
-                vec![FILES, CALLER],
-                json!({
-                    "caller": {"tools": ["*"], "workdir": "transactional"},
-                    "files": {"ask": "effects"},
-                }),
-                Box::new(|id| {
-                    let written = ["a", "b"].map(|name| {
-                        let args = write_file(&format!("{name}{id}"));
-                        json!({"do": "call", "tool": "files__write", "args": args})
-                    });
-                    ("caller__run", json!({ "steps": written }))
-                }),
-                vec![Effect::File("a"), Effect::File("b")],
-            ),
-            "within a program" => (
-                vec![FILES, WEB, CALLER],
-                json!({"caller": {"tools": ["*"]}, "files": {"ask": "effects"}, "web": web}),
-                Box::new(move |id| {
-                    let steps = json!([
-                        {"do": "call", "tool": "files__write", "args": written(id)},
-                        {"do": "call", "tool": "web__run", "args": send(id)},
-                    ]);
-                    ("caller__run", json!({ "steps": steps }))
-                }),
-                vec![Effect::File("a"), Effect::Request],
-            ),
-            "a component that answers later" => (
-                vec![("later", "pending", &["run"])],
-                json!({"later": {"ask": "effects"}}),
-                Box::new(|id| {
-                    let args = json!({"write": format!("a{id}"), "handle": format!("write:b{id}")});
-                    ("later__run", args)
-                }),
-                vec![Effect::File("a"), Effect::File("b")],
-            ),
-            unknown => panic!("{unknown}"),
-        };
+    let (tools, policy, call, effects): (_, _, CallOf, _) = match name {
+        "staged changes" => (
+            vec![FILES],
+            json!({"files": {"ask": "effects"}}),
+            Box::new(move |id| ("files__write", written(id))),
+            vec![Effect::File("a")],
+        ),
+        "a call before it runs" => (
+            vec![FILES],
+            json!({"files": {"ask": "always"}}),
+            Box::new(move |id| ("files__write", written(id))),
+            vec![Effect::File("a")],
+        ),
+        "a request" => (
+            vec![WEB],
+            json!({ "web": web }),
+            Box::new(move |id| ("web__run", send(id))),
+            vec![Effect::Request],
+        ),
+        "a message" => (
+            vec![("ask", "ask_agents", &["run"])],
+            json!({"ask": {"agents": true, "ask": "effects"}}),
+            Box::new(|id| {
+                let args = json!({"do": "request", "target": "sink", "input": id});
+                ("ask__run", args)
+            }),
+            vec![Effect::Message],
+        ),
+        "the changes of a program" => (
+            vec![FILES, CALLER],
+            json!({
+                "caller": {"tools": ["*"], "workdir": "transactional"},
+                "files": {"ask": "effects"},
+            }),
+            Box::new(|id| {
+                let written = ["a", "b"].map(|name| {
+                    let args = write_file(&format!("{name}{id}"));
+                    json!({"do": "call", "tool": "files__write", "args": args})
+                });
+                ("caller__run", json!({ "steps": written }))
+            }),
+            vec![Effect::File("a"), Effect::File("b")],
+        ),
+        "within a program" => (
+            vec![FILES, WEB, CALLER],
+            json!({"caller": {"tools": ["*"]}, "files": {"ask": "effects"}, "web": web}),
+            Box::new(move |id| {
+                let steps = json!([
+                    {"do": "call", "tool": "files__write", "args": written(id)},
+                    {"do": "call", "tool": "web__run", "args": send(id)},
+                ]);
+                ("caller__run", json!({ "steps": steps }))
+            }),
+            vec![Effect::File("a"), Effect::Request],
+        ),
+        "a component that answers later" => (
+            vec![("later", "pending", &["run"])],
+            json!({"later": {"ask": "effects"}}),
+            Box::new(|id| {
+                let args = json!({"write": format!("a{id}"), "handle": format!("write:b{id}")});
+                ("later__run", args)
+            }),
+            vec![Effect::File("a"), Effect::File("b")],
+        ),
+        unknown => panic!("{unknown}"),
+    };
     Kind {
         tools,
         policy: json!({ "tools": policy }),

@@ -43,7 +43,7 @@ pub(super) enum Released {
 /// What becomes of staged changes that somebody has consented to.
 enum Commit {
     /// They are committed, and this is what the call answered.
-    Done(ToolResult),
+    Done(Box<ToolResult>),
     /// They are not what was shown.
     Again,
     /// They cannot be committed now, and wait on.
@@ -248,9 +248,9 @@ impl PendingCalls {
                     waits.await?;
                     let handle = record.handle.as_str().to_owned();
                     let pending = ToolResult::pending(&call.call_id, &call.tool_name, handle);
-                    return Ok(Some(ReleasedInner::Ended(pending)));
+                    return Ok(Some(ReleasedInner::Ended(Box::new(pending))));
                 }
-                None => answered(turn, record, answer).await,
+                None => answered(turn, record, *answer).await,
             },
             Commit::Again => {
                 self.forget_changes(&record.handle, &hold).await?;
@@ -261,7 +261,7 @@ impl PendingCalls {
         };
         let stored = records.complete(&record.handle, &result).await;
         stored.map_err(|error| self.store_error(&error))?;
-        Ok(Some(ReleasedInner::Ended(result)))
+        Ok(Some(ReleasedInner::Ended(Box::new(result))))
     }
 
     /// Returns what was decided about what a call waits for, none while it waits. What was refused, or nobody decided about in
@@ -302,7 +302,7 @@ impl PendingCalls {
         was_taken: bool,
     ) -> Result<Released, ToolError> {
         let answer = match self.commit_approved(turn, record, &hold, was_taken).await {
-            Commit::Done(answer) => answer,
+            Commit::Done(answer) => *answer,
             Commit::Later => return Ok(Released::Waits(waiting(record, &hold))),
             Commit::Failed(error) => return Ok(Released::Ended(record.failed(error))),
             Commit::Again => {
@@ -352,10 +352,10 @@ impl PendingCalls {
         };
         let is_bound = bound_now(turn, record).is_some_and(|bound| bound == hold.bound);
         match staging.held(id) {
-            HeldState::Committed => Commit::Done(answer.clone()),
+            HeldState::Committed => Commit::Done(Box::new(answer.clone())),
             HeldState::Waiting if is_bound => {
                 match self.commit(turn, staging, record, hold).await {
-                    Some(true) => Commit::Done(answer.clone()),
+                    Some(true) => Commit::Done(Box::new(answer.clone())),
                     Some(false) => Commit::Again,
                     None => Commit::Later,
                 }

@@ -46,7 +46,7 @@ pub(crate) struct InnerCalls {
 /// What becomes of an inner call that waited for consent.
 pub(crate) enum ReleasedInner {
     /// It has ended with this result, or waits for its component.
-    Ended(ToolResult),
+    Ended(Box<ToolResult>),
     /// It runs again, with what somebody has consented to.
     Again(Arc<Hold>),
 }

@@ -127,7 +127,7 @@ async fn settled(
         let release = match released {
             Ok(ReleasedInner::Again(release)) => release,
             Ok(ReleasedInner::Ended(ended)) => {
-                result = ended;
+                result = *ended;
                 break;
             }
             Err(error) => return identity.error(error),
