@@ -10,7 +10,7 @@ mod webhook;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolhost::approvals::{Approval, ApprovalError, Approvals};
@@ -228,6 +228,65 @@ async fn what_is_approved_happens_without_a_poll_where_the_instance_is_used() {
         (handle.as_str(), ToolStatus::Ok)
     );
     assert_eq!(site.work("a.txt").as_deref(), Some("new\n"));
+}
+
+#[tokio::test]
+async fn a_served_bundle_does_what_was_approved_without_an_instance_and_a_poll() {
+    let site = Site::new();
+    let policy = "tools: {files: {ask: effects}, later: {ask: always}}";
+    let running = site.start(policy).await;
+    let handle = running
+        .held("files__write", write("a.txt"), "workdir")
+        .await;
+    let denied = running
+        .held("files__write", write("b.txt"), "workdir")
+        .await;
+    for waiting in running.approvals().waiting().await.unwrap() {
+        let doors = running.approvals();
+        let decided = if waiting.handle == denied {
+            doors.deny(&waiting.id, "bob", None).await
+        } else {
+            doors.approve(&waiting.id, "bob", None).await
+        };
+        decided.unwrap();
+    }
+    drop(running);
+    // Another process, which opens an instance for each request.
+    let host = site.builder(policy).build().unwrap();
+    let loaded = host.load_to_serve(site.path("bundle")).await.unwrap();
+    let done = |name: &'static str| {
+        let site = &site;
+        async move {
+            let begun = Instant::now();
+            while site.work(name).is_none() {
+                assert!(begun.elapsed() < Duration::from_secs(20));
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    };
+    done("a.txt").await;
+    // Also once it was loaded again, of an instance that nobody has any more.
+    let loaded = loaded.reload().await.unwrap();
+    let (agent, workdir) = (
+        loaded.only_agent().unwrap(),
+        host.workdir(site.path("work")).unwrap(),
+    );
+    let step = open_step(&agent, "other", &workdir).await;
+    let call = tool_call_of("call_c", "files__write", write("c.txt"));
+    let pending = step.execute_without_message(call);
+    assert!(pending.await.awaits_approval().is_some());
+    drop(step);
+    let waiting = host.approvals().waiting().await.unwrap();
+    let approved = host.approvals().approve(&waiting[0].id, "bob", None).await;
+    approved.unwrap();
+    done("c.txt").await;
+    assert_eq!(site.names(), ["a.txt", "c.txt"]);
+    let instance = agent.instance("instance", workdir);
+    assert_eq!(instance.poll(&handle).await.tool_error(), None);
+    assert_eq!(
+        code(&instance.poll(&denied).await),
+        "E_TOOL_APPROVAL_DENIED"
+    );
 }
 
 #[tokio::test]

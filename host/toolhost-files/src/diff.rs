@@ -40,8 +40,8 @@ impl Differences {
         }
     }
 
-    /// Returns how the lines of a file differ, as a unified diff. None if a version is larger than [`DIFF_BYTES_MAX`] or
-    /// no UTF-8, or the total is used up.
+    /// Returns how the lines of a file differ, as a unified diff. None if a version is larger than [`DIFF_BYTES_MAX`], is
+    /// no UTF-8 or has a carriage return alone, which would end a line in the middle, or if the total is used up.
     pub fn unified(&mut self, path: &str, old: &[u8], new: &[u8]) -> Option<String> {
         if self.bytes == 0 || old.len().max(new.len()) > DIFF_BYTES_MAX {
             return None;
@@ -50,16 +50,25 @@ impl Differences {
             std::str::from_utf8(old).ok()?,
             std::str::from_utf8(new).ok()?,
         );
+        if [old, new].into_iter().any(has_lone_return) {
+            return None;
+        }
         let diff = TextDiff::configure()
             .deadline(self.precise_until)
             .diff_lines(old, new);
         let mut unified = diff.unified_diff();
         let unified = unified.context_radius(CONTEXT);
         let text = unified.header(path, path).to_string();
-        let left = self.bytes.checked_sub(text.len());
-        self.bytes = left.unwrap_or_default();
-        left.map(|_| text)
+        // Smaller differences of further files may fit.
+        self.bytes = self.bytes.checked_sub(text.len())?;
+        Some(text)
     }
+}
+
+/// Whether a carriage return ends a line without a line feed.
+fn has_lone_return(text: &str) -> bool {
+    let mut after_returns = text.split('\r').skip(1);
+    after_returns.any(|after| !after.starts_with('\n'))
 }
 
 #[cfg(test)]
@@ -109,6 +118,15 @@ mod tests {
     }
 
     #[test]
+    fn a_carriage_return_alone_hides_no_line() {
+        let of = |old, new| diff_of(&mut Differences::default(), old, new);
+        assert_eq!(of("# a\r\n", "# a\rimport os\n"), None);
+        assert_eq!(of("# a\rb\n", "# a\n"), None);
+        assert_eq!(of("a\n", "b\r"), None);
+        assert!(of("a\r\n", "b\r\n").is_some());
+    }
+
+    #[test]
     fn all_differences_together_have_a_total() {
         let mut differences = Differences::default();
         let (old, new) = ("a\n".repeat(100_000), "b\n".repeat(100_000));
@@ -118,6 +136,6 @@ mod tests {
         let bytes = texts.iter().flatten().map(String::len).sum::<usize>();
         assert!(texts[0].is_some() && texts[9].is_none() && bytes <= DIFFS_BYTES_MAX);
         let small = diff_of(&mut differences, "a\n", "b\n");
-        assert_eq!(small, None);
+        assert!(small.is_some(), "it fits");
     }
 }

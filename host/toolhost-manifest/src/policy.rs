@@ -298,6 +298,13 @@ impl Policy {
             || asks.any(|rules| rules.holds_changes())
     }
 
+    /// Returns whether calls of any tool may wait for approval.
+    pub fn may_ask(&self) -> bool {
+        let of_tools = self.all_rules().filter_map(|rule| rule.ask.as_ref());
+        let mut asks = of_tools.chain(&self.defaults.ask);
+        asks.any(|rules| rules.may_ask())
+    }
+
     /// Returns the secrets that the policy names for a tool that this agent calls.
     pub fn resolve_credentials(&self, agent: &str, tool: &ResourceName) -> Credentials {
         let env = self.last(agent, tool, |rule| rule.env.as_ref());

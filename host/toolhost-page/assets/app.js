@@ -137,7 +137,9 @@ function askForToken() {
 async function start() {
   info = await get('info');
   setNow(info.now);
-  const roots = info.roots.map(({ id, path }) => h('option', { value: String(id) }, path));
+  const roots = info.roots.map(({ id, path, error }) =>
+    h('option', { value: String(id) }, path, error && ': cannot be read'),
+  );
   const choose = ({ target }) => {
     location.hash = link([route().path[0]], { root: target.value });
   };

@@ -3,7 +3,7 @@
 import { every, get, part, post } from './api.js';
 import { stateBadge, summary } from './approvals.js';
 import { filesSection, path as pathText } from './diff.js';
-import { block, button, failure, fill, h, pairs, plain, say, section, table } from './dom.js';
+import { block, button, code, failure, fill, h, pairs, plain, say, section, table } from './dom.js';
 import { counted, until, when } from './format.js';
 import { tree } from './json.js';
 import { link } from './route.js';
@@ -23,7 +23,7 @@ function effectOf({ effect, what }) {
   if (effect === 'call')
     return section(
       'Runs',
-      pairs([['Tool', h('code', null, tool)]]),
+      pairs([['Tool', code(tool)]]),
       h('h3', null, 'Arguments'),
       tree(args, 'Arguments', { isText: true }),
     );
@@ -32,14 +32,14 @@ function effectOf({ effect, what }) {
 
 function request({ method, url, headers = [], body }) {
   const rows = headers.map(([name, value]) =>
-    h('tr', null, h('th', { scope: 'row' }, name), h('td', null, h('code', null, pathText(value)))),
+    h('tr', null, h('th', { scope: 'row' }, name), h('td', null, code(pathText(value)))),
   );
   const text = pathText(body);
   return section(
     'Sends a request',
     pairs([
-      ['Method', h('code', null, method)],
-      ['URL', h('code', null, h('span', { class: 'words' }, pathText(url)))],
+      ['Method', code(method)],
+      ['URL', code(pathText(url))],
     ]),
     rows.length > 0 && [h('h3', null, 'Headers'), table('Headers of the request', ['Name', 'Value'], rows).element],
     h('h3', null, 'Body'),
@@ -66,7 +66,7 @@ function deciding(approval, root, done) {
     // The second click of a pair is meant for nothing here.
     if (event.detail > 1) return;
     const isApproval = decision === 'approve';
-    const why = h('textarea', { id: 'why', rows: 2, maxlength: 2_000 });
+    const why = h('textarea', { id: 'why', rows: 2, maxlength: 1_000 });
     const send = h(
       'button',
       { class: isApproval ? 'strong' : 'danger', disabled: true },
@@ -178,8 +178,10 @@ export async function show(place, { path: [, id], root, signal }) {
   if (decide) {
     every(2_000, signal, async () => {
       if (approval.state !== 'waiting') return;
+      const { state } = await get(`approvals/${part(id)}/state`, { root }, signal);
+      if (state === 'waiting') return;
       const now = await get(`approvals/${part(id)}`, { root }, signal);
-      if (now.state !== 'waiting' && approval.state === 'waiting') done(now);
+      if (approval.state === 'waiting') done(now);
     });
   }
   return `${approval.tool}: approval`;

@@ -7,8 +7,8 @@ import { counted, until, when } from './format.js';
 import { link } from './route.js';
 
 /** Returns in a few words what a call waits to do. */
-export function summary({ effect, what }) {
-  if (what === null) return 'cancelled before anybody decided';
+export function summary({ effect, what, state }) {
+  if (what === null) return state === 'ended' ? 'cancelled before anybody decided' : 'does more than this list shows';
   if (effect === 'workdir') {
     const list = what.files ?? [];
     const first = pathText(list[0]?.path);
@@ -44,8 +44,11 @@ const isWaiting = ({ state }) => state === 'waiting';
 /** Shows the list: `#/approvals`, and with decided ones `#/approvals?all`. */
 export async function show(place, { query, root, signal }) {
   const all = query.all !== undefined;
+  const more = h('p', { class: 'note' });
   const load = async () => {
-    const { approvals } = await get('approvals', { root, all: all || undefined }, signal);
+    const { approvals, waiting } = await get('approvals', { root, all: all || undefined }, signal);
+    const left = waiting - approvals.filter(isWaiting).length;
+    fill(more, left > 0 && `${counted(left, 'call')} more ${left === 1 ? 'waits' : 'wait'}: decide about these first.`);
     return [...approvals.filter(isWaiting), ...approvals.filter((it) => !isWaiting(it))];
   };
   let listed = await load();
@@ -101,6 +104,7 @@ export async function show(place, { query, root, signal }) {
     h('div', { class: 'row news' }, chip('Waiting', !all), chip('Decided, too', all, { all: true }), news),
     list.element,
     empty,
+    more,
   );
   every(2_000, signal, poll);
   return 'Approvals';

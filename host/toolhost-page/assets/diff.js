@@ -1,13 +1,14 @@
 // Files that were or would be changed, with their diffs.
 
-import { button, fill, h, pairs, section, words } from './dom.js';
+import { button, code, fill, h, pairs, section, words } from './dom.js';
 import { counted } from './format.js';
 
 // Lines of a diff that are shown at first.
 const LINES = 1_000;
 
 const NO_DIFF =
-  'No diff: only its mode or place changes, or it is too large for one, or no text. Its bytes have this digest.';
+  'No diff: only its mode or place changes, it is too large or no text, a carriage return ends a line of it, or the diffs of ' +
+  'the call have 2 MiB without it. Its bytes have this digest.';
 
 const CLASSES = { '+': 'added', '-': 'removed', '@': 'hunk' };
 
@@ -16,7 +17,7 @@ export function diff(text, path) {
   const lines = text.replace(/\n$/, '').split('\n');
   // The names of the files stand above the first hunk.
   const first = lines.findIndex((line) => line.startsWith('@@'));
-  const made = (line, at) => h('span', { class: at < first ? 'hunk' : CLASSES[line[0]] }, words(line, 20_000), '\n');
+  const made = (line, at) => h('span', { class: at < first ? 'hunk' : CLASSES[line[0]] }, words(line, Infinity), '\n');
   const pre = h(
     'pre',
     { class: 'diff', tabindex: 0, role: 'group', 'aria-label': `Changes of ${path}` },
@@ -32,11 +33,7 @@ export function diff(text, path) {
 }
 
 const kind = (it) =>
-  it
-    ? [it.type, it.mode && `mode ${it.mode}`, it.target !== undefined && `to ${path(it.target)}`]
-        .filter(Boolean)
-        .join(', ')
-    : undefined;
+  [it.type, it.mode && `mode ${it.mode}`, it.target !== undefined && `to ${path(it.target)}`].filter(Boolean).join(', ');
 
 /** Returns the text of a path; bytes that are no UTF-8 arrive as `{escaped}`. */
 export const path = (value) => (typeof value === 'string' ? value : (value?.escaped ?? ''));
@@ -49,9 +46,9 @@ export function files(list) {
     list.map((file) => {
       const name = path(file.path);
       const facts = pairs([
-        ['from', file.from && path(file.from)],
-        ['is then', kind(file)],
-        ['was', kind(file.was)],
+        ['from', file.from && code(path(file.from))],
+        ['is then', file.type && code(kind(file))],
+        ['was', file.was && code(kind(file.was))],
         ['sha256', typeof file.digest === 'string' ? file.digest.replace(/^sha256:/, '') : undefined],
       ]);
       return h(
@@ -59,7 +56,7 @@ export function files(list) {
         null,
         h('span', { class: `badge ${file.kind}` }, file.kind),
         ' ',
-        h('code', null, name),
+        code(name),
         facts.hasChildNodes() && facts,
         file.diff !== undefined && diff(path(file.diff), name),
         file.diff === undefined &&

@@ -2,8 +2,10 @@
 
 // Characters that nobody sees, or that move others: controls, bidi marks, zero-width characters, halves of
 // surrogate pairs, blank letters, selectors, and each combining mark after the fourth.
-const ODD =
-  /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u2800\u3164\uffa0\u{e0100}-\u{e01ef}]|(?<=\p{M}{4})\p{M}/gu;
+const ODD = /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\p{Zl}\p{Zp}\p{Cs}\u2800]|(?<=\p{M}{4})\p{M}/gu;
+
+// The same in texts that are one line.
+const ODD_IN_LINE = new RegExp(`[\\n\\t]|${ODD.source}`, 'gu');
 
 // Most characters of a text that is no block, in UTF-16 units.
 const TEXT_MAX = 2_000;
@@ -23,11 +25,11 @@ function cut(text, max) {
 }
 
 /** Returns nodes with a text, in which odd characters are marked escapes. */
-export function words(text, max = TEXT_MAX) {
+export function words(text, max = TEXT_MAX, odd = ODD) {
   const nodes = [];
   const shown = cut(String(text), max);
   let from = 0;
-  for (const match of shown.matchAll(ODD)) {
+  for (const match of shown.matchAll(odd)) {
     if (match.index > from) nodes.push(document.createTextNode(shown.slice(from, match.index)));
     const mark = document.createElement('mark');
     mark.textContent = escaped(match[0]);
@@ -70,6 +72,9 @@ export const h = maker('http://www.w3.org/1999/xhtml');
 
 /** Makes an element of SVG. */
 export const svg = maker('http://www.w3.org/2000/svg');
+
+/** Makes a text of code that is one line, whole. */
+export const code = (text) => h('code', null, words(text, Infinity, ODD_IN_LINE));
 
 /** Replaces what an element has. */
 export function fill(element, ...children) {
@@ -129,16 +134,15 @@ export function section(title, ...children) {
   return h('section', { 'aria-labelledby': id }, h('h2', { id }, title), children);
 }
 
-// What of a block is shown at first, and what is shown at most, in UTF-16 units.
+// What of a block is shown at first, in UTF-16 units.
 const BLOCK_FIRST = 20_000;
-const BLOCK_MAX = 4_000_000;
 
 /** Makes a block of preformatted text, whose rest is shown on demand. */
 export function block(text, label) {
   const pre = h('pre', { tabindex: 0, role: 'group', 'aria-label': label }, words(text, BLOCK_FIRST));
   if (text.length <= BLOCK_FIRST) return pre;
   const all = button(`Show all ${text.length.toLocaleString('en')} characters`, () => {
-    fill(pre, words(text, BLOCK_MAX));
+    fill(pre, words(text, Infinity));
     pre.focus();
     all.remove();
   });

@@ -74,13 +74,14 @@ pub(crate) async fn answer(
         ["calls", id, "recording"] => {
             let recorded = recorded::of_call(page, at()?, number(id)?).await?;
             request.query.end()?;
-            return Ok(Answer::File(recorded.bytes.to_vec().into()));
+            return Ok(Answer::File(recorded.bytes));
         }
         ["stats"] => calls::stats(at()?, query).await?,
         ["approvals"] => approvals::list(at()?, query).await?,
         ["approvals", id] if is_post => {
             approvals::decide(at()?, id, &request.viewer, &request.body).await?
         }
+        ["approvals", id, "state"] => approvals::state(at()?, id).await?,
         ["approvals", id] => approvals::get(at()?, id).await?,
         ["budgets"] => agents::budgets(page).await?,
         ["agents"] => agents::list(page),
@@ -94,11 +95,18 @@ pub(crate) async fn answer(
 async fn info(page: &PageInner, viewer: &str) -> Result<Value, Failure> {
     let mut roots = Vec::new();
     for (id, root) in page.roots.iter().enumerate() {
-        let waiting = match root.approvals().await? {
-            Some(approvals) => approvals.waiting_count().await?,
-            None => 0,
+        // A state root that cannot be read hides no other one.
+        let waiting = match root.approvals().await {
+            Ok(Some(approvals)) => approvals.waiting_count().await.map_err(Failure::from),
+            Ok(None) => Ok(0),
+            Err(failure) => Err(failure),
         };
-        roots.push(json!({"id": id, "path": root.path.as_deref().map(shown), "waiting": waiting}));
+        let (waiting, error) = match waiting {
+            Ok(waiting) => (waiting, None),
+            Err(failure) => (0, Some(failure.message)),
+        };
+        let path = root.path.as_deref().map(shown);
+        roots.push(json!({"id": id, "path": path, "waiting": waiting, "error": error}));
     }
     let bundle = page.bundle.as_ref().map(|bundle| bundle.current());
     let agents = bundle

@@ -9,7 +9,7 @@ use toolhost::calls::CallLogError;
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
-    message: String,
+    pub(crate) message: String,
     hint: Option<&'static str>,
 }
 

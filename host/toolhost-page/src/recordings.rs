@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use toolhost::recording::{CallRecording, FILE_BYTES_MAX};
@@ -20,7 +21,7 @@ pub(crate) struct Recordings(Mutex<Option<Recorded>>);
 #[derive(Clone)]
 pub(crate) struct Recorded {
     pub(crate) path: PathBuf,
-    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) bytes: Bytes,
     pub(crate) recording: Arc<CallRecording>,
 }
 

@@ -1,5 +1,6 @@
 //! Serves the page on a listener.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
 use crate::page::Page;
@@ -20,7 +21,7 @@ const CONNECTIONS_MAX: usize = 64;
 /// Time to send the head of a request, also while a connection waits for one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Longest time that a connection is open.
+/// Longest time that a connection takes requests, and that its last one takes.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Time to wait after an error of `accept`: the process may be out of file descriptors.
@@ -50,10 +51,15 @@ pub async fn serve(listener: TcpListener, page: Page) {
             builder
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT);
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
-            let _ended = tokio::time::timeout(CONNECTION_TIMEOUT, connection)
+            let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+            if timeout(CONNECTION_TIMEOUT, connection.as_mut())
                 .await
-                .is_ok();
+                .is_err()
+            {
+                // A request that runs is answered.
+                connection.as_mut().graceful_shutdown();
+                let _is_ended = timeout(CONNECTION_TIMEOUT, connection).await.is_ok();
+            }
             drop(slot);
         });
         while connections.try_join_next().is_some() {}

@@ -46,7 +46,7 @@ pub use toolhost_manifest::policy::{
     ApprovalRules, ApprovalWebhook, Ask, AskDecision, AskRule, AskRules, AskVerdict, EffectRules,
 };
 
-/// Most approvals of a list. It is shorter where more than 64 MiB would be shown.
+/// Most approvals of a list.
 pub const LISTED_MAX: usize = 1_000;
 
 /// A call that waits or waited for consent.
@@ -75,7 +75,7 @@ pub struct Approval {
     /// What will be done, without secrets: `{tool, args}` of a call, `{files, truncated}` of changes with a `diff` of each
     /// file that can be shown, `{method, url, headers, body}` of a request, or
     /// `{operation, target, instanceKey, type, input, …}` of a message. Null once the call was cancelled before anybody
-    /// decided.
+    /// decided, and in lists if it has more than 64 KiB.
     pub what: Value,
     /// SHA-256 of what will be done.
     pub digest: String,
@@ -231,8 +231,9 @@ impl Approvals {
     pub fn open(state_root: &Path) -> Result<Self, ApprovalError> {
         let store = Store::open(state_root, &SCHEMA)?;
         let staging = StagingRoot::open(state_root)?;
+        let records = Records::new(store, toolhost_contract::Locale::En);
         Ok(Self {
-            source: Source::StateRoot(Records::new(store, toolhost_contract::Locale::En), staging),
+            source: Source::StateRoot(records, staging),
             owner: None,
         })
     }
@@ -247,7 +248,8 @@ impl Approvals {
         }
     }
 
-    /// Returns what waits, the newest first: at most [`LISTED_MAX`].
+    /// Returns what waits, the newest first: at most [`LISTED_MAX`], and of each instance the oldest 100 if these are the
+    /// approvals of several. [`Self::waiting_count`] says how many wait.
     ///
     /// # Errors
     /// [`ApprovalError::Store`], [`ApprovalError::Host`].
@@ -255,7 +257,7 @@ impl Approvals {
         self.list(true).await
     }
 
-    /// Counts what waits: cheaper than the list.
+    /// Counts what waits, also beyond the list.
     ///
     /// # Errors
     /// As [`Self::waiting`].
@@ -294,21 +296,37 @@ impl Approvals {
     pub async fn get(&self, id: &str) -> Result<Approval, ApprovalError> {
         let known = parse(id)?;
         let records = self.records().await?;
-        let hold = records.hold_by_id(&known, self.owner.clone()).await?;
+        let hold = records.hold_by_id(&known, self.owner.clone(), true).await?;
         let hold = hold.ok_or_else(|| unknown(id))?;
         Ok(approval_of(hold, SystemTime::now()))
     }
 
-    /// Returns what an instance's call of this handle waits or waited for last, without [`what`](Approval::what): none if
-    /// these are not the approvals of an instance, or if it has no such call.
+    /// Returns how an approval is: cheaper than [`Self::get`].
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn state(&self, id: &str) -> Result<ApprovalState, ApprovalError> {
+        let (known, owner) = (parse(id)?, self.owner.clone());
+        let hold = self
+            .records()
+            .await?
+            .hold_by_id(&known, owner, false)
+            .await?;
+        let hold = hold.ok_or_else(|| unknown(id))?;
+        Ok(approval_of(hold, SystemTime::now()).state)
+    }
+
+    /// Returns what the call of this handle waits or waited for last, without [`what`](Approval::what): none if it never
+    /// waited.
     ///
     /// # Errors
     /// As [`Self::waiting`].
     pub async fn of_call(&self, handle: &str) -> Result<Option<Approval>, ApprovalError> {
-        let (Some(owner), Some(handle)) = (self.owner.clone(), Handle::parse(handle)) else {
+        let Some(handle) = Handle::parse(handle) else {
             return Ok(None);
         };
-        let hold = self.records().await?.hold_of_call(&handle, owner).await?;
+        let records = self.records().await?;
+        let hold = records.hold_of_call(&handle, self.owner.clone()).await?;
         Ok(hold.map(|hold| approval_of(hold, SystemTime::now())))
     }
 
@@ -365,17 +383,13 @@ impl Approvals {
             Decided::Ended => return Err(ApprovalError::Ended),
             Decided::Already(before) => {
                 return Err(ApprovalError::Decided {
-                    what: if before.is_approved {
-                        "approved"
-                    } else {
-                        "denied"
-                    },
+                    what: before.as_str(),
                     by: before.by,
                     at: Timestamp(before.at),
                 });
             }
         }
-        let hold = records.hold_by_id(&known, None).await?;
+        let hold = records.hold_by_id(&known, None, true).await?;
         let hold = hold.ok_or_else(|| unknown(id))?;
         if let Source::Host(pending) = &self.source {
             pending.waiting.notify(&hold.owner);

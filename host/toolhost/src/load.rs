@@ -23,6 +23,7 @@ use toolhost_manifest::bundle::{
 use toolhost_manifest::policy::Policy;
 use toolhost_sandbox::SandboxError;
 
+use crate::background::served;
 use crate::extension::ExtensionApi;
 use crate::extension::extend::extend;
 use crate::host::{Host, HostInner};
@@ -80,6 +81,9 @@ impl Host {
     /// is missing, is the error of each call of the component and
     /// [`LoadProgress::Failed`](crate::LoadProgress::Failed). At most 256 MiB of components wait; the load compiles
     /// others itself.
+    ///
+    /// What somebody [approves](crate::approvals) of the calls of its instances is done within a second as long as the bundle,
+    /// or a reload of it, is there: a server need not keep an instance, and an earlier process may have made the call.
     ///
     /// [`LoadedBundle::compiling`] lists what is not compiled yet. [`LoadedBundle::reload`] waits for all.
     ///
@@ -171,6 +175,10 @@ async fn load(
         .compute(move || Bundle::open_with(&path, changes, &*shipped));
     let open = open.await.map_err(|error| failed(source, error.into()))??;
     let open = Arc::new(open);
+    let is_served = match &previous {
+        Some(previous) => previous.0.is_served,
+        None => matches!(needed, Needed::AllLater | Needed::Nothing),
+    };
     let earlier = previous.as_ref().map(|bundle| component::of(&bundle.0));
     let components = prepare_all(host, &open, &earlier.unwrap_or_default(), needed).await;
     let Components {
@@ -182,17 +190,21 @@ async fn load(
     let bundle_files = Arc::clone(&open);
     let assemble = move || {
         let components = (of_tools, files);
+        let from = (path, is_served);
         assemble(
             &host_of_bundle,
             &bundle_files,
             components,
-            path,
+            from,
             previous.as_ref(),
         )
     };
     let assembled = host.sandbox.threads().compute(assemble).await;
     let bundle = assembled.map_err(|error| failed(source, error.into()))??;
     later.start(host, open);
+    if bundle.0.is_served {
+        served::release(&bundle);
+    }
     Ok(bundle)
 }
 
@@ -220,7 +232,7 @@ fn assemble(
     host: &Arc<HostInner>,
     open: &OpenBundle,
     (of_tools, files): (Vec<PreparedComponent>, Vec<PathBuf>),
-    source: PathBuf,
+    (source, is_served): (PathBuf, bool),
     previous: Option<&LoadedBundle>,
 ) -> Result<LoadedBundle, LoadError> {
     let previous = previous.map(|bundle| &*bundle.0);
@@ -279,6 +291,7 @@ fn assemble(
     let (agents, declares) = shared.agents();
     Ok(LoadedBundle(Arc::new(LoadedInner {
         host: Arc::clone(host),
+        is_served,
         source,
         bundle: open.bundle().clone(),
         sources: open.sources(),

@@ -102,6 +102,8 @@ pub struct LoadedBundle(pub(crate) Arc<LoadedInner>);
 
 pub(crate) struct LoadedInner {
     pub(crate) host: Arc<HostInner>,
+    /// Whether a server has loaded it, which opens instances when they are asked for.
+    pub(crate) is_served: bool,
     /// The path that was loaded, as the runtime gave it.
     pub(crate) source: PathBuf,
     /// What the workspaces of the instances are kept under.

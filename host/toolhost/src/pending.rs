@@ -8,7 +8,7 @@ mod calls;
 pub(crate) mod completion;
 pub(crate) mod per_handle_lock;
 pub(crate) mod record;
-mod waiting;
+pub(crate) mod waiting;
 mod webhook;
 mod webhook_task;
 

@@ -1,12 +1,15 @@
 //! What a call does that runs again, ends, or waits within another one.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolhost::ToolStatus;
+use toolhost::approvals::Approvals;
 use toolhost::middleware::{Next, ToolCallContext};
+use toolhost_tests::guest;
 use toolhost_tests::test_host::{code, open_step, tool_call_of};
 
 use super::{Site, ended, write};
@@ -59,6 +62,34 @@ async fn the_polls_of_a_call_that_began_under_another_policy_wait() {
         Some(&json!(true))
     );
     assert_eq!(site.names(), ["polled.txt"]);
+}
+
+#[tokio::test]
+async fn the_polls_of_an_approved_call_wait_if_its_component_is_another_one_by_then() {
+    let site = Site::new();
+    let policy = "tools: {later: {ask: always}}";
+    let running = site.start(policy).await;
+    let args = json!({"handle": "write:polled.txt"});
+    let handle = running.held("later__run", args, "call").await;
+    let id = running.waiting().await.id;
+    drop(running);
+    let doors = Approvals::open(&site.path("state")).unwrap();
+    doors.approve(&id, "bob", None).await.unwrap();
+    let running = site.start(policy).await;
+    let begun = running.instance.poll(&handle).await;
+    assert!(begun.status() == ToolStatus::Pending && begun.awaits_approval().is_none());
+    drop(running);
+    let mut component = guest("pending");
+    component.extend([0, 2, 1, b'x']);
+    fs::write(site.path("bundle/pending.wasm"), component).unwrap();
+    let again = site.start(policy).await;
+    let polled = again.instance.poll(&handle).await;
+    assert_eq!(
+        polled.awaits_approval().unwrap().effect.as_str(),
+        "workdir",
+        "{polled:?}"
+    );
+    assert_eq!(site.names(), Vec::<String>::new());
 }
 
 /// Approves what waits while a call runs.

@@ -2,7 +2,8 @@
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use toolhost::approvals::{Approval, ApprovalError, Approvals, HeldEffect};
+use toolhost::approvals::{Approval, ApprovalError, ApprovalState, Approvals, HeldEffect};
+use toolhost::text::shell_word;
 
 use crate::args::{ApprovalsAction, ApprovalsArgs, DecideArgs};
 use crate::environment;
@@ -24,19 +25,30 @@ pub(crate) async fn approvals(args: &ApprovalsArgs, settings: &Settings) -> Resu
         }
         return Ok(Exit::Done);
     }
-    let listed = match opened {
-        None => Ok(Vec::new()),
-        Some(approvals) if args.all => approvals.all().await,
-        Some(approvals) => approvals.waiting().await,
+    let (listed, waiting) = match opened {
+        None => (Ok(Vec::new()), Ok(0)),
+        Some(approvals) => {
+            let listed = if args.all {
+                approvals.all().await
+            } else {
+                approvals.waiting().await
+            };
+            (listed, approvals.waiting_count().await)
+        }
     };
-    let listed = listed.map_err(failure)?;
+    let (listed, waiting) = (listed.map_err(failure)?, waiting.map_err(failure)?);
     if args.json {
-        stdout::json(&json!({ "approvals": listed }))?;
+        stdout::json(&json!({ "approvals": listed, "waiting": waiting }))?;
     } else if listed.is_empty() {
         stdout::write("no call waits for approval")?;
     } else {
         let lines: Vec<String> = listed.iter().map(line).collect();
         stdout::write(&lines.join("\n"))?;
+        if waiting > listed.len() as u64 {
+            settings.note(&format!(
+                "{waiting} calls wait. This lists at most 1,000, and the oldest 100 of each instance."
+            ));
+        }
     }
     Ok(Exit::Done)
 }
@@ -63,9 +75,11 @@ pub(crate) async fn decide(
     let did = if is_approved { "approved" } else { "denied" };
     stdout::write(&format!("{did} {}", line(&approval)))?;
     if is_approved {
-        let handle = &approval.handle;
+        let names = [&approval.handle, &approval.agent, &approval.instance];
+        let [handle, agent, instance] = names.map(|name| shell_word(name));
         settings.note(&format!(
-            "The process that serves the instance does it within a second. Without one: toolhost poll BUNDLE {handle}"
+            "The process that serves the bundle does it within a second. Without one: toolhost poll BUNDLE {handle} \
+             --agent {agent} --instance {instance}, with the --policy and the --workdir of the call"
         ));
     }
     Ok(Exit::Done)
@@ -133,6 +147,12 @@ fn line(approval: &Approval) -> String {
 /// Returns in a few words what a call waits to do.
 fn summary(approval: &Approval) -> String {
     let what = &approval.what;
+    if what.is_null() {
+        return match approval.state {
+            ApprovalState::Waiting => "does more than a list shows".to_owned(),
+            _ => String::new(),
+        };
+    }
     let at = |key: &str| what.get(key).and_then(Value::as_str).unwrap_or_default();
     match approval.effect {
         HeldEffect::Call => {

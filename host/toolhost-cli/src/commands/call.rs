@@ -8,7 +8,7 @@ use toolhost::recording::{CallRecorder, CallRecording};
 use toolhost::text::shell_word;
 use toolhost::{ErrorCode, LiveBundle, ToolCall, ToolErrorCode, ToolResult, ToolStatus, TurnStart};
 
-use super::caller::Runs;
+use super::caller::{Caller, Runs};
 use super::recording_file::RecordingFile;
 use super::{caller, changesets, mcp_servers};
 use crate::args::{CallArgs, PendingArgs};
@@ -149,8 +149,19 @@ pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit
         caller.instance.poll(&handle).await
     };
     caller::print(&result, &args.caller, settings)?;
+    note_unknown_handle(&result, &caller, settings);
     note_failed_call(&result, args.caller.usage, settings);
     Ok(caller::exit(&result))
+}
+
+/// Notes whose handles are known, if it is none of them.
+fn note_unknown_handle(result: &ToolResult, caller: &Caller, settings: &Settings) {
+    if host_code(result) == Some(ToolErrorCode::UnknownHandle) {
+        let (agent, key) = (caller.instance.agent().name(), caller.instance.key());
+        settings.note(&format!(
+            "asked instance '{key}' of agent '{agent}': pass the --agent, --instance and --state-root of the call"
+        ));
+    }
 }
 
 pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
@@ -159,6 +170,7 @@ pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Ex
     let caller = caller::open(bundle, runs, &args.caller, StateRoot::Needed, settings).await?;
     let result = caller.instance.cancel(&handle).await;
     caller::print(&result, &args.caller, settings)?;
+    note_unknown_handle(&result, &caller, settings);
     Ok(match host_code(&result) {
         Some(ToolErrorCode::UnknownHandle | ToolErrorCode::Host) => Exit::Refused,
         _ => Exit::Done,

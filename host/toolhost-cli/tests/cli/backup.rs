@@ -56,7 +56,7 @@ fn a_pending_call_and_a_workspace_are_there_after_a_restore() {
     running.wait().unwrap();
     assert_eq!(
         (&made["databases"], &made["skipped"]),
-        (&json!(1), &json!([]))
+        (&json!(2), &json!([]))
     );
     assert!(!terminal.path("copy/runs").exists());
 

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -33,6 +34,9 @@ const CARD: &str = include_str!("approval/card.html");
 
 /// Calls of a client that were answered with a link and were not made again. The oldest are forgotten first.
 const ASKED_MAX: usize = 16;
+
+/// How long such a call is known: one that is made later is another one.
+const ASKED_FOR: Duration = Duration::from_secs(900);
 
 /// Where the user of a client learns of a call that waits.
 pub(super) struct Door {
@@ -95,11 +99,13 @@ struct AskedCall {
     name: String,
     arguments: Option<JsonObject>,
     handle: String,
+    until: Instant,
 }
 
 impl AskedCall {
     fn is(&self, instance: &str, request: &CallToolRequestParams) -> bool {
-        self.instance == instance
+        self.until > Instant::now()
+            && self.instance == instance
             && self.name == request.name
             && self.arguments == request.arguments
     }
@@ -117,6 +123,7 @@ impl AskedCalls {
             name: request.name.into_owned(),
             arguments: request.arguments,
             handle: handle.to_owned(),
+            until: Instant::now() + ASKED_FOR,
         });
     }
 

@@ -88,8 +88,11 @@ impl Call<'_> {
         let capabilities = self.context.client_capabilities();
         let has_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
         if has_tasks && let Some(handle) = result.handle() {
-            let task = CreateTaskResult::new(tasks::created(handle));
-            return Ok(CallToolResponse::Task(task));
+            let mut task = tasks::created(handle);
+            task.status_message = door
+                .as_ref()
+                .map(|door| format!("waits for approval: {}", door.place.url));
+            return Ok(CallToolResponse::Task(CreateTaskResult::new(task)));
         }
         let answer = answer_of(
             self.shared,

@@ -1,6 +1,5 @@
 //! Calls that wait for approval.
 
-use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolhost::approvals::Approvals;
@@ -8,9 +7,6 @@ use toolhost::approvals::Approvals;
 use crate::failure::Failure;
 use crate::query::Query;
 use crate::root::Root;
-
-/// Longest reason, in bytes.
-const WHY_BYTES_MAX: usize = 4096;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,16 +24,24 @@ enum Verdict {
 
 pub(super) async fn list(root: &Root, query: &mut Query) -> Result<Value, Failure> {
     let all: Option<bool> = query.take("all", "true or false")?;
-    let approvals = match root.approvals().await? {
-        None => Vec::new(),
-        Some(approvals) if all == Some(true) => approvals.all().await?,
-        Some(approvals) => approvals.waiting().await?,
+    let Some(approvals) = root.approvals().await? else {
+        return Ok(json!({"approvals": [], "waiting": 0}));
     };
-    Ok(json!({ "approvals": approvals }))
+    let listed = match all {
+        Some(true) => approvals.all().await?,
+        _ => approvals.waiting().await?,
+    };
+    let waiting = approvals.waiting_count().await?;
+    Ok(json!({"approvals": listed, "waiting": waiting}))
 }
 
 pub(super) async fn get(root: &Root, id: &str) -> Result<Value, Failure> {
     Ok(json!(of(root).await?.get(id).await?))
+}
+
+/// Returns how an approval is, which a view of it asks for again and again.
+pub(super) async fn state(root: &Root, id: &str) -> Result<Value, Failure> {
+    Ok(json!({"state": of(root).await?.state(id).await?}))
 }
 
 /// Stores what the viewer decides.
@@ -50,10 +54,6 @@ pub(super) async fn decide(
     let body: DecisionBody = serde_json::from_slice(body)
         .map_err(|error| Failure::invalid(format!("the decision cannot be read: {error}")))?;
     let why = body.why.as_deref().filter(|why| !why.is_empty());
-    if why.is_some_and(|why| why.len() > WHY_BYTES_MAX) {
-        let message = format!("the reason has more than {WHY_BYTES_MAX} bytes");
-        return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, message));
-    }
     let approvals = of(root).await?;
     let approval = match body.decision {
         Verdict::Approve => approvals.approve(id, viewer, why).await?,

@@ -150,10 +150,12 @@ async fn diffs(root: &Root, call: &CallRecord) -> Result<Vec<Value>, Failure> {
     let (Some(handle), Some(approvals)) = (&call.handle, root.approvals().await?) else {
         return Ok(Vec::new());
     };
-    let all = approvals.all().await?.into_iter();
-    let of_call = all.filter(|approval| approval.handle == *handle);
-    let files = of_call.filter_map(|approval| approval.what.get("files")?.as_array().cloned());
-    Ok(files.flatten().collect())
+    let Some(waited) = approvals.of_call(handle).await? else {
+        return Ok(Vec::new());
+    };
+    let what = approvals.get(&waited.id).await?.what;
+    let files = what.get("files").and_then(Value::as_array);
+    Ok(files.cloned().unwrap_or_default())
 }
 
 /// Returns the line of a shell that makes the call again; none if its arguments are not kept whole.

@@ -43,7 +43,8 @@ pub(super) async fn list(session: &Session, params: ListParams) -> Result<Value,
     } else {
         approvals.waiting().await
     };
-    Ok(json!({ "approvals": listed.map_err(refused)? }))
+    let waiting = approvals.waiting_count().await.map_err(refused)?;
+    Ok(json!({ "approvals": listed.map_err(refused)?, "waiting": waiting }))
 }
 
 /// Returns one approval.

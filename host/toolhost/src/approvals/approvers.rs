@@ -9,9 +9,11 @@ use sha2::{Digest, Sha256};
 pub struct Approvers(Vec<([u8; 32], String)>);
 
 impl Approvers {
-    /// Returns the people with these names and tokens.
+    /// Returns the people with these names and tokens. White space around a token does not count, and nobody has an empty
+    /// one.
     pub fn new(tokens: impl IntoIterator<Item = (String, String)>) -> Self {
         let tokens = tokens.into_iter();
+        let tokens = tokens.filter(|(_, token)| !token.trim().is_empty());
         Self(tokens.map(|(name, token)| (digest(&token), name)).collect())
     }
 
@@ -24,7 +26,7 @@ impl Approvers {
 }
 
 fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token).into()
+    Sha256::digest(token.trim()).into()
 }
 
 impl fmt::Debug for Approvers {

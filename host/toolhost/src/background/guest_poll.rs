@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use toolhost_contract::{AssistantMessage, ToolError, ToolErrorCode, ToolResult};
 use toolhost_sandbox::Operation;
 
@@ -103,11 +104,17 @@ async fn run(
     };
     let mut calls = message.tool_calls().iter();
     let args = calls.find(|one| one.id == *identity.call_id);
-    let args = args.map(|one| one.args.clone()).unwrap_or_default().into();
+    let args: Value = args.map(|one| one.args.clone()).unwrap_or_default().into();
     let call = (&args, guest_handle.as_str());
-    let is_approved = match turn.pending().is_call_approved(&approved).await {
-        Ok(is_approved) => is_approved,
-        Err(error) => return identity.error(error),
+    let is_approved = match run.permit.ask {
+        None => false,
+        Some(_) => {
+            let bound = consent::bound(run.tool, &run.permit, &args.to_string());
+            match turn.pending().is_call_approved(&approved, bound).await {
+                Ok(is_approved) => is_approved,
+                Err(error) => return identity.error(error),
+            }
+        }
     };
     match consent::check_poll(
         turn,

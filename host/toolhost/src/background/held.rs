@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use toolhost_contract::{
     AwaitingApproval, HeldEffect, Timestamp, ToolError, ToolErrorCode, ToolName, ToolResult,
     ToolStatus, WorkdirChanges,
@@ -12,7 +12,7 @@ use toolhost_contract::{
 use toolhost_sandbox::{CommitError, CommitOptions, Durability, HeldError, HeldState, StagingRoot};
 
 use super::guest_poll::in_layers;
-use super::poll::PollReply;
+use super::poll_reply::PollReply;
 use super::running::BackgroundCall;
 use crate::call::consent;
 use crate::call::executor;
@@ -23,7 +23,7 @@ use crate::pending::PendingCalls;
 use crate::pending::record::{Handle, Hold, Record, State, Taking};
 
 /// How often the store is asked for decisions.
-const ASK_EVERY: Duration = Duration::from_millis(500);
+pub(super) const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// How often a call that waits for another one asks for the decision about that.
 const ASK_INNER: Duration = Duration::from_millis(50);
@@ -78,21 +78,31 @@ pub(crate) fn watch(instance: &Arc<InstanceScope>) {
                 let Some(permit) = watch.releases.begin(id).await else {
                     continue;
                 };
-                let (calls, scope) = (Arc::clone(&pending), Arc::clone(&instance));
-                pending.sandbox.threads().spawn(async move {
-                    let PollReply { result, has_ended } = calls.poll_once(&scope, &handle).await;
-                    drop(permit);
-                    let is_pending = result.status() == ToolStatus::Pending;
-                    // Nobody else may poll its component.
-                    if is_pending && !has_ended && result.awaits_approval().is_none() {
-                        calls.poll_until_ended(&scope, &handle).await;
-                    }
-                });
+                release_one(&pending, &instance, handle, permit);
             }
             if records.has_open(&owner).await.is_ok_and(|open| !open) {
                 // A call that waits from now on is watched anew.
                 return pending.waiting.remove(&owner, &watch);
             }
+        }
+    });
+}
+
+/// Does in the background what somebody has decided about a call. The permit is held until that is done.
+pub(super) fn release_one(
+    pending: &Arc<PendingCalls>,
+    instance: &Arc<InstanceScope>,
+    handle: Handle,
+    permit: Arc<OwnedSemaphorePermit>,
+) {
+    let (calls, scope) = (Arc::clone(pending), Arc::clone(instance));
+    pending.sandbox.threads().spawn(async move {
+        let PollReply { result, has_ended } = calls.poll_once(&scope, &handle).await;
+        drop(permit);
+        let is_pending = result.status() == ToolStatus::Pending;
+        // Nobody else may poll its component.
+        if is_pending && !has_ended && result.awaits_approval().is_none() {
+            calls.poll_until_ended(&scope, &handle).await;
         }
     });
 }
@@ -286,7 +296,7 @@ impl PendingCalls {
         Some(Err(self.error(code, message)))
     }
 
-    fn drop_changes(&self, hold: &Hold) {
+    pub(super) fn drop_changes(&self, hold: &Hold) {
         if let (Some(staging), Some(id)) = (&self.staging, &hold.staging) {
             staging.drop_held(id);
         }
@@ -393,23 +403,24 @@ impl PendingCalls {
         }
         let identity = turn.stored_identity(&record.call);
         let workdir = match turn.open_workdir(&identity).await {
-            Ok(directory) => directory.workdir,
-            Err(error) => {
-                tracing::warn!(tool = record.call.tool_name, %error.message, "approved changes cannot be kept now");
-                return None;
-            }
+            Ok(directory) => Ok(directory.workdir),
+            Err(error) => Err(error.message),
         };
-        let (staging, id) = (staging.clone(), hold.staging.clone().unwrap_or_default());
-        let digest = hold.digest.clone();
-        let committed = move || staging.commit_held(&workdir, &id, &digest, &options);
-        let committed = host.sandbox.threads().wait(committed).await;
-        let error = match committed {
-            Ok(Ok(_)) => return Some(true),
-            Ok(Err(HeldError::Changed | HeldError::Commit(CommitError::Conflict { .. }))) => {
-                return Some(false);
+        let error = match workdir {
+            Err(error) => error,
+            Ok(workdir) => {
+                let (staging, id) = (staging.clone(), hold.staging.clone().unwrap_or_default());
+                let digest = hold.digest.clone();
+                let committed = move || staging.commit_held(&workdir, &id, &digest, &options);
+                match host.sandbox.threads().wait(committed).await {
+                    Ok(Ok(_)) => return Some(true),
+                    Ok(Err(
+                        HeldError::Changed | HeldError::Commit(CommitError::Conflict { .. }),
+                    )) => return Some(false),
+                    Ok(Err(error)) => error.to_string(),
+                    Err(error) => error.to_string(),
+                }
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
         };
         tracing::warn!(
             tool = record.call.tool_name,

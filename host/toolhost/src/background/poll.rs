@@ -11,6 +11,7 @@ use tracing::instrument::WithSubscriber;
 
 use super::guest_poll::{self, PollOutcome};
 use super::held::{self, Released};
+use super::poll_reply::PollReply;
 use super::resumed::instance_of;
 use super::running::{announce, settle};
 use crate::call::component;
@@ -25,17 +26,6 @@ const POLL_AFTER: (Duration, Duration) = (Duration::from_millis(50), Duration::f
 
 /// Longest handle in a message, in characters.
 const HANDLE_SHOWN: usize = 64;
-
-/// What [`Instance::poll_reply`](crate::Instance::poll_reply) returns.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct PollReply {
-    /// The result of the call, `pending`, or why this poll failed.
-    pub result: ToolResult,
-    /// Whether the call has ended or does not exist. If not, it can be polled again, also if this poll
-    /// failed.
-    pub has_ended: bool,
-}
 
 impl PendingCalls {
     /// Polls the result of a handle. Once begun, the component runs to its end and its answer is
@@ -278,7 +268,9 @@ impl PendingCalls {
         let guest_handle = match &record.state {
             State::Waiting { guest_handle } => Some(guest_handle),
             State::Held { guest_handle, .. } => {
-                self.drop_staged(records).await;
+                if let Ok(Some(hold)) = records.hold_of(&record.handle).await {
+                    self.drop_changes(&hold);
+                }
                 guest_handle.as_ref()
             }
             State::Running { .. } | State::Done(_) | State::Cancelled => None,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toolhost_files::PrivateDir;
 use toolhost_sandbox::Workdir;
 
+use crate::agent::Agent;
 use crate::call::scope::InstanceScope;
 use crate::pending::record::{CallWorkdir, PendingCall};
 
@@ -25,7 +26,7 @@ pub(super) async fn instance_of(
         return Some(Arc::clone(instance));
     }
     let (scope, inode) = (Arc::clone(instance), workdir.inode);
-    let open = move || reopen(&scope, &workdir);
+    let open = move || reopen(&scope.agent, &scope.key, &workdir);
     let sandbox = &instance.agent.0.host.sandbox;
     match sandbox.threads().compute(open).await.ok()? {
         Some(workdir) => Some(instance.in_workdir(workdir)),
@@ -36,11 +37,10 @@ pub(super) async fn instance_of(
     }
 }
 
-/// Opens a workdir by its path, if that is still the same directory.
-fn reopen(instance: &InstanceScope, workdir: &CallWorkdir) -> Option<Workdir> {
-    let (agent, path) = (&instance.agent.0, workdir.path.as_path());
-    let host = &agent.host;
-    let directory = if is_own_workspace(instance, path) {
+/// Opens the workdir of an instance by its path, if that is still the same directory.
+pub(super) fn reopen(agent: &Agent, key: &str, workdir: &CallWorkdir) -> Option<Workdir> {
+    let (host, path) = (&agent.0.host, workdir.path.as_path());
+    let directory = if is_own_workspace(agent, key, path) {
         host.sandbox.open_own_workdir(path)
     } else {
         host.sandbox.open_workdir(path, &host.protection.rules)
@@ -51,10 +51,10 @@ fn reopen(instance: &InstanceScope, workdir: &CallWorkdir) -> Option<Workdir> {
 }
 
 /// Returns whether a path is that of the instance's workspace, which lies within the state root.
-fn is_own_workspace(instance: &InstanceScope, path: &Path) -> bool {
-    let agent = &instance.agent.0;
+fn is_own_workspace(agent: &Agent, key: &str, path: &Path) -> bool {
+    let agent = &agent.0;
     let is_own = |root: &Path| {
-        let workspace = agent.bundle.workspace(root, &instance.key);
+        let workspace = agent.bundle.workspace(root, key);
         // A link in its place leads to a directory of someone else.
         PrivateDir::open_beneath(root, &workspace).is_ok()
             && workspace

@@ -99,7 +99,7 @@ impl<'a> ComponentRun<'a> {
             let port = agents_port::port(turn.options.agents.as_ref(), redactor);
             match &self.consent {
                 None => port,
-                Some(consent) => consent.agents(port),
+                Some(consent) => consent::gated_agents(port, consent),
             }
         });
         let invocation = Invocation {

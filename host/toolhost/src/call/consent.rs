@@ -11,13 +11,15 @@ mod prefix;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use toolhost_contract::{
     AssistantMessage, AwaitingApproval, HeldEffect, JsonObject, Timestamp, ToolCall, ToolError,
     ToolErrorCode, ToolName, ToolResult,
 };
 use toolhost_manifest::policy::{Ask, AskDecision, AskRules, AskVerdict};
-use toolhost_sandbox::{HeldChanges, Operation};
+use toolhost_sandbox::{AgentsPort, HeldChanges, Operation};
 
+use self::agents::GatedAgents;
 use self::digest::Digest;
 use self::gate::Gate;
 use self::prefix::Prefix;
@@ -158,6 +160,11 @@ fn gated(
         .map_err(|_| failed("The operating system returned no random bytes."))
 }
 
+/// Lets messages to other agents wait, too.
+pub(super) fn gated_agents(agents: Arc<dyn AgentsPort>, gate: &Arc<Gate>) -> Arc<dyn AgentsPort> {
+    Arc::new(GatedAgents::new(agents, Arc::clone(gate)))
+}
+
 /// Decides about a poll of a valid call. `is_approved` is whether somebody has approved the call as a whole.
 pub(crate) fn check_poll(
     turn: &TurnScope,
@@ -281,7 +288,7 @@ impl HeldCall<'_> {
     /// Stores the call, with the arguments that were decided about: middleware may have changed them.
     async fn store(&self, hold: NewHold, bound: String, input: &str) -> Result<Answer, ToolError> {
         let turn = self.turn;
-        let (pending, effect) = (turn.pending(), hold.effect);
+        let (pending, effect) = (Arc::clone(turn.pending()), hold.effect);
         let webhook = turn.agent().host.policy.approvals().webhook.as_ref();
         let hold = NewHold {
             bound,
@@ -295,8 +302,23 @@ impl HeldCall<'_> {
             let decided = ToolCall::new(&*call.call_id, &*call.tool_name, args);
             call.message = AssistantMessage::for_call(&decided);
         }
-        let held = pending.hold(turn.instance.owner(), call, self.handle.clone(), hold);
-        let (handle, expires_at) = held.await?;
+        let (owner, existing) = (turn.instance.owner(), self.handle.clone());
+        let (send, stored) = oneshot::channel();
+        turn.agent().host.sandbox.threads().spawn(async move {
+            let is_new = existing.is_none();
+            let held = pending.hold(owner.clone(), call, existing, hold).await;
+            // Who made the call may have dropped it meanwhile: then nobody has the handle.
+            if let Err(Ok((handle, _))) = send.send(held)
+                && is_new
+            {
+                pending.withdraw(&handle, &owner).await;
+            }
+        });
+        let ended = |_| {
+            let message = "The host ends: the call could not be stored.";
+            ToolError::host(ToolErrorCode::Host, message, turn.locale())
+        };
+        let (handle, expires_at) = stored.await.map_err(ended)??;
         let expires_at = Timestamp(expires_at);
         let details = AwaitingApproval { effect, expires_at };
         Ok(Answer::Held(handle.as_str().to_owned(), details))

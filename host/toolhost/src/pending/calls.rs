@@ -86,6 +86,15 @@ impl PendingCalls {
         self.records.get()
     }
 
+    /// Returns the records if there may be any: nothing is made to look.
+    pub(crate) async fn kept_records(&self) -> Option<&Records> {
+        let is_kept = |root: &PathBuf| root.join("toolhost.db").exists();
+        if self.opened().is_none() && !self.state_root.as_ref().is_some_and(is_kept) {
+            return None;
+        }
+        self.records().await.ok()
+    }
+
     async fn opened_records(&self) -> Result<&Records, StoreError> {
         let records = self.records.get_or_try_init(async || {
             let root = self.state_root.clone();
@@ -211,9 +220,13 @@ impl PendingCalls {
         Ok((handle, expires_at))
     }
 
-    /// Whether somebody has approved a call as a whole.
-    pub(crate) async fn is_call_approved(&self, handle: &Handle) -> Result<bool, ToolError> {
-        let approved = self.records().await?.is_call_approved(handle).await;
+    /// Whether somebody has approved a call as a whole that is bound to this.
+    pub(crate) async fn is_call_approved(
+        &self,
+        handle: &Handle,
+        bound: String,
+    ) -> Result<bool, ToolError> {
+        let approved = self.records().await?.is_call_approved(handle, bound).await;
         approved.map_err(|error| self.store_error(&error))
     }
 
@@ -236,7 +249,7 @@ impl PendingCalls {
                 return;
             }
         };
-        for id in ids.iter().filter(|id| !held.contains(id)) {
+        for id in ids.iter().filter(|id| !held.contains(*id)) {
             // Their row may have been stored since.
             let waits = async {
                 !records

@@ -35,17 +35,33 @@ pub(crate) struct Webhooks(Mutex<Vec<Arc<Address>>>);
 /// An address of a policy.
 pub(super) struct Address {
     pub(super) url: String,
-    signer: Mutex<Signer>,
-    client: OriginClient,
+    sender: Mutex<Sender>,
     /// Notified when there is something to tell.
     pub(super) changed: Notify,
 }
 
 /// What a policy may change without another address.
 #[derive(Clone)]
-struct Signer {
+struct Sender {
+    client: OriginClient,
     key: Zeroizing<Vec<u8>>,
     page: Option<String>,
+}
+
+impl Sender {
+    /// The policy has checked the URL.
+    fn new(webhook: &ApprovalWebhook, page: Option<String>, egress: &Egress) -> Option<Self> {
+        let client = egress.to("webhook", Origin::of_url(&webhook.url).ok()?);
+        Some(Self {
+            client: client
+                .networks(&webhook.networks)
+                .named_by_operator(true)
+                .max_bytes(ANSWER_MAX)
+                .time(ATTEMPT),
+            key: webhook.key.clone(),
+            page,
+        })
+    }
 }
 
 /// So that the tasks end.
@@ -63,45 +79,31 @@ impl Webhooks {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        lock(&self.0).is_empty()
+    pub(super) fn urls(&self) -> Vec<String> {
+        lock(&self.0).iter().map(|it| it.url.clone()).collect()
     }
 
     /// Tells the webhook of these rules from now on. Returns its address if it is a new one: a task has to send what it is
     /// to be told.
     pub(super) fn add(&self, rules: &ApprovalRules, egress: &Egress) -> Option<Arc<Address>> {
         let webhook = rules.webhook.as_ref()?;
-        let signer = Signer {
-            key: webhook.key.clone(),
-            page: rules.page.clone(),
-        };
+        let sender = Sender::new(webhook, rules.page.clone(), egress)?;
         let mut addresses = lock(&self.0);
         if let Some(known) = addresses.iter().find(|it| it.url == webhook.url) {
-            *lock(&known.signer) = signer;
+            *lock(&known.sender) = sender;
             return None;
         }
-        let address = Arc::new(Address::new(webhook, signer, egress)?);
+        let address = Arc::new(Address {
+            url: webhook.url.clone(),
+            sender: Mutex::new(sender),
+            changed: Notify::new(),
+        });
         addresses.push(Arc::clone(&address));
         Some(address)
     }
 }
 
 impl Address {
-    /// The policy has checked the URL.
-    fn new(webhook: &ApprovalWebhook, signer: Signer, egress: &Egress) -> Option<Self> {
-        let client = egress.to("webhook", Origin::of_url(&webhook.url).ok()?);
-        Some(Self {
-            url: webhook.url.clone(),
-            signer: Mutex::new(signer),
-            client: client
-                .networks(&webhook.networks)
-                .named_by_operator(true)
-                .max_bytes(ANSWER_MAX)
-                .time(ATTEMPT),
-            changed: Notify::new(),
-        })
-    }
-
     /// Sends one notice, and stores what became of it.
     pub(super) async fn send(&self, notice: &Notice, records: &Records) {
         let failure = self.post(notice).await.err();
@@ -118,7 +120,7 @@ impl Address {
     }
 
     async fn post(&self, notice: &Notice) -> Result<(), String> {
-        let Signer { key, page } = lock(&self.signer).clone();
+        let Sender { client, key, page } = lock(&self.sender).clone();
         let (id, body) = (id(notice), body(notice, page.as_deref()));
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let timestamp = now.unwrap_or_default().as_secs();
@@ -135,7 +137,7 @@ impl Address {
             )
             .body(Bytes::from(body))
             .map_err(|error| error.to_string())?;
-        let answer = self.client.fetch(request).await;
+        let answer = client.fetch(request).await;
         let status = answer.map_err(|error| error.to_string())?.status();
         if status.is_success() {
             Ok(())
@@ -174,12 +176,7 @@ fn body(notice: &Notice, page: Option<&str>) -> String {
             );
         }
         if let Some(decision) = decision {
-            let state = if decision.is_approved {
-                "approved"
-            } else {
-                "denied"
-            };
-            data.insert("state".to_owned(), state.into());
+            data.insert("state".to_owned(), decision.as_str().into());
             data.insert("by".to_owned(), decision.by.as_str().into());
             data.insert("decidedAt".to_owned(), json!(Timestamp(decision.at)));
         }

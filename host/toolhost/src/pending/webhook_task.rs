@@ -31,14 +31,15 @@ impl PendingCalls {
 
     /// Waits until each notice was sent once, at most for 5 s.
     pub(crate) async fn flush_webhooks(&self) {
-        let Some(records) = self.opened().filter(|_| !self.webhooks.is_empty()) else {
+        let Some(records) = self.opened() else {
             return;
         };
         let threads = self.sandbox.threads();
         let sent = async {
-            while records.has_unsent_notice().await.unwrap_or_default() {
-                let pause = Duration::from_millis(20);
-                let _elapsed = threads.within(pause, std::future::pending::<()>()).await;
+            for url in self.webhooks.urls() {
+                while records.has_unsent_notice(&url).await.unwrap_or_default() {
+                    threads.pause(Duration::from_millis(20)).await;
+                }
             }
         };
         let _is_sent = threads.within(FLUSH, sent).await;

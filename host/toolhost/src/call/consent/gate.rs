@@ -9,11 +9,9 @@ use toolhost_contract::{HandlerError, HeldEffect, Redactor};
 use toolhost_manifest::policy::AskRules;
 use toolhost_runtime::lock;
 use toolhost_sandbox::{
-    AgentsPort, ClockKind, EffectsPort, InFlight, RequestVerdict, SentCount, WholeRequest,
-    WholeResponse,
+    ClockKind, EffectsPort, InFlight, RequestVerdict, SentCount, WholeRequest, WholeResponse,
 };
 
-use super::agents::GatedAgents;
 use super::digest::Digest;
 use super::prefix::{Prefix, PrefixAnswer};
 use crate::pending::record::NewHold;
@@ -90,11 +88,6 @@ impl Gate {
 
     pub(crate) fn rules(&self) -> &Arc<AskRules> {
         &self.rules
-    }
-
-    /// Lets messages to other agents wait, too.
-    pub(crate) fn agents(self: &Arc<Self>, agents: Arc<dyn AgentsPort>) -> Arc<dyn AgentsPort> {
-        Arc::new(GatedAgents::new(agents, Arc::clone(self)))
     }
 
     /// Runs the component, until it comes to something that has to wait.

@@ -1,5 +1,6 @@
 //! Records of what calls wait to do, and of what was decided.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,8 +11,8 @@ use toolhost_store::rusqlite::{self, OptionalExtension, Row, ToSql, Transaction,
 use toolhost_store::{StoreError, is_random_text, random_text};
 
 use super::records::{AcceptError, Records, unix_ms};
-use super::row::unreadable;
-use super::{Handle, NewRecord, Owner};
+use super::row::{unreadable, workdir};
+use super::{CallWorkdir, Handle, NewRecord, Owner};
 
 /// Prefix of every id.
 const PREFIX: &str = "approval_";
@@ -19,8 +20,13 @@ const PREFIX: &str = "approval_";
 /// Random letters of an id: 160 bits.
 const LETTERS: usize = 32;
 
-/// Most bytes of what is shown in one list: the rest is listed once these are decided.
-const LISTED_BYTES: usize = 64 << 20;
+/// Bytes of what is shown of an approval up to which a list has it.
+const LISTED_BYTES: usize = 64 << 10;
+
+/// Those that nobody has decided about by the time `?5`, each with its place among those of its instance.
+const WAITING: &str =
+    "SELECT *, row_number() OVER (PARTITION BY bundle, agent, instance_key ORDER BY number) AS nth
+    FROM approvals WHERE due_ms IS NOT NULL AND decision IS NULL AND expires_ms > ?5";
 
 /// Longest name of who decided, and reason, in characters.
 pub(crate) const TEXT_MAX: usize = 1_000;
@@ -95,6 +101,14 @@ impl NewHold {
     }
 }
 
+/// A call that something is to be done about, and the workdir that it ran in.
+pub(crate) struct DueCall {
+    pub(crate) id: ApprovalId,
+    pub(crate) handle: Handle,
+    pub(crate) owner: Owner,
+    pub(crate) workdir: CallWorkdir,
+}
+
 /// What was decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
@@ -102,6 +116,16 @@ pub(crate) struct Decision {
     pub(crate) by: String,
     pub(crate) why: Option<String>,
     pub(crate) at: SystemTime,
+}
+
+impl Decision {
+    pub(crate) fn as_str(&self) -> &'static str {
+        if self.is_approved {
+            "approved"
+        } else {
+            "denied"
+        }
+    }
 }
 
 /// What a call waits to do, as it is stored.
@@ -225,14 +249,17 @@ impl Records {
         stored.await?.map(|()| handle)
     }
 
-    /// Whether somebody has approved a call as a whole.
-    pub(crate) async fn is_call_approved(&self, handle: &Handle) -> Result<bool, StoreError> {
+    /// Whether somebody has approved a call as a whole that is bound to this.
+    pub(crate) async fn is_call_approved(
+        &self,
+        handle: &Handle,
+        bound: String,
+    ) -> Result<bool, StoreError> {
         let handle = handle.clone();
         let approved = self.store.read(move |tx| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM approvals
-                 WHERE handle = ?1 AND effect = 'call' AND decision = 'approved')";
-            tx.prepare_cached(sql)?
-                .query_row((&handle,), |row| row.get(0))
+            let sql = "SELECT 1 FROM approvals
+                 WHERE handle = ?1 AND effect = 'call' AND decision = 'approved' AND bound = ?2";
+            tx.prepare_cached(sql)?.exists((&handle, bound))
         });
         approved.await
     }
@@ -250,8 +277,8 @@ impl Records {
         newest.await
     }
 
-    /// Returns up to `most` approvals, the newest first: of one owner or of all, those that wait or all. The list ends
-    /// before what is shown of them exceeds 64 MiB.
+    /// Returns up to `most` approvals, the newest first: of one owner or of all, those that wait or all. Of those that wait,
+    /// an instance has the oldest 100 in the list of all, so that none hides what others wait for.
     pub(crate) async fn holds(
         &self,
         owner: Option<Owner>,
@@ -262,36 +289,27 @@ impl Records {
         let (now_ms, this) = (unix_ms(now), self.clone());
         let listed = self.store.read(move |tx| {
             let sql = format!(
-                "SELECT {COLUMNS}, {OWNED}
+                "SELECT {COLUMNS}, {OWNED}, CASE WHEN octet_length(c.shown) <= {LISTED_BYTES} THEN c.shown END AS shown
                  FROM approvals a JOIN pending p ON p.handle = a.handle
+                     LEFT JOIN approval_contents c ON c.number = a.number
                  WHERE (?1 IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3))
-                     AND (NOT ?4 OR (a.due_ms IS NOT NULL AND a.decision IS NULL AND a.expires_ms > ?5))
+                     AND (NOT ?4 OR a.number IN (SELECT number FROM ({WAITING}) WHERE ?1 IS NOT NULL OR nth <= 100))
                  ORDER BY a.number DESC LIMIT ?6"
             );
-            let owner = owner.as_ref();
-            let (bundle, agent, key) = (
-                owner.map(|it| &it.bundle),
-                owner.map(|it| &it.agent),
-                owner.map(|it| &it.instance_key),
-            );
+            let (bundle, agent, key) = columns(owner.as_ref());
             let mut query = tx.prepare_cached(&sql)?;
-            let rows = query.query_map((bundle, agent, key, is_open, now_ms, most), read_owned)?;
-            let (mut listed, mut bytes) = (Vec::new(), 0_usize);
-            for row in rows {
-                let (number, one) = row?;
-                let mut one = this.with_state(one);
-                if is_open && !one.is_open {
-                    continue;
-                }
-                let shown = shown(tx, number)?;
-                bytes = bytes.saturating_add(shown.len());
-                if bytes > LISTED_BYTES && !listed.is_empty() {
-                    break;
-                }
-                one.shown = parse_shown(&shown);
-                listed.push(one);
-            }
-            Ok(listed)
+            let rows = (bundle, agent, key, is_open, now_ms, most);
+            let rows = query.query_map(rows, |row| {
+                let (shown, (_, one)): (Option<String>, _) = (row.get("shown")?, read_owned(row)?);
+                Ok(OwnedHold {
+                    shown: parse_shown(&shown.unwrap_or_default()),
+                    ..this.with_state(one)
+                })
+            })?;
+            let is_listed = |row: &rusqlite::Result<OwnedHold>| {
+                !is_open || row.as_ref().is_ok_and(|one| one.is_open) || row.is_err()
+            };
+            rows.filter(is_listed).collect()
         });
         listed.await
     }
@@ -302,46 +320,55 @@ impl Records {
         owner: Option<Owner>,
         now: SystemTime,
     ) -> Result<u64, StoreError> {
-        let now_ms = unix_ms(now);
+        let (now_ms, this) = (unix_ms(now), self.clone());
         let count = self.store.read(move |tx| {
-            let sql = "SELECT count(*) FROM approvals a
-                 WHERE (?1 IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3))
-                     AND a.due_ms IS NOT NULL AND a.decision IS NULL AND a.expires_ms > ?4";
-            let owner = owner.as_ref();
-            let (bundle, agent, key) = (
-                owner.map(|it| &it.bundle),
-                owner.map(|it| &it.agent),
-                owner.map(|it| &it.instance_key),
+            let sql = format!(
+                "SELECT p.run_id, count(*) FROM ({WAITING}) a JOIN pending p ON p.handle = a.handle
+                 WHERE ?1 IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3)
+                 GROUP BY p.run_id"
             );
-            let mut query = tx.prepare_cached(sql)?;
-            query.query_row((bundle, agent, key, now_ms), |row| row.get::<_, i64>(0))
+            let (bundle, agent, key) = columns(owner.as_ref());
+            let mut query = tx.prepare_cached(&sql)?;
+            // The fourth is used by the list alone.
+            let counts = query.query_map((bundle, agent, key, true, now_ms), |row| {
+                let (run_id, count): (Option<String>, i64) = (row.get(0)?, row.get(1)?);
+                Ok(if this.is_dead(run_id.as_deref()) {
+                    0
+                } else {
+                    count
+                })
+            })?;
+            counts.sum::<rusqlite::Result<i64>>()
         });
         Ok(u64::try_from(count.await?).unwrap_or_default())
     }
 
-    /// Returns an approval; none if it is not of this owner.
+    /// Returns an approval; none if it is not of this owner. `is_whole`: with what is shown of it.
     pub(crate) async fn hold_by_id(
         &self,
         id: &ApprovalId,
         owner: Option<Owner>,
+        is_whole: bool,
     ) -> Result<Option<OwnedHold>, StoreError> {
         let id = id.clone();
         let one = self.store.read(move |tx| {
             let Some((number, mut one)) = by_id(tx, &id)? else {
                 return Ok(None);
             };
-            one.shown = parse_shown(&shown(tx, number)?);
+            if is_whole {
+                one.shown = parse_shown(&shown(tx, number)?);
+            }
             Ok(Some(one))
         });
         let one = one.await?.map(|one| self.with_state(one));
         Ok(one.filter(|one| owner.is_none_or(|owner| one.owner == owner)))
     }
 
-    /// Returns what an owner's call waits or waited for last, without what is shown of it.
+    /// Returns what a call waits or waited for last, without what is shown of it; none if it is not of this owner.
     pub(crate) async fn hold_of_call(
         &self,
         handle: &Handle,
-        owner: Owner,
+        owner: Option<Owner>,
     ) -> Result<Option<OwnedHold>, StoreError> {
         let handle = handle.clone();
         let one = self.store.read(move |tx| {
@@ -349,7 +376,7 @@ impl Records {
             owned(tx, of_call, &handle)
         });
         let one = one.await?.map(|(_, one)| self.with_state(one));
-        Ok(one.filter(|one| one.owner == owner))
+        Ok(one.filter(|one| owner.is_none_or(|owner| one.owner == owner)))
     }
 
     /// A call whose process has ended that waited for it waits no longer.
@@ -388,11 +415,7 @@ impl Records {
             )?
             .execute((
                 &id,
-                if decision.is_approved {
-                    "approved"
-                } else {
-                    "denied"
-                },
+                decision.as_str(),
                 unix_ms(decision.at),
                 &decision.by,
                 &decision.why,
@@ -501,6 +524,42 @@ impl Records {
         due.await
     }
 
+    /// Returns up to 64 calls of a bundle that something is [due](Self::due) of, the oldest first, but for those that
+    /// another call waits for.
+    pub(crate) async fn due_of_bundle(
+        &self,
+        bundle: &str,
+        now: SystemTime,
+    ) -> Result<Vec<DueCall>, StoreError> {
+        let (bundle, now_ms) = (bundle.to_owned(), unix_ms(now));
+        let due = self.store.read(move |tx| {
+            let sql = "SELECT a.id, a.handle, a.bundle, a.agent, a.instance_key, p.workdir, p.workdir_inode
+                 FROM approvals a JOIN pending p ON p.handle = a.handle
+                 WHERE a.bundle = ?1 AND a.due_ms <= ?2 AND p.run_id IS NULL
+                 ORDER BY a.due_ms LIMIT 64";
+            let mut query = tx.prepare_cached(sql)?;
+            let rows = query.query_map((bundle, now_ms), |row| {
+                let (id, handle): (String, String) = (row.get("id")?, row.get("handle")?);
+                let known = ApprovalId::parse(&id).zip(Handle::parse(&handle));
+                Ok(known.zip(workdir(row)?).map(|((id, handle), workdir)| {
+                    Ok::<_, rusqlite::Error>(DueCall {
+                        id,
+                        handle,
+                        owner: Owner {
+                            bundle: row.get("bundle")?,
+                            agent: row.get("agent")?,
+                            instance_key: row.get("instance_key")?,
+                        },
+                        workdir,
+                    })
+                }))
+            })?;
+            rows.filter_map(|row| row.and_then(Option::transpose).transpose())
+                .collect()
+        });
+        due.await
+    }
+
     /// Returns those of these owners that have something [due](Self::due).
     pub(crate) async fn owners_due(
         &self,
@@ -509,14 +568,19 @@ impl Records {
     ) -> Result<Vec<Owner>, StoreError> {
         let now_ms = unix_ms(now);
         let due = self.store.read(move |tx| {
-            let (mut failed, latest) = (None, now_ms);
-            owners.retain(|owner| {
-                is_open(tx, owner, latest).unwrap_or_else(|error| {
-                    failed = Some(error);
-                    false
+            let sql =
+                "SELECT DISTINCT bundle, agent, instance_key FROM approvals WHERE due_ms <= ?1";
+            let mut query = tx.prepare_cached(sql)?;
+            let due = query.query_map((now_ms,), |row| {
+                Ok(Owner {
+                    bundle: row.get(0)?,
+                    agent: row.get(1)?,
+                    instance_key: row.get(2)?,
                 })
-            });
-            failed.map_or(Ok(owners), Err)
+            })?;
+            let due: HashSet<Owner> = due.collect::<Result<_, _>>()?;
+            owners.retain(|owner| due.contains(owner));
+            Ok(owners)
         });
         due.await
     }
@@ -529,7 +593,7 @@ impl Records {
     }
 
     /// Returns the staging directories of changes that wait.
-    pub(crate) async fn held_staging(&self) -> Result<Vec<String>, StoreError> {
+    pub(crate) async fn held_staging(&self) -> Result<HashSet<String>, StoreError> {
         let held = self.store.read(|tx| {
             let sql = "SELECT staging FROM approvals
                  WHERE staging IS NOT NULL AND due_ms IS NOT NULL AND decision IS NOT 'denied'";
@@ -538,6 +602,15 @@ impl Records {
         });
         held.await
     }
+}
+
+/// Returns what the columns of an owner's rows have.
+fn columns(owner: Option<&Owner>) -> (Option<&str>, Option<&str>, Option<&str>) {
+    (
+        owner.map(|it| it.bundle.as_str()),
+        owner.map(|it| it.agent.as_str()),
+        owner.map(|it| it.instance_key.as_str()),
+    )
 }
 
 /// Whether the owner has an open approval that is due by then.

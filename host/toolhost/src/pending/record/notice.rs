@@ -130,32 +130,37 @@ impl Records {
         settled.await
     }
 
-    /// Whether a notice was not sent yet, or is being sent by this process.
-    pub(crate) async fn has_unsent_notice(&self) -> Result<bool, StoreError> {
-        let run_id = self.store.run_id().to_owned();
+    /// Whether a notice for an address can be sent and was not yet, or is being sent by this process.
+    pub(crate) async fn has_unsent_notice(&self, url: &str) -> Result<bool, StoreError> {
+        let (url, run_id) = (url.to_owned(), self.store.run_id().to_owned());
         let unsent = self.store.read(move |tx| {
-            let sql = "SELECT 1 FROM approval_notices
-                 WHERE next_ms IS NOT NULL AND (attempts = 0 OR taken_by = ?1)";
-            tx.prepare_cached(sql)?.exists((run_id,))
+            let sql = format!(
+                "SELECT 1 FROM approval_notices n
+                 WHERE n.url = ?1 AND {NEXT} AND (n.attempts = 0 OR n.taken_by = ?2)"
+            );
+            tx.prepare_cached(&sql)?.exists((url, run_id))
         });
         unsent.await
     }
 }
 
+/// Which notices are sent next: a decision is told once the address knows what it is about.
+const NEXT: &str = "n.next_ms IS NOT NULL AND (n.event = 'waiting' OR NOT EXISTS (
+    SELECT 1 FROM approval_notices w
+    WHERE w.number = n.number AND w.event = 'waiting' AND w.next_ms IS NOT NULL))";
+
 /// Returns when the next notice for an address is due.
 fn next(tx: &Transaction<'_>, url: &str) -> rusqlite::Result<Option<i64>> {
-    let sql = "SELECT min(next_ms) FROM approval_notices WHERE url = ?1 AND next_ms IS NOT NULL";
-    tx.prepare_cached(sql)?.query_row((url,), |row| row.get(0))
+    let sql = format!("SELECT min(n.next_ms) FROM approval_notices n WHERE n.url = ?1 AND {NEXT}");
+    tx.prepare_cached(&sql)?.query_row((url,), |row| row.get(0))
 }
 
-/// Returns what is due, the oldest first. A decision is told once the address knows what it is about.
+/// Returns what is due, the oldest first.
 fn due(tx: &Transaction<'_>, url: &str, now_ms: i64) -> rusqlite::Result<Vec<Notice>> {
     let sql = format!(
         "SELECT n.event, n.attempts, {COLUMNS}, {OWNED}
          FROM approval_notices n JOIN approvals a ON a.number = n.number JOIN pending p ON p.handle = a.handle
-         WHERE n.url = ?1 AND n.next_ms <= ?2 AND (n.event = 'waiting' OR NOT EXISTS (
-             SELECT 1 FROM approval_notices w
-             WHERE w.number = n.number AND w.event = 'waiting' AND w.next_ms IS NOT NULL))
+         WHERE n.url = ?1 AND n.next_ms <= ?2 AND {NEXT}
          ORDER BY n.next_ms LIMIT ?3"
     );
     let mut due = tx.prepare_cached(&sql)?;

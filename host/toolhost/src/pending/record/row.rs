@@ -150,7 +150,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
-fn workdir(row: &Row<'_>) -> rusqlite::Result<Option<CallWorkdir>> {
+pub(super) fn workdir(row: &Row<'_>) -> rusqlite::Result<Option<CallWorkdir>> {
     let path: Option<Vec<u8>> = row.get("workdir")?;
     let inode: Option<i64> = row.get("workdir_inode")?;
     let workdir = path.zip(inode).map(|(path, inode)| CallWorkdir {

@@ -297,20 +297,39 @@ async fn what_another_instance_leaves_undone_keeps_no_instance_waiting() {
 }
 
 #[tokio::test]
-async fn a_list_ends_before_it_shows_too_much() {
+async fn no_instance_hides_what_others_wait_for_and_a_list_shows_no_large_effect() {
     let records = records();
-    for n in 0..9 {
-        let shown = json!("x".repeat(10 << 20));
+    let first = hold(&records, what(HeldEffect::Call)).await;
+    for n in 0..150 {
         let hold = NewHold {
-            shown,
+            shown: json!("x".repeat(65 << 10)),
             ..what(HeldEffect::Http)
         };
         let mut new = new(BACKGROUND);
+        new.owner.instance_key = "loud".to_owned();
         new.call.turn_id = format!("turn_{n}");
         records.hold(None, new, hold, at(100)).await.unwrap();
     }
-    let listed = records.holds(None, true, at(150), 1_000).await.unwrap();
-    assert_eq!(listed.len(), 6, "64 MiB");
+    let listed = async |owner: Option<Owner>, most| {
+        let listed = records.holds(owner, true, at(150), most);
+        listed.await.unwrap()
+    };
+    let all = listed(None, 1_000).await;
+    assert_eq!(all.len(), 101, "the oldest hundred of an instance");
+    assert_eq!(all[100].hold.handle, first.as_str(), "the newest first");
+    assert_eq!(
+        (&all[0].shown, &all[100].shown),
+        (&Value::Null, &json!({"what": "is shown"}))
+    );
+    assert_eq!(listed(None, 10).await.len(), 10);
+    let loud = Some(all[0].owner.clone());
+    assert_eq!(listed(loud.clone(), 1_000).await.len(), 150);
+    for (owner, count) in [(None, 151), (loud, 150), (Some(owner()), 1)] {
+        let counted = records.waiting_count(owner, at(150)).await.unwrap();
+        assert_eq!(counted, count);
+    }
+    let whole = records.hold_by_id(&all[0].hold.id, None, true).await;
+    assert!(whole.unwrap().unwrap().shown.is_string());
 }
 
 #[tokio::test]

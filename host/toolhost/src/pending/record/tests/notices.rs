@@ -50,9 +50,11 @@ async fn a_notice_is_taken_once_and_again_after_growing_pauses_until_it_is_recei
         second += pause;
     }
     let taken = take(&records, second).await;
-    assert!(records.has_unsent_notice().await.unwrap());
+    assert!(records.has_unsent_notice(URL).await.unwrap());
+    let of_another = records.has_unsent_notice("https://b.example");
+    assert!(!of_another.await.unwrap());
     settle(&records, &taken[0], true, second).await;
-    assert!(!records.has_unsent_notice().await.unwrap());
+    assert!(!records.has_unsent_notice(URL).await.unwrap());
     assert!(take(&records, 179).await.is_empty());
     assert_eq!(records.take_notices(URL, at(179)).await.unwrap().next, None);
 }
@@ -63,9 +65,12 @@ async fn a_decision_is_told_after_the_call_and_nothing_once_it_is_too_late() {
     let handle = hold(&records, told()).await;
     let waiting = take(&records, 100).await;
     decide(&records, &handle, true).await;
+    let taken = records.take_notices(URL, at(110)).await.unwrap();
+    assert!(taken.notices.is_empty(), "the first one is not received");
     assert!(
-        take(&records, 110).await.is_empty(),
-        "the first one is not received"
+        taken.next > Some(at(110)),
+        "nothing is due: {:?}",
+        taken.next
     );
     settle(&records, &waiting[0], true, 150).await;
     let decided = take(&records, 150).await;
@@ -83,7 +88,7 @@ async fn a_decision_is_told_after_the_call_and_nothing_once_it_is_too_late() {
     assert!(take(&records, 100).await.is_empty(), "for good");
     records.sweep(at(100_000)).await.unwrap();
     assert!(
-        !records.has_unsent_notice().await.unwrap(),
+        !records.has_unsent_notice(URL).await.unwrap(),
         "the rows are removed"
     );
 }
