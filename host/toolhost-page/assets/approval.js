@@ -113,7 +113,10 @@ function deciding(approval, root, done) {
   return { element: section('Decide', h('div', { class: 'row' }, buttons), confirm), freeze };
 }
 
-function outcome({ decision, state }) {
+const NOT_YET =
+  'Not yet. The process that serves the bundle does it within a second; without one, the next poll of the call does.';
+
+function outcome({ decision, state, isOpen }) {
   if (!decision)
     return h(
       'p',
@@ -127,6 +130,7 @@ function outcome({ decision, state }) {
     'Decided',
     pairs([
       ['Decision', state],
+      ['Done', isOpen ? NOT_YET : 'The call has gone on.'],
       ['By', decision.by],
       ['At', when(decision.at)],
       ['Why', decision.why && h('span', { class: 'words' }, decision.why)],
@@ -138,14 +142,16 @@ function outcome({ decision, state }) {
 export async function show(place, { path: [, id], root, signal }) {
   let approval = await get(`approvals/${part(id)}`, { root }, signal);
   const state = h('span', null, stateBadge(approval));
-  const result = h('div', { class: 'outcome' }, outcome(approval));
+  const result = h('div', { class: 'outcome', tabindex: -1 }, outcome(approval));
   const done = (now, error) => {
     const isOurs = approval.state !== now.state;
     approval = now;
     fill(state, stateBadge(now));
     decide?.freeze();
     fill(result, error && failure(error), outcome(now));
-    if (isOurs) say(`It is ${now.state}`);
+    if (!isOurs) return;
+    say(`It is ${now.state}`);
+    result.focus();
   };
   const decide = approval.state === 'waiting' ? deciding(approval, root, done) : undefined;
   const { createdAt, expiresAt, digest } = approval;
@@ -170,18 +176,19 @@ export async function show(place, { path: [, id], root, signal }) {
       pairs([
         ['Digest', h('code', null, digest)],
         ['Id', approval.id],
-        ['Call', approval.callId],
+        [
+          'Call',
+          approval.call ? h('a', { href: link(['calls', root, approval.call]) }, approval.callId) : approval.callId,
+        ],
         ['Bundle', approval.bundle],
       ]),
     ),
   );
-  if (decide) {
+  if (approval.isOpen) {
     every(2_000, signal, async () => {
-      if (approval.state !== 'waiting') return;
-      const { state } = await get(`approvals/${part(id)}/state`, { root }, signal);
-      if (state === 'waiting') return;
-      const now = await get(`approvals/${part(id)}`, { root }, signal);
-      if (approval.state === 'waiting') done(now);
+      if (!approval.isOpen) return;
+      const now = await get(`approvals/${part(id)}/brief`, { root }, signal);
+      if (now.state !== approval.state || now.isOpen !== approval.isOpen) done(now);
     });
   }
   return `${approval.tool}: approval`;

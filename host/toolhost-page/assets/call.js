@@ -6,7 +6,7 @@ import { filesSection, path as pathText } from './diff.js';
 import { block, button, copy, failure, fill, h, pairs, section, table } from './dom.js';
 import { bytes, count, duration, until, when } from './format.js';
 import { treeOfText } from './json.js';
-import { link } from './route.js';
+import { link, listed } from './route.js';
 import { waterfall } from './waterfall.js';
 
 const USED = [
@@ -90,7 +90,7 @@ function withDiffs(changed, diffs) {
 }
 
 function actions(id, detail, { root }) {
-  const { call, recording } = detail;
+  const { call, original, recording } = detail;
   const place = h('div', null);
   const testCase = async () => {
     try {
@@ -139,8 +139,12 @@ function actions(id, detail, { root }) {
     isThere && recording.full && button('Test case', testCase),
     isThere && button(`Download .call (${bytes(recording.bytes)})`, save),
   );
-  return [row, recordingNote(recording), place];
+  const ofOriginal = () =>
+    h('p', { class: 'note' }, 'What it was called with and its recording are kept with ', toCall(original, root), '.');
+  return [row, original ? ofOriginal() : recordingNote(recording), place];
 }
+
+const toCall = (id, root) => h('a', { href: link(['calls', root, id]) }, `call ${count(id)}`);
 
 function recordingNote(recording) {
   const how = [
@@ -156,7 +160,7 @@ function recordingNote(recording) {
   return null;
 }
 
-function head(call, parent, root) {
+function head({ call, parent, original, approval }, root) {
   const own = (key) => h('a', { href: link(['calls'], { [key]: call[key], root }) }, call[key]);
   return pairs(
     [
@@ -170,14 +174,9 @@ function head(call, parent, root) {
       ['Step', call.step],
       ['Call', call.callId],
       ['Number', count(call.id)],
-      ['Kind', call.kind !== 'call' && call.kind],
-      [
-        'Handle',
-        call.handle && [
-          call.handle,
-          call.status === 'pending' && [' ', h('a', { href: link(['approvals'], { root }) }, 'Approvals')],
-        ],
-      ],
+      ['Kind', call.kind !== 'call' && [call.kind, original && [' of ', toCall(original, root)]]],
+      ['Handle', call.handle],
+      ['Waited for', approval && h('a', { href: link(['approvals', approval], { root }) }, 'approval')],
       [
         'Made by',
         parent
@@ -200,13 +199,13 @@ export async function show(place, { path: [, root, id], signal }) {
     text === undefined || text === null ? h('p', { class: 'faint' }, missing) : treeOfText(text, label);
   fill(
     place,
-    h('p', null, h('a', { href: link(['calls'], { root }) }, '← Calls')),
+    h('p', null, h('a', { href: listed(root) }, '← Calls')),
     h('h1', null, call.tool || '(no name)', ' ', badge(call), ' ', h('small', null, `call ${call.id}`)),
     call.message && h('p', { class: 'words' }, call.message),
     actions(id, detail, { root }),
-    section('Call', head(call, parent, root)),
+    section('Call', head(detail, root)),
     call.denials?.length > 0 && denials(call.denials),
-    section('Arguments', json(call.arguments, 'Arguments')),
+    !detail.original && section('Arguments', json(call.arguments, 'Arguments')),
     call.output !== undefined && section('Result', json(call.output, 'Result')),
     inner.length > 0 && section('Calls that it made', waterfall(call, inner, root)),
     changed.length > 0 && filesSection('Files', changed),

@@ -3,7 +3,7 @@
 import { every, get } from './api.js';
 import { button, fill, h, opens, say, section, table } from './dom.js';
 import { bytes, count, counted, duration, msTo, when } from './format.js';
-import { go, link } from './route.js';
+import { go, link, remember } from './route.js';
 
 // Calls of a page, and lines that a live list keeps.
 const PAGE = 100;
@@ -158,6 +158,7 @@ function form(query, root) {
 
 /** Shows the list. */
 export async function show(place, { query, root, info, signal }) {
+  remember(root);
   const chosen = filters(query);
   const isFirstPage = query.before === undefined;
   const page = await get('calls', { root, ...chosen, before: query.before, limit: PAGE }, signal);

@@ -65,6 +65,14 @@ function frame(buckets, max, shown, title) {
   return { element, x, y };
 }
 
+/** Scrolls a chart that is too wide to its end, where the newest calls are. */
+function newestFirst(box) {
+  requestAnimationFrame(() => {
+    box.scrollLeft = box.scrollWidth;
+  });
+  return box;
+}
+
 /** Draws stacked bars: of each bucket `[total, part]`. */
 function bars(title, buckets, pair) {
   const values = buckets.map(pair);
@@ -129,7 +137,7 @@ function figure(title, element, legend) {
     'figure',
     null,
     h('figcaption', null, title),
-    h('div', { class: 'wide', tabindex: 0, role: 'group', 'aria-label': title }, element),
+    newestFirst(h('div', { class: 'wide', tabindex: 0, role: 'group', 'aria-label': title }, element)),
     h('div', { class: 'row legend' }, legend.length > 1 && marks),
   );
 }

@@ -2,7 +2,7 @@
 // the links with `data-line`.
 
 import { button, h } from './dom.js';
-import { go, route } from './route.js';
+import { go, listed, route } from './route.js';
 
 const KEY = 'toolhost.keys';
 
@@ -59,6 +59,7 @@ export function follow(views) {
     else if (event.key === 'k') move(-1);
     else if (view) go([view], { root });
     else if (event.key === 'u' && path[3] !== undefined) go(path.slice(0, 3));
+    else if (event.key === 'u' && path[0] === 'calls' && path.length > 1) location.hash = listed(root);
     else if (event.key === 'u' && path.length > 1) go([path[0]], { root });
     else if (marked instanceof HTMLInputElement) marked.focus();
     else if (marked) marked.click();

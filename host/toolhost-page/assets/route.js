@@ -42,3 +42,13 @@ export const replace = (path, query) => history.replaceState(null, '', link(path
 export const go = (path, query) => {
   location.hash = link(path, query);
 };
+
+let lastList;
+
+/** Remembers the list of calls that is shown, with its filters. */
+export const remember = (root) => {
+  lastList = { root, to: location.hash };
+};
+
+/** Returns the list of calls that was shown last. */
+export const listed = (root) => (lastList?.root === root ? lastList.to : link(['calls'], { root }));

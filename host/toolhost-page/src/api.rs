@@ -81,7 +81,7 @@ pub(crate) async fn answer(
         ["approvals", id] if is_post => {
             approvals::decide(at()?, id, &request.viewer, &request.body).await?
         }
-        ["approvals", id, "state"] => approvals::state(at()?, id).await?,
+        ["approvals", id, "brief"] => approvals::brief(at()?, id).await?,
         ["approvals", id] => approvals::get(at()?, id).await?,
         ["budgets"] => agents::budgets(page).await?,
         ["agents"] => agents::list(page),

@@ -33,6 +33,7 @@ pub struct PageConfig {
     pub(crate) bundle: Option<LiveBundle>,
     pub(crate) workdir: Option<Workdir>,
     pub(crate) case_of: Option<CaseOfRecording>,
+    pub(crate) call_options: String,
 }
 
 debug_fields!(PageConfig, this => viewers: this.viewers, roots: this.roots);
@@ -46,6 +47,7 @@ impl PageConfig {
             bundle: None,
             workdir: None,
             case_of: None,
+            call_options: String::new(),
         }
     }
 
@@ -68,6 +70,14 @@ impl PageConfig {
     #[must_use]
     pub fn workdir(mut self, workdir: Workdir) -> Self {
         self.workdir = Some(workdir);
+        self
+    }
+
+    /// Ends the lines of `toolhost call` that make a call again with these options, such as `--policy p.yaml`: quoted for a
+    /// shell.
+    #[must_use]
+    pub fn call_options(mut self, options: &str) -> Self {
+        self.call_options = format!(" {options}");
         self
     }
 
@@ -94,6 +104,7 @@ pub(crate) struct PageInner {
     pub(crate) bundle: Option<LiveBundle>,
     pub(crate) workdir: Option<Workdir>,
     pub(crate) case_of: Option<CaseOfRecording>,
+    pub(crate) call_options: String,
     pub(crate) recordings: Recordings,
     pub(crate) running: Option<Running>,
 }
@@ -115,6 +126,7 @@ impl Page {
             bundle: config.bundle,
             workdir: config.workdir,
             case_of: config.case_of,
+            call_options: config.call_options,
             recordings: Recordings::default(),
             running: host.as_ref().map(Running::follow),
         }))

@@ -60,6 +60,8 @@ pub struct Approval {
     pub handle: String,
     /// How it is.
     pub state: ApprovalState,
+    /// Whether the call still waits for it: what was decided is not done yet.
+    pub is_open: bool,
     /// Key of the bundle, as in the path of its workspaces.
     pub bundle: String,
     /// The agent that made the call.
@@ -301,11 +303,11 @@ impl Approvals {
         Ok(approval_of(hold, SystemTime::now()))
     }
 
-    /// Returns how an approval is: cheaper than [`Self::get`].
+    /// Returns an approval without [`what`](Approval::what): cheaper than [`Self::get`].
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub async fn state(&self, id: &str) -> Result<ApprovalState, ApprovalError> {
+    pub async fn brief(&self, id: &str) -> Result<Approval, ApprovalError> {
         let (known, owner) = (parse(id)?, self.owner.clone());
         let hold = self
             .records()
@@ -313,7 +315,7 @@ impl Approvals {
             .hold_by_id(&known, owner, false)
             .await?;
         let hold = hold.ok_or_else(|| unknown(id))?;
-        Ok(approval_of(hold, SystemTime::now()).state)
+        Ok(approval_of(hold, SystemTime::now()))
     }
 
     /// Returns what the call of this handle waits or waited for last, without [`what`](Approval::what): none if it never
@@ -436,6 +438,7 @@ fn approval_of(owned: OwnedHold, now: SystemTime) -> Approval {
         id: hold.id.as_str().to_owned(),
         handle: hold.handle,
         state,
+        is_open,
         bundle: owner.bundle,
         agent: owner.agent,
         instance: owner.instance_key,

@@ -250,12 +250,9 @@ async fn what_is_not_understood_is_refused_and_does_nothing() {
         let reply = ask(&page, Method::POST, &path, body, Some(TOKEN)).await;
         assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{body}");
     }
-    let long = json!({"decision": "approve", "why": "x".repeat(5000)}).to_string();
     let huge = "x".repeat((1 << 20) + 1);
-    for body in [&long, &huge] {
-        let reply = ask(&page, Method::POST, &path, body, Some(TOKEN)).await;
-        assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE);
-    }
+    let reply = ask(&page, Method::POST, &path, &huge, Some(TOKEN)).await;
+    assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE);
     let approve = json!({"decision": "approve"}).to_string();
     for (method, path) in [
         (Method::POST, format!("{path}?now=1")),

@@ -147,11 +147,8 @@ fn line(approval: &Approval) -> String {
 /// Returns in a few words what a call waits to do.
 fn summary(approval: &Approval) -> String {
     let what = &approval.what;
-    if what.is_null() {
-        return match approval.state {
-            ApprovalState::Waiting => "does more than a list shows".to_owned(),
-            _ => String::new(),
-        };
+    if what.is_null() && approval.state != ApprovalState::Ended {
+        return "does more than a list shows".to_owned();
     }
     let at = |key: &str| what.get(key).and_then(Value::as_str).unwrap_or_default();
     match approval.effect {

@@ -59,7 +59,10 @@ async fn config(
     let watch = watch.transpose()?;
     let mut policy = policy.read().await?;
     policy.secret_files.extend(args.operation.approvers.clone());
-    let page = ServerPage::open(&args.operation).await?;
+    let page = {
+        let places = (args.policy.as_deref(), args.workdir.as_deref());
+        ServerPage::open(&args.operation, places, settings).await?
+    };
     let context = HostContext::open_served(settings, policy, StateRoot::Optional, &args.operation)?;
     if settings.verbosity >= Verbosity::Verbose {
         tasks.spawn(call_line::follow(context.host.events().clone()));

@@ -16,7 +16,7 @@ use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 
 use super::agents::agent;
 use super::watch::ServerPage;
-use super::{caller, changesets, grant_callbacks, mcp_servers};
+use super::{caller, changesets, grant_callbacks, mcp_servers, token_file};
 use crate::args::{Components, ServeArgs};
 use crate::call_line;
 use crate::exit::Exit;
@@ -56,10 +56,16 @@ pub(crate) async fn serve(
     let mut policy = policy.read().await?;
     policy.secret_files.extend(args.tokens.clone());
     policy.secret_files.extend(args.operation.approvers.clone());
-    let page = ServerPage::open(&args.operation).await?;
+    let page = {
+        let places = (args.policy.as_deref(), args.workdir.as_deref());
+        ServerPage::open(&args.operation, places, settings).await?
+    };
     if let (None, Some(_)) = (&page, &args.operation.approvers) {
         let error = anyhow!("--approvers names who may open the page, and there is none");
         return Err(Failure::from(error).hint("Pass --watch-page, too."));
+    }
+    if let (Some(tokens), Some(approvers)) = (&args.tokens, &args.operation.approvers) {
+        token_file::check_apart(tokens, approvers)?;
     }
     let context = HostContext::open_served(settings, policy, state_root, &args.operation)?;
     // Before the bundle, which may take long to load.

@@ -44,6 +44,23 @@ pub(super) fn read(path: &Path, what: &str) -> Result<Vec<(String, String)>, Fai
     Ok(tokens)
 }
 
+/// Checks that no token of an agent is that of an approver, too.
+pub(super) fn check_apart(agents: &Path, approvers: &Path) -> Result<(), Failure> {
+    let of_approvers = read(approvers, "NAME")?;
+    for (_, token) in read(agents, "INSTANCE")? {
+        if let Some((name, _)) = of_approvers.iter().find(|(_, own)| *own == token) {
+            let (agents, approvers) = (agents.display(), approvers.display());
+            let error = anyhow!(
+                "{agents} has the token of '{name}' in {approvers}: its agent could approve its own calls"
+            );
+            return Err(
+                Failure::from(error).hint("Give each a token of its own: `openssl rand -hex 32`.")
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Whether only the owner can read a file. The group of root may read a file of root: a credential of systemd is one, which
 /// an access control list lets the service read.
 fn is_private(owner: u32, group: u32, mode: u32) -> bool {

@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use toolhost::approvals::Approvers;
+use toolhost::text::shell_word;
 use toolhost::{Host, LiveBundle, Workdir};
 use toolhost_mcp::BearerToken;
 use toolhost_page::{Page, PageConfig, TestCase};
@@ -61,6 +62,8 @@ pub(crate) async fn watch(
             if let Some(dir) = &args.workdir {
                 config = config.workdir(caller::workdir(&context.host, dir)?);
             }
+            let (policy, workdir) = (args.policy.as_deref(), args.workdir.as_deref());
+            config = config.call_options(&call_options(policy, workdir, settings));
             let live = LiveBundle::new(context.load(bundle).await?);
             mcp_servers::follow(&live, settings, &mut tasks).await?;
             changesets::follow(&live, settings, &mut tasks)?;
@@ -86,13 +89,19 @@ pub(crate) async fn watch(
 pub(super) struct ServerPage {
     listener: TcpListener,
     viewers: Viewers,
+    /// Options of `toolhost call` with which calls are made as the server makes them.
+    call_options: String,
     /// Its address, without a token.
     pub(super) address: String,
 }
 
 impl ServerPage {
     /// Listens, if the server is to have a page.
-    pub(super) async fn open(args: &OperationArgs) -> Result<Option<Self>, Failure> {
+    pub(super) async fn open(
+        args: &OperationArgs,
+        (policy, workdir): (Option<&Path>, Option<&Path>),
+        settings: &Settings,
+    ) -> Result<Option<Self>, Failure> {
         let Some(address) = args.watch_page else {
             return Ok(None);
         };
@@ -107,6 +116,7 @@ impl ServerPage {
         let listener = listen(address).await?;
         Ok(Some(Self {
             address: self::address(&listener)?,
+            call_options: call_options(policy, workdir, settings),
             viewers,
             listener,
         }))
@@ -121,7 +131,7 @@ impl ServerPage {
         settings: &Settings,
         tasks: &mut JoinSet<()>,
     ) {
-        let mut config = self.viewers.page();
+        let mut config = self.viewers.page().call_options(&self.call_options);
         if let Some(workdir) = workdir {
             config = config.workdir(workdir.clone());
         }
@@ -137,6 +147,21 @@ impl ServerPage {
         });
         tasks.spawn(toolhost_page::serve(self.listener, Page::new(config)));
     }
+}
+
+/// Returns the options of `toolhost call` with which a call is made as here, for a shell in any directory.
+fn call_options(policy: Option<&Path>, workdir: Option<&Path>, settings: &Settings) -> String {
+    let named = [
+        ("--policy", policy),
+        ("--workdir", workdir),
+        ("--state-root", settings.dirs.state_root.as_deref()),
+    ];
+    let options = named.into_iter().filter_map(|(option, path)| {
+        let path = path?;
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Some(format!("{option} {}", shell_word(&path.to_string_lossy())))
+    });
+    options.collect::<Vec<_>>().join(" ")
 }
 
 /// Who may open a page.

@@ -175,11 +175,11 @@ fn other_origin() -> String {
     format!("http://{address}/")
 }
 
-#[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "who makes the documentation anew says so in the environment"
 )]
+#[test]
 fn a_browser_shows_each_view_decides_what_is_confirmed_and_runs_nothing_of_strangers() {
     let Some(tools) = browser_tools() else {
         return;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolhost::approvals::Approvals;
 
+use super::calls;
 use crate::failure::Failure;
 use crate::query::Query;
 use crate::root::Root;
@@ -35,13 +36,28 @@ pub(super) async fn list(root: &Root, query: &mut Query) -> Result<Value, Failur
     Ok(json!({"approvals": listed, "waiting": waiting}))
 }
 
+/// Returns an approval, and the number of the call that waits for it, if that is kept.
 pub(super) async fn get(root: &Root, id: &str) -> Result<Value, Failure> {
-    Ok(json!(of(root).await?.get(id).await?))
+    let approval = of(root).await?.get(id).await?;
+    let call = match root.calls().await? {
+        None => None,
+        Some(log) => {
+            calls::first_of(log, &approval.call_id, &approval.instance, |call| {
+                call.handle.as_ref() == Some(&approval.handle)
+            })
+            .await?
+        }
+    };
+    let mut value = json!(approval);
+    if let (Value::Object(value), Some(call)) = (&mut value, call) {
+        value.insert("call".to_owned(), json!(call.id));
+    }
+    Ok(value)
 }
 
-/// Returns how an approval is, which a view of it asks for again and again.
-pub(super) async fn state(root: &Root, id: &str) -> Result<Value, Failure> {
-    Ok(json!({"state": of(root).await?.state(id).await?}))
+/// Returns an approval without what it is about: a view of it asks for it again and again.
+pub(super) async fn brief(root: &Root, id: &str) -> Result<Value, Failure> {
+    Ok(json!(of(root).await?.brief(id).await?))
 }
 
 /// Stores what the viewer decides.

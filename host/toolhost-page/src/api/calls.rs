@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use toolhost::ToolStatus;
-use toolhost::calls::{CallLog, CallQuery, CallRecord, CallRef, CallStats};
+use toolhost::approvals::Approval;
+use toolhost::calls::{CallKind, CallLog, CallQuery, CallRecord, CallRef, CallStats};
 use toolhost::events::Timestamp;
 use toolhost::text::shell_word;
 
@@ -98,6 +99,8 @@ pub(super) async fn show(page: &PageInner, root: &Root, id: u64) -> Result<Value
     Ok(json!({
         "inner": inner(log, &call).await?,
         "parent": parent(log, &call).await?,
+        "original": original(log, &call).await?.map(|call| call.id),
+        "approval": waited_for(root, &call).await?.map(|approval| approval.id),
         "line": line(page, &call),
         "recording": recording,
         "log": facts.log,
@@ -131,14 +134,35 @@ async fn inner(log: &CallLog, call: &CallRecord) -> Result<Vec<CallRecord>, Fail
 
 /// Returns the call that made a call.
 async fn parent(log: &CallLog, call: &CallRecord) -> Result<Option<CallRecord>, Failure> {
-    let Some(id) = &call.parent_call_id else {
+    match &call.parent_call_id {
+        None => Ok(None),
+        Some(id) => first_of(log, id, &call.instance, |it| it.turn == call.turn).await,
+    }
+}
+
+/// Returns the call whose poll or end this is.
+async fn original(log: &CallLog, call: &CallRecord) -> Result<Option<CallRecord>, Failure> {
+    if call.kind == CallKind::Call {
         return Ok(None);
-    };
+    }
+    first_of(log, &call.call_id, &call.instance, |it| {
+        it.kind == CallKind::Call && it.handle == call.handle
+    })
+    .await
+}
+
+/// Returns the newest call of an instance that has this id, and for which this holds.
+pub(super) async fn first_of(
+    log: &CallLog,
+    call_id: &str,
+    instance: &str,
+    is_it: impl Fn(&CallRecord) -> bool,
+) -> Result<Option<CallRecord>, Failure> {
     let mut query = CallQuery::default();
-    query.call_id = Some(id.clone());
-    query.instance = Some(call.instance.clone());
-    let calls = log.search(query).await?.calls.into_iter();
-    Ok(calls.into_iter().find(|parent| parent.turn == call.turn))
+    query.call_id = Some(call_id.to_owned());
+    query.instance = Some(instance.to_owned());
+    let calls = log.search(query).await?.calls;
+    Ok(calls.into_iter().find(is_it))
 }
 
 /// Returns the diffs of the files that a call changed, or would have: as its policy keeps them, or as they were shown for
@@ -147,15 +171,21 @@ async fn diffs(root: &Root, call: &CallRecord) -> Result<Vec<Value>, Failure> {
     if call.files.iter().any(|file| file.diff.is_some()) {
         return Ok(call.files.iter().map(|file| json!(file)).collect());
     }
-    let (Some(handle), Some(approvals)) = (&call.handle, root.approvals().await?) else {
-        return Ok(Vec::new());
-    };
-    let Some(waited) = approvals.of_call(handle).await? else {
+    let (Some(waited), Some(approvals)) = (waited_for(root, call).await?, root.approvals().await?)
+    else {
         return Ok(Vec::new());
     };
     let what = approvals.get(&waited.id).await?.what;
     let files = what.get("files").and_then(Value::as_array);
     Ok(files.cloned().unwrap_or_default())
+}
+
+/// Returns what a call waited for last, without what that is.
+async fn waited_for(root: &Root, call: &CallRecord) -> Result<Option<Approval>, Failure> {
+    match (&call.handle, root.approvals().await?) {
+        (Some(handle), Some(approvals)) => Ok(approvals.of_call(handle).await?),
+        _ => Ok(None),
+    }
 }
 
 /// Returns the line of a shell that makes the call again; none if its arguments are not kept whole.
@@ -167,14 +197,16 @@ fn line(page: &PageInner, call: &CallRecord) -> Option<String> {
     let bundle = page
         .bundle
         .as_ref()
-        .map(|bundle| bundle.current().source().to_owned());
+        .map(|bundle| bundle.current().source().to_owned())
+        .map(|path| std::path::absolute(&path).unwrap_or(path));
     let bundle = bundle.map_or_else(
         || "BUNDLE".to_owned(),
         |path| shell_word(&path.to_string_lossy()).into_owned(),
     );
     let (tool, args) = (shell_word(&call.tool), shell_word(args));
     let (agent, instance) = (shell_word(&call.agent), shell_word(&call.instance));
+    let options = &page.call_options;
     Some(format!(
-        "toolhost call {bundle} {tool} --args {args} --agent {agent} --instance {instance}"
+        "toolhost call {bundle} {tool} --args {args} --agent {agent} --instance {instance}{options}"
     ))
 }

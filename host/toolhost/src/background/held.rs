@@ -16,7 +16,7 @@ use super::poll_reply::PollReply;
 use super::running::BackgroundCall;
 use crate::call::consent;
 use crate::call::executor;
-use crate::call::inner::ReleasedInner;
+use crate::call::inner::released::ReleasedInner;
 use crate::call::scope::{CallScope, InstanceScope, TurnScope};
 use crate::middleware::Progress;
 use crate::pending::PendingCalls;

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 
 use super::held::{ASK_EVERY, release_one};
 use super::resumed::reopen;
-use crate::handles::instance::Instance;
+use crate::call::scope::InstanceScope;
 use crate::loaded_bundle::{LoadedBundle, LoadedInner};
 use crate::pending::record::Owner;
 use crate::pending::waiting::Releases;
@@ -58,9 +58,9 @@ async fn release_due(loaded: &LoadedInner, releases: &mut HashMap<Owner, Arc<Rel
         let (agent, key, workdir) = (agent.clone(), one.owner.instance_key, one.workdir);
         let open = move || {
             let workdir = reopen(&agent, &key, &workdir)?;
-            Some(agent.instance(key, workdir))
+            Some(InstanceScope::open(&agent, key, workdir))
         };
-        let Ok(Some(Instance(scope))) = loaded.host.sandbox.threads().compute(open).await else {
+        let Ok(Some(scope)) = loaded.host.sandbox.threads().compute(open).await else {
             continue;
         };
         release_one(pending, &scope, one.handle, permit);

@@ -7,6 +7,7 @@
 pub(super) mod calls;
 mod last_stopped;
 mod port;
+pub(crate) mod released;
 mod run;
 mod started;
 
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::poll_fn;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::task::AtomicWaker;
-use toolhost_contract::{ResourceName, ToolCallsUsage, ToolResult};
+use toolhost_contract::{ResourceName, ToolCallsUsage};
 use toolhost_runtime::lock;
 use toolhost_sandbox::ToolsPort;
 
@@ -33,7 +34,6 @@ use crate::agent::ToolPermit;
 use crate::budgets::spent::InnerSpent;
 use crate::catalog::callable::CallableTools;
 use crate::middleware::CallIdentity;
-use crate::pending::record::Hold;
 
 /// How long calls may follow each other before the thread gets to other tasks.
 const TIME_SLICE: Duration = Duration::from_millis(1);
@@ -41,14 +41,6 @@ const TIME_SLICE: Duration = Duration::from_millis(1);
 /// The inner calls of one call.
 pub(crate) struct InnerCalls {
     port: Arc<InnerCallsPort>,
-}
-
-/// What becomes of an inner call that waited for consent.
-pub(crate) enum ReleasedInner {
-    /// It has ended with this result, or waits for its component.
-    Ended(Box<ToolResult>),
-    /// It runs again, with what somebody has consented to.
-    Again(Arc<Hold>),
 }
 
 impl InnerCalls {

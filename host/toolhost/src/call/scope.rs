@@ -12,6 +12,7 @@ use toolhost_contract::{
     HeldSecret, Locale, ResourceName, ToolCall, ToolError, ToolErrorCode, ToolResult, ToolStatus,
     limit_error, normalise_error,
 };
+use toolhost_files::{NotPrivate, PrivateDir};
 use toolhost_manifest::policy::{CredentialResponse, Credentials};
 use toolhost_runtime::lock;
 use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
@@ -54,6 +55,30 @@ pub(crate) struct InstanceScope {
 }
 
 impl InstanceScope {
+    /// Makes what calls need of an instance of this key. Its events are logged in its directory beneath the state root.
+    pub(crate) fn open(agent: &Agent, key: String, workdir: Workdir) -> Arc<Self> {
+        let host = &agent.0.host;
+        let directory = host.state_root.as_ref().and_then(|root| {
+            let directory = agent.0.bundle.instance(root, &key);
+            match PrivateDir::make_beneath(root, &directory) {
+                Err(error) if NotPrivate::of(&error).is_some() => {
+                    tracing::warn!(%error, "the events of an instance are not logged");
+                    None
+                }
+                // The event log reports a directory that is missing.
+                Ok(_) | Err(_) => Some(directory),
+            }
+        });
+        Arc::new(Self {
+            agent: agent.clone(),
+            emitter: host.events.emitter(directory.as_deref()),
+            directory: directory.map(Into::into),
+            key: key.into(),
+            workdir,
+            agents: Arc::default(),
+        })
+    }
+
     pub(crate) fn pending(&self) -> &Arc<PendingCalls> {
         &self.agent.0.host.pending
     }

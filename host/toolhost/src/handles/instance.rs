@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use toolhost_contract::{ToolName, ToolResult};
-use toolhost_files::{NotPrivate, PrivateDir};
 use toolhost_sandbox::Workdir;
 
 use crate::agent::Agent;
@@ -39,27 +38,7 @@ impl Agent {
     /// [`LoadedBundle::instance_workspace`](crate::LoadedBundle::instance_workspace). If the host has a
     /// state root, the instance's events are logged in its directory there, whatever its workdir is.
     pub fn instance(&self, key: impl Into<String>, workdir: Workdir) -> Instance {
-        let (key, host) = (key.into(), &self.0.host);
-        let directory = host.state_root.as_ref().and_then(|root| {
-            let directory = self.0.bundle.instance(root, &key);
-            match PrivateDir::make_beneath(root, &directory) {
-                Err(error) if NotPrivate::of(&error).is_some() => {
-                    tracing::warn!(%error, "the events of an instance are not logged");
-                    None
-                }
-                // The event log reports a directory that is missing.
-                Ok(_) | Err(_) => Some(directory),
-            }
-        });
-        let events = &host.events;
-        Instance(Arc::new(InstanceScope {
-            agent: self.clone(),
-            emitter: events.emitter(directory.as_deref()),
-            directory: directory.map(Into::into),
-            key: key.into(),
-            workdir,
-            agents: Arc::default(),
-        }))
+        Instance(InstanceScope::open(self, key.into(), workdir))
     }
 }
 

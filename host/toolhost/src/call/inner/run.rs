@@ -7,8 +7,8 @@ use toolhost_contract::{AssistantMessage, ToolCall, ToolResult, ToolStatus};
 use toolhost_sandbox::{CallFailure, InFlight, StartedCall};
 use tracing::Instrument;
 
-use super::ReleasedInner;
 use super::calls::{Calls, failure_of};
+use super::released::ReleasedInner;
 use super::started::StartedRecord;
 use crate::call::cancellation::{cancelled_result, run_until, with_own_commits};
 use crate::call::scope::CallScope;

@@ -407,7 +407,7 @@ async fn no_query_reads_the_whole_table() {
             "pending_running",
         ),
         (
-            "SELECT * FROM pending WHERE run_id = 'r' AND state = 'running' LIMIT 500",
+            "SELECT * FROM pending WHERE run_id = 'r' AND state IN ('running', 'held') LIMIT 500",
             "pending_running",
         ),
         (
