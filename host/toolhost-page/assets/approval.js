@@ -30,7 +30,7 @@ function effectOf({ effect, what }) {
   return section('Sends to another agent', tree(message, 'Message', { isText: true }));
 }
 
-function request({ method, url, headers = [], body }) {
+function request({ method, url, headers = [], secretHeaders = [], body }) {
   const rows = headers.map(([name, value]) =>
     h('tr', null, h('th', { scope: 'row' }, name), h('td', null, code(pathText(value)))),
   );
@@ -40,6 +40,7 @@ function request({ method, url, headers = [], body }) {
     pairs([
       ['Method', code(method)],
       ['URL', code(pathText(url))],
+      ['Secrets', secretHeaders.length > 0 && [code(secretHeaders.join(', ')), ': the host sets it, with a secret of the policy']],
     ]),
     rows.length > 0 && [h('h3', null, 'Headers'), table('Headers of the request', ['Name', 'Value'], rows).element],
     h('h3', null, 'Body'),

@@ -75,7 +75,7 @@ pub struct Approval {
     /// What kind of effect waits.
     pub effect: HeldEffect,
     /// What will be done, without secrets: `{tool, args}` of a call, `{files, truncated}` of changes with a `diff` of each
-    /// file that can be shown, `{method, url, headers, body}` of a request, or
+    /// file that can be shown, `{method, url, headers, secretHeaders, body}` of a request, or
     /// `{operation, target, instanceKey, type, input, …}` of a message. Null once the call was cancelled before anybody
     /// decided, and in lists if it has more than 64 KiB.
     pub what: Value,

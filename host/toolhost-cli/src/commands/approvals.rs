@@ -248,6 +248,13 @@ fn add_request(lines: &mut Vec<String>, what: &Value) {
         });
         lines.push(format!("{name}: {value}"));
     }
+    let secrets = what.get("secretHeaders").and_then(Value::as_array);
+    for name in secrets.into_iter().flatten().filter_map(Value::as_str) {
+        lines.push(format!(
+            "{}: … (a secret of the policy, which the host sets)",
+            text::line(name)
+        ));
+    }
     lines.push(String::new());
     let body = what.get("body").map(plain).unwrap_or_default();
     lines.extend(body.lines().map(text::line));

@@ -33,6 +33,8 @@ pub struct WholeRequest {
     pub path: String,
     /// Its headers, in their order.
     pub headers: Vec<(String, Vec<u8>)>,
+    /// Names of the headers with secrets that the host sets.
+    pub secret_headers: Vec<String>,
     /// Its body.
     pub body: Bytes,
 }
@@ -219,6 +221,7 @@ pub(crate) fn repeat(builder: &mut WasiCtxBuilder, port: &Arc<dyn EffectsPort>) 
 /// Reads the body of a request that may have to wait.
 pub(crate) async fn whole_request<B>(
     request: Request<B>,
+    secret_headers: Vec<String>,
     bytes_max: u64,
 ) -> Result<(WholeRequest, Request<Full<Bytes>>), RequestError>
 where
@@ -237,6 +240,7 @@ where
         origin: origin_of(&parts.uri),
         path: parts.uri.path().to_owned(),
         headers: texts(&parts.headers),
+        secret_headers,
         body: body.clone(),
     };
     Ok((whole, Request::from_parts(parts, Full::new(body))))

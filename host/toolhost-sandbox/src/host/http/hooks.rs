@@ -145,7 +145,7 @@ async fn send_with_consent(
     (limit, response_limit): (u64, u64),
 ) -> Result<Response<WasiBody>, RequestError> {
     let (request, admitted) = request.take_request();
-    let (whole, request) = whole_request(request, limit).await?;
+    let (whole, request) = whole_request(request, admitted.secret_headers(), limit).await?;
     match effects.request(&whole) {
         RequestVerdict::Held => std::future::pending().await,
         RequestVerdict::Answered(response) => to_wasi_response(response),

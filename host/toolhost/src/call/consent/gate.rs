@@ -277,6 +277,7 @@ impl EffectsPort for Gate {
                 "method": request.method,
                 "url": request.url,
                 "headers": headers,
+                "secretHeaders": request.secret_headers,
                 "body": readable(&request.body),
             })
         };
