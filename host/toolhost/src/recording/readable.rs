@@ -156,7 +156,11 @@ impl Readable {
 fn printed(bytes: Vec<u8>) -> String {
     let count = bytes.len();
     match String::from_utf8(bytes) {
-        Ok(text) => format!("\"{}\" ({count} bytes)", escape_within(&text, BYTES_MAX)),
+        Ok(text) => {
+            // What is shown is one line, in which line feeds must not look like blanks.
+            let text = text.replace('\n', r"\n").replace('\t', r"\t");
+            format!("\"{}\" ({count} bytes)", escape_within(&text, BYTES_MAX))
+        }
         Err(_) => format!("{count} bytes"),
     }
 }

@@ -6,7 +6,8 @@ use super::pages::{code_spans, pages, snippets_in};
 use crate::terminal::{Terminal, root};
 
 /// Programs that lines may begin with, beside `toolhost`.
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 16] = [
+    "chmod",
     "claude",
     "gh",
     "sha256sum",
