@@ -219,14 +219,64 @@ async fn of_twenty_decisions_on_the_page_one_counts_and_the_others_learn_whose()
     assert_eq!(counted, 1);
     ended(&running.instance, &handle).await;
     assert_eq!(site.work("a.txt").as_deref(), Some("new\n"));
+    running.host.events().flush().await;
     let decided = get(&page, &path).await;
     assert_eq!(
         (&decided["decision"]["by"], &decided["decision"]["why"]),
         (&json!("alice"), &json!("looks right"))
     );
+    // It says that it is done, and leads to its call, and the end of that to the call and to the approval.
+    assert_eq!(decided["isOpen"], false, "{decided}");
+    let calls = get(&page, "api/calls").await["calls"].take();
+    let settled = calls.as_array().unwrap().iter();
+    let settled = settled
+        .filter(|call| call["kind"] == "settled")
+        .next()
+        .unwrap();
+    let end = get(&page, &format!("api/calls/{}", settled["id"])).await;
+    assert_eq!(
+        (&end["original"], &end["approval"]),
+        (&decided["call"], &decided["id"]),
+        "{end}"
+    );
+    assert!(decided["call"].is_u64());
+    let brief = get(&page, &format!("{path}/brief")).await;
+    assert_eq!(
+        (&brief["state"], &brief["what"]),
+        (&json!("approved"), &Value::Null)
+    );
     let late = post(&page, &path, &json!({"decision": "deny"})).await;
     assert_eq!(late.status, StatusCode::CONFLICT);
     assert_eq!(get(&page, "api/info").await["roots"][0]["waiting"], 0);
+}
+
+#[tokio::test]
+async fn a_state_root_that_cannot_be_read_hides_no_other_one() {
+    let site = Site::new();
+    let running = site.start(ASKS).await;
+    running
+        .held("files__write", write("a.txt"), "workdir")
+        .await;
+    let broken = site.path("broken");
+    fs::create_dir(&broken).unwrap();
+    fs::write(broken.join("toolhost.db"), "no database").unwrap();
+    let live = LiveBundle::new(running.loaded.clone());
+    let config = PageConfig::new(viewers()).bundle(live).state_root(broken);
+    let page = Page::new(config.call_options("--policy 'a policy.yaml'"));
+    let roots = get(&page, "api/info").await["roots"].take();
+    assert_eq!(
+        (&roots[0]["waiting"], &roots[0]["error"]),
+        (&json!(1), &Value::Null)
+    );
+    assert!(roots[1]["error"].is_string(), "{roots}");
+    running.host.events().flush().await;
+    let call = get(&page, "api/calls").await["calls"][0]["id"].take();
+    let line = get(&page, &format!("api/calls/{call}")).await["line"].take();
+    let line = line.as_str().unwrap();
+    assert!(
+        line.ends_with(" --policy 'a policy.yaml'") && line.starts_with("toolhost call /"),
+        "{line}"
+    );
 }
 
 #[tokio::test]

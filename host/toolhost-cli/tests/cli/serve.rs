@@ -257,6 +257,25 @@ fn a_file_of_tokens_must_be_private_and_whole() {
     run("# none\n\n", 0o600).fails(2, "are empty");
     let ran = run(&format!("alice {secret} more\n"), 0o600).fails(2, "each line is");
     assert!(!ran.stderr.contains(secret), "{ran:?}");
+    // An agent with the token of an approver could approve its own calls.
+    let line = format!("alice {secret}\n");
+    let [tokens, approvers] = ["tokens", "approvers"].map(|name| {
+        let path = terminal.write(name, &line);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        path
+    });
+    let mut command =
+        terminal.toolhost(["serve", "--http", "127.0.0.1:0", "--watch-page=127.0.0.1:0"]);
+    command
+        .arg(examples())
+        .arg("--workdir")
+        .arg(terminal.path("D"));
+    command
+        .arg("--tokens")
+        .arg(tokens)
+        .arg("--approvers")
+        .arg(approvers);
+    crate::terminal::Ran::of(&mut command).fails(2, "its agent could approve its own calls");
 }
 
 #[test]

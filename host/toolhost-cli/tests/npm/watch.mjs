@@ -296,6 +296,8 @@ await check('an approval and a refusal are confirmed with their effect, and say 
   await press(page, 'Approve it');
   await shows(page, 'alice');
   assert.equal((await api(`approvals/${approvalOf('a.txt')}`)).decision.why, 'fine');
+  await shows(page, 'Not yet', '.outcome');
+  assert.ok(await page.evaluate(() => document.activeElement.matches('.outcome')));
   await decide(page, 'b.txt', 'Deny', 'use <b>a.txt</b>');
   await press(page, 'Deny it');
   await shows(page, 'use <b>a.txt</b>', '.outcome');
