@@ -34,7 +34,7 @@ pub struct CallStats {
     pub bucket_ms: u64,
     /// The buckets with calls, the oldest first.
     pub buckets: Vec<TimeStats>,
-    /// Codes of errors, the most frequent first.
+    /// Codes of errors, the most frequent first: also of calls that were pending and ended in this time.
     pub codes: Vec<CodeStats>,
     /// Tools, the most frequent first: at most 100.
     pub tools: Vec<ToolStats>,
@@ -178,6 +178,14 @@ pub(super) fn of(tx: &Transaction<'_>, since: i64, until: i64) -> rusqlite::Resu
         if let Some(code) = row.get("code")? {
             *codes.entry(code).or_default() += 1;
         }
+    }
+    let mut select = tx.prepare_cached(
+        "SELECT d.code, count(*) FROM calls c INDEXED BY calls_time CROSS JOIN details d USING (id)
+         WHERE c.time >= ?1 AND c.time < ?2 AND c.kind = ?3 AND c.status = 1 AND d.code IS NOT NULL GROUP BY 1",
+    )?;
+    let mut rows = select.query((since, until, CallKind::Settled as i64))?;
+    while let Some(row) = rows.next()? {
+        *codes.entry(row.get(0)?).or_default() += count(row.get(1)?);
     }
     for stats in &mut buckets {
         let number = super::row::millis(stats.time.0) / length;

@@ -123,6 +123,10 @@ async fn calls_of_a_time_are_counted_by_time_tool_and_code() {
         &call,
         &failed("x", "c__d", ToolErrorCode::Timeout, "too long"),
     );
+    // A call that waited, and was denied.
+    let denied = failed("y", "a__b", ToolErrorCode::ApprovalDenied, "no");
+    let who = identity("bob", "y", "a__b");
+    fixture.emitter().settled(&who.origin, "pending_1", &denied);
     let log = fixture.log().await;
     let at = UNIX_EPOCH + BEGIN;
     let minute = Duration::from_secs(60);
@@ -136,9 +140,10 @@ async fn calls_of_a_time_are_counted_by_time_tool_and_code() {
         bucket.p50 <= bucket.p95 && bucket.p95 <= bucket.p99,
         "{bucket:?}"
     );
+    let codes = stats.codes.iter().map(|it| (it.code.as_str(), it.count));
     assert_eq!(
-        (stats.codes[0].code.as_str(), stats.codes[0].count),
-        ("E_TOOL_TIMEOUT", 1)
+        codes.collect::<Vec<_>>(),
+        [("E_TOOL_APPROVAL_DENIED", 1), ("E_TOOL_TIMEOUT", 1)]
     );
     let tools = stats
         .tools
