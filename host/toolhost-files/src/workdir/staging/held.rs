@@ -129,13 +129,14 @@ impl StagingRoot {
         self.open_id(id).is_ok_and(|dir| is_held(&dir))
     }
 
-    /// Returns the ids of all held changes that no process works on.
+    /// Returns the ids of all held changes that no process works on. Those of a process that was killed once they were
+    /// committed are an undo record.
     ///
     /// # Errors
     /// Where the staging root cannot be read.
     pub fn held_ids(&self) -> io::Result<Vec<String>> {
         let mut held = self.ids(None)?;
-        held.retain(|id| self.is_held(id));
+        held.retain(|id| self.held(id) == HeldState::Waiting);
         Ok(held)
     }
 
