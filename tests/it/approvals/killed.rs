@@ -351,6 +351,16 @@ impl Round<'_> {
         }
     }
 
+    /// Returns what a staging directory has, and which calls its journal and its list name.
+    fn left(&self, id: &str) -> String {
+        let path = self.site.path("state/staging").join(id);
+        let text = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
+        let (list, journal) = (text("held"), text("journal"));
+        let calls = self.calls.iter().filter(|call| list.contains(&call.id));
+        let calls: Vec<_> = calls.collect();
+        format!("{:?} {calls:?} {list} {journal}", super::names(&path))
+    }
+
     /// Ends all calls with a host that is not killed.
     async fn end(&mut self) {
         let mut host = self.start(None).unwrap();
@@ -382,7 +392,11 @@ impl Round<'_> {
             assert!(
                 begun.elapsed() < Duration::from_secs(10),
                 "{:?}",
-                self.site.held_ids()
+                self.site
+                    .held_ids()
+                    .iter()
+                    .map(|id| self.left(id))
+                    .collect::<Vec<_>>()
             );
             sleep(Duration::from_millis(5));
         }

@@ -110,10 +110,7 @@ pub(crate) fn check(
         }
     };
     let earlier = release;
-    let release = || {
-        let bound = bound(tool, permit, input);
-        earlier.filter(|release| release.bound == bound)
-    };
+    let release = || earlier.filter(|release| release.bound == bound(tool, permit, input));
     match ask {
         Ask::Never => Ok(None),
         Ask::Effects => {

@@ -27,6 +27,10 @@ pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Expired records are removed once for every this many new ones.
 const SWEEP_EVERY: u64 = 1000;
 
+/// How often staged changes are looked at that wait no longer, and the pause between.
+const DROPS: u32 = 4;
+const DROP_PAUSE: Duration = Duration::from_millis(50);
+
 /// The pending calls of a host: in the store of the state root, or in memory without one.
 pub(crate) struct PendingCalls {
     pub(crate) sandbox: Sandbox,
@@ -230,35 +234,48 @@ impl PendingCalls {
         approved.map_err(|error| self.store_error(&error))
     }
 
-    /// Removes the staged changes of calls that wait no longer: their instance was removed, or a process died.
+    /// Removes the staged changes of calls that wait no longer: their instance was removed, or a process died. Some that
+    /// another process looks at are tried again.
     pub(crate) async fn drop_staged(&self, records: &Records) {
         let Some(staging) = &self.staging else {
             return;
         };
-        let Ok(ids) = staging.held_ids() else {
-            return;
-        };
-        if ids.is_empty() {
-            return;
-        }
-        let held = match records.held_staging().await {
-            Ok(held) => held,
-            Err(error) => {
-                let error = error.with_causes();
-                tracing::warn!(%error, "staged changes that wait no longer could not be removed");
-                return;
-            }
-        };
-        for id in ids.iter().filter(|id| !held.contains(*id)) {
-            // Their row may have been stored since.
-            let waits = async {
-                !records
-                    .held_staging()
-                    .await
-                    .is_ok_and(|held| !held.contains(id))
+        for tries in 0..DROPS {
+            let left = match self.orphans(staging, records).await {
+                Ok(left) if left.is_empty() => return,
+                Ok(left) => left,
+                Err(error) => {
+                    let error = error.with_causes();
+                    tracing::warn!(%error, "staged changes that wait no longer could not be removed");
+                    return;
+                }
             };
-            staging.drop_held_unless(id, waits).await;
+            if tries > 0 {
+                self.sandbox.threads().pause(DROP_PAUSE).await;
+            }
+            for id in left {
+                // Their row may have been stored since.
+                let waits = async {
+                    let held = records.held_staging().await;
+                    !held.is_ok_and(|held| !held.contains(&id))
+                };
+                staging.drop_held_unless(&id, waits).await;
+            }
         }
+    }
+
+    /// Returns the held changes that no row has.
+    async fn orphans(
+        &self,
+        staging: &StagingRoot,
+        records: &Records,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut ids = staging.held_ids().unwrap_or_default();
+        if !ids.is_empty() {
+            let held = records.held_staging().await?;
+            ids.retain(|id| !held.contains(id));
+        }
+        Ok(ids)
     }
 
     /// Removes expired records, and ends the calls that dead processes left running.
