@@ -36,6 +36,7 @@ pub use error::{CacheError, PrepareError, SandboxError, SandboxStartError};
 pub use host::agents::port::{AgentsFuture, AgentsPort};
 pub use host::effects::{
     ClockKind, EffectsPort, InFlight, RequestVerdict, SentCount, WholeRequest, WholeResponse,
+    random_seed,
 };
 pub use host::tools::port::{CallFailure, OuterCall, StartedCall, ToolEntry, ToolsPort};
 pub use kernel_features::KernelFeatures;

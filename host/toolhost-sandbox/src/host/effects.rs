@@ -187,6 +187,12 @@ impl HostWallClock for Clock {
     }
 }
 
+/// Returns a seed for the random numbers of a call: of a generator of this thread, as a call of the operating system would
+/// take longer than all else that a port needs.
+pub fn random_seed() -> [u8; 32] {
+    rand::random()
+}
+
 /// Returns the seeds of a guest's hash maps.
 pub(crate) fn hash_seed(port: &dyn EffectsPort) -> (u64, u64) {
     let [low, high] = [0, 8].map(|at| {

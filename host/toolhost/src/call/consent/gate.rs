@@ -10,6 +10,7 @@ use toolhost_manifest::policy::AskRules;
 use toolhost_runtime::lock;
 use toolhost_sandbox::{
     ClockKind, EffectsPort, InFlight, RequestVerdict, SentCount, WholeRequest, WholeResponse,
+    random_seed,
 };
 
 use super::digest::Digest;
@@ -63,13 +64,11 @@ impl Gate {
         redactor: Redactor,
         granted: Option<(HeldEffect, String)>,
         earlier: Option<Prefix>,
-    ) -> Result<Self, getrandom::Error> {
-        let seed = match &earlier {
-            Some(earlier) => earlier.seed,
-            None => random_seed()?,
-        };
+    ) -> Self {
+        let seed = earlier.as_ref().map(|earlier| earlier.seed);
+        let seed = seed.unwrap_or_else(random_seed);
         let received = Prefix::new(seed);
-        Ok(Self {
+        Self {
             rules,
             redactor,
             state: Mutex::new(State {
@@ -83,7 +82,7 @@ impl Gate {
             is_held: Notify::new(),
             sent: Arc::default(),
             seed,
-        })
+        }
     }
 
     pub(crate) fn rules(&self) -> &Arc<AskRules> {
@@ -225,12 +224,6 @@ impl Gate {
 fn call_digest(name: &str, arguments: &str) -> String {
     let parts = Digest::default().with("call").with(name);
     parts.with(arguments).finish()
-}
-
-fn random_seed() -> Result<[u8; 32], getrandom::Error> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed)?;
-    Ok(seed)
 }
 
 fn digest_of(request: &WholeRequest) -> String {
