@@ -29,6 +29,10 @@ pub(crate) fn print(runtime: &Runtime) {
                 of("file-system", json!({"ask": "always"})),
             ),
             ("rules that allow it", of("echo", json!({"ask": rules}))),
+            (
+                "`workdir: transactional`",
+                of("echo", json!({"workdir": "transactional"})),
+            ),
             ("`ask: effects`", of("echo", json!({"ask": "effects"}))),
         ],
     );
@@ -55,7 +59,7 @@ pub(crate) fn print(runtime: &Runtime) {
 }
 
 /// Prints the time of a call under the first policy, and how much more it takes under the others.
-fn compare(runtime: &Runtime, call: &ToolCall, policies: [(&str, String); 4]) {
+fn compare<const N: usize>(runtime: &Runtime, call: &ToolCall, policies: [(&str, String); N]) {
     let work = workdir();
     let files = work.path().join("work");
     std::fs::create_dir(&files).unwrap();
@@ -71,7 +75,7 @@ fn compare(runtime: &Runtime, call: &ToolCall, policies: [(&str, String); 4]) {
         let agent = loaded.only_agent().unwrap();
         runtime.block_on(open_step(&agent, "bench", &workdir))
     });
-    let mut times = [const { Vec::new() }; 4];
+    let mut times = [const { Vec::new() }; N];
     for _ in 0..ROUNDS {
         for (at, step) in steps.iter().enumerate() {
             times[at].push(runtime.block_on(batch(step, call)));

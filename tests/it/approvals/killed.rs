@@ -351,14 +351,22 @@ impl Round<'_> {
         }
     }
 
-    /// Returns what a staging directory has, and which calls its journal and its list name.
-    fn left(&self, id: &str) -> String {
+    /// Returns what a staging directory has, with the calls that its list names and their approvals.
+    fn left(&self, id: &str, rows: &[Approval]) -> String {
         let path = self.site.path("state/staging").join(id);
         let text = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
         let (list, journal) = (text("held"), text("journal"));
         let calls = self.calls.iter().filter(|call| list.contains(&call.id));
         let calls: Vec<_> = calls.collect();
-        format!("{:?} {calls:?} {list} {journal}", super::names(&path))
+        let is_of = |row: &&Approval| {
+            let handles = calls.iter().filter_map(|call| call.handle.as_ref());
+            handles.into_iter().any(|handle| *handle == row.handle)
+        };
+        let rows: Vec<_> = rows.iter().filter(is_of).collect();
+        format!(
+            "{:?} {calls:?} {list} {journal} {rows:?}",
+            super::names(&path)
+        )
     }
 
     /// Ends all calls with a host that is not killed.
@@ -389,15 +397,12 @@ impl Round<'_> {
         // What nobody waits for is removed.
         let begun = Instant::now();
         while !self.site.held_ids().is_empty() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(10),
-                "{:?}",
-                self.site
-                    .held_ids()
-                    .iter()
-                    .map(|id| self.left(id))
-                    .collect::<Vec<_>>()
-            );
+            if begun.elapsed() > Duration::from_secs(10) {
+                let rows = self.doors.all().await.unwrap();
+                let left = self.site.held_ids();
+                let left: Vec<_> = left.iter().map(|id| self.left(id, &rows)).collect();
+                panic!("{left:#?}");
+            }
             sleep(Duration::from_millis(5));
         }
         drop(host);

@@ -228,11 +228,8 @@ async fn of_twenty_decisions_on_the_page_one_counts_and_the_others_learn_whose()
     // It says that it is done, and leads to its call, and the end of that to the call and to the approval.
     assert_eq!(decided["isOpen"], false, "{decided}");
     let calls = get(&page, "api/calls").await["calls"].take();
-    let settled = calls.as_array().unwrap().iter();
-    let settled = settled
-        .filter(|call| call["kind"] == "settled")
-        .next()
-        .unwrap();
+    let mut calls = calls.as_array().unwrap().iter();
+    let settled = calls.find(|call| call["kind"] == "settled").unwrap();
     let end = get(&page, &format!("api/calls/{}", settled["id"])).await;
     assert_eq!(
         (&end["original"], &end["approval"]),

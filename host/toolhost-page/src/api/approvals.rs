@@ -42,10 +42,8 @@ pub(super) async fn get(root: &Root, id: &str) -> Result<Value, Failure> {
     let call = match root.calls().await? {
         None => None,
         Some(log) => {
-            calls::first_of(log, &approval.call_id, &approval.instance, |call| {
-                call.handle.as_ref() == Some(&approval.handle)
-            })
-            .await?
+            let (id, instance) = (&approval.call_id, &approval.instance);
+            calls::call_of(log, id, instance, &approval.handle).await?
         }
     };
     let mut value = json!(approval);

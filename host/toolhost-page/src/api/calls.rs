@@ -142,17 +142,29 @@ async fn parent(log: &CallLog, call: &CallRecord) -> Result<Option<CallRecord>, 
 
 /// Returns the call whose poll or end this is.
 async fn original(log: &CallLog, call: &CallRecord) -> Result<Option<CallRecord>, Failure> {
-    if call.kind == CallKind::Call {
-        return Ok(None);
+    match &call.handle {
+        Some(handle) if call.kind != CallKind::Call => {
+            call_of(log, &call.call_id, &call.instance, handle).await
+        }
+        _ => Ok(None),
     }
-    first_of(log, &call.call_id, &call.instance, |it| {
-        it.kind == CallKind::Call && it.handle == call.handle
+}
+
+/// Returns the call of an instance that got this handle.
+pub(super) async fn call_of(
+    log: &CallLog,
+    call_id: &str,
+    instance: &str,
+    handle: &str,
+) -> Result<Option<CallRecord>, Failure> {
+    first_of(log, call_id, instance, |it| {
+        it.kind == CallKind::Call && it.handle.as_deref() == Some(handle)
     })
     .await
 }
 
 /// Returns the newest call of an instance that has this id, and for which this holds.
-pub(super) async fn first_of(
+async fn first_of(
     log: &CallLog,
     call_id: &str,
     instance: &str,

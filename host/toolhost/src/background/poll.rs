@@ -119,7 +119,11 @@ impl PendingCalls {
         instance: &Arc<InstanceScope>,
         handle: &Handle,
     ) -> Result<PollReply, ToolError> {
-        let record = self.find(instance, handle).await?;
+        let mut record = self.find(instance, handle).await?;
+        if self.is_lost(&record).await? {
+            // Since it was read, it may have come to wait for consent.
+            record = self.find(instance, handle).await?;
+        }
         let turn = TurnScope::resumed(instance, &record.call);
         if self.is_lost(&record).await? {
             let name = &record.call.tool_name;
