@@ -82,7 +82,7 @@ fn compare<const N: usize>(runtime: &Runtime, call: &ToolCall, policies: [(&str,
             runtime.block_on(hosts[at].events().flush());
         }
     }
-    let [first, ..] = &times;
+    let first = &times[0];
     for ((name, _), times) in policies.iter().zip(&times) {
         let pairs = || times.iter().zip(first);
         let more = median(pairs().map(|(time, first)| time - first).collect());
