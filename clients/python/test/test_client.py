@@ -188,6 +188,34 @@ class Servers(ClientTest):
 
 
 class Programs(ClientTest):
+    async def test_what_waits_for_approval_is_listed_read_and_decided_with_the_token_of_an_approver(self) -> None:
+        token = "f" * 32
+        policy, approvers = self.top / "policy.yaml", self.top / "approvers"
+        policy.write_text("defaults: {ask: always}")
+        approvers.write_text(f"ann {token}")
+        approvers.chmod(0o600)
+        options = {**self.options(), "policy": policy, "approvers": approvers}
+        async with await Toolhost.spawn(self.bundle, **options) as host:
+            held = [await host.execute(upper("a", "one")), await host.execute(upper("b", "two"))]
+            self.assertEqual([one["details"]["effect"] for one in held], ["call", "call"])
+            two, one = await host.approvals(token)
+            self.assertEqual(two["what"], {"tool": "text__upper", "args": {"text": "b"}})
+            self.assertEqual((await host.approval(token, one["id"]))["handle"], held[0]["handle"])
+            with self.assertRaises(RpcError) as refused:
+                await host.approve("e" * 32, one["id"])
+            self.assertEqual(refused.exception.code, "E_RPC_FORBIDDEN")
+            self.assertEqual((await host.approve(token, one["id"], why="fine"))["decision"]["by"], "ann")
+            self.assertEqual((await host.deny(token, two["id"], why="not now"))["state"], "denied")
+            ended = []
+            for pending in held:
+                result = pending
+                while result["status"] == "pending":
+                    result = await host.poll(pending["handle"])
+                ended.append(result)
+            self.assertEqual(ended[0]["output"], {"text": "A"})
+            self.assertIn("not now", ended[1]["error"]["message"])
+            self.assertFalse(any(one["isOpen"] for one in await host.approvals(token, all=True)))
+
     async def test_a_program_calls_the_tools_that_the_model_does_not_see(self) -> None:
         self.add_programs()
         async with await Toolhost.spawn(self.bundle, tools="script", **self.options()) as host:

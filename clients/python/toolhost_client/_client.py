@@ -50,13 +50,19 @@ class Toolhost:
         instance: str | None = None,
         workdir: StrPath | None = None,
         policy: StrPath | None = None,
+        approvers: StrPath | None = None,
         state_root: StrPath | None = None,
         tools: Exposure | None = None,
         program: StrPath = "toolhost",
         env: dict[str, str] | None = None,
     ) -> "Toolhost":
-        """Starts a server with the options of `toolhost rpc`. Without a bundle, load one."""
-        named = given(agent=agent, instance=instance, workdir=workdir, policy=policy, tools=tools)
+        """Starts a server with the options of `toolhost rpc`. Without a bundle, load one.
+
+        `approvers` is a file of who may decide about calls that wait: lines `NAME TOKEN`.
+        """
+        named = given(
+            agent=agent, instance=instance, workdir=workdir, policy=policy, approvers=approvers, tools=tools
+        )
         if state_root is not None:
             named["state-root"] = state_root
         words = [word for name, value in named.items() for word in (f"--{name}", os.fspath(value))]
@@ -190,6 +196,11 @@ class Toolhost:
         params = {"token": token, "all": all}
         approvals: list[Approval] = (await self.request("approvals/list", params))["approvals"]
         return approvals
+
+    async def approval(self, token: str, id: str) -> Approval:
+        """Returns one approval, with all that the call would do."""
+        approval: Approval = (await self.request("approvals/get", {"token": token, "id": id}))["approval"]
+        return approval
 
     async def approve(self, token: str, id: str, *, why: str | None = None) -> Approval:
         """Lets a call do what it waits for."""

@@ -68,14 +68,19 @@ class _ApprovalRequired(TypedDict):
     callId: str
     tool: str
     effect: Literal["call", "workdir", "http", "agents"]
-    what: dict[str, Json]
+    what: dict[str, Json] | None
+    isOpen: bool
     digest: str
     createdAt: str
     expiresAt: str
 
 
 class Approval(_ApprovalRequired, total=False):
-    """A call that waits or waited for consent; docs/approvals.md describes `what`."""
+    """A call that waits or waited for consent; docs/approvals.md describes `what`.
+
+    `what` is None in lists, if it has more than 64 KiB, and once the call was cancelled before anybody decided. `isOpen` is
+    whether the call still waits for it: what was decided is not done yet.
+    """
 
     decision: dict[str, str]
 

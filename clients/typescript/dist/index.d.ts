@@ -1,6 +1,6 @@
 /** Runs tools in toolhost: a client of `toolhost rpc`. */
 import { type CallOptions, Turn } from './turn.js';
-import type { AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, Sendable, ToolCall, ToolResult, Undone, UndoRecord } from './types.js';
+import type { AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, Sendable, ToolCall, ToolResult, Undone, UndoRecord, Approval } from './types.js';
 export * from './errors.js';
 export * from './types.js';
 export { Step, Turn, type CallOptions, type MessageOptions } from './turn.js';
@@ -12,6 +12,8 @@ export interface SpawnOptions {
     instance?: string;
     workdir?: string;
     policy?: string;
+    /** A file of who may decide about calls that wait: lines `NAME TOKEN`. */
+    approvers?: string;
     stateRoot?: string;
     /** Which tools {@link Toolhost.catalog} and steps have. Default: `direct`, all. */
     tools?: 'direct' | 'search' | 'script' | 'both';
@@ -74,6 +76,16 @@ export declare class Toolhost {
     undoList(instance?: Instance): Promise<UndoRecord[]>;
     /** Undoes the newest call in an instance's workdir, or the one with this id. */
     undo(id?: string, instance?: Instance): Promise<Undone>;
+    /** Lists the calls that wait for consent, the newest first. `token` is that of an approver, which no agent has. */
+    approvals(token: string, options?: {
+        all?: boolean;
+    }): Promise<Approval[]>;
+    /** Returns one approval, with all that the call would do. */
+    approval(token: string, id: string): Promise<Approval>;
+    /** Lets a call do what it waits for. */
+    approve(token: string, id: string, why?: string): Promise<Approval>;
+    /** Refuses what a call waits for; the model reads why. */
+    deny(token: string, id: string, why?: string): Promise<Approval>;
     /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */
     events(filter?: {
         agent?: string;

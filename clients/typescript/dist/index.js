@@ -110,6 +110,23 @@ export class Toolhost {
     async undo(id, instance) {
         return (await this.request('undo/run', { id, instance: located(instance) })).undone;
     }
+    /** Lists the calls that wait for consent, the newest first. `token` is that of an approver, which no agent has. */
+    async approvals(token, options = {}) {
+        const listed = await this.request('approvals/list', { token, all: options.all ?? false });
+        return listed.approvals;
+    }
+    /** Returns one approval, with all that the call would do. */
+    async approval(token, id) {
+        return (await this.request('approvals/get', { token, id })).approval;
+    }
+    /** Lets a call do what it waits for. */
+    async approve(token, id, why) {
+        return (await this.request('approvals/approve', { token, id, why })).approval;
+    }
+    /** Refuses what a call waits for; the model reads why. */
+    async deny(token, id, why) {
+        return (await this.request('approvals/deny', { token, id, why })).approval;
+    }
     /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */
     async events(filter = {}) {
         this.#events?.end();

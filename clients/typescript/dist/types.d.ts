@@ -47,10 +47,44 @@ export type ToolResult = {
 } | {
     status: 'pending';
     handle: string;
+    details?: AwaitingApproval;
 } | {
     status: 'error';
     error: ToolError;
 });
+/** Why a result is pending: the call waits until a person consents. */
+export interface AwaitingApproval {
+    reason: 'awaiting-approval';
+    effect: 'call' | 'workdir' | 'http' | 'agents';
+    /** Until when somebody may decide. */
+    expiresAt: string;
+}
+/** A call that waits or waited for consent; docs/approvals.md describes `what`. */
+export interface Approval {
+    id: string;
+    handle: string;
+    state: 'waiting' | 'approved' | 'denied' | 'expired' | 'ended';
+    bundle: string;
+    agent: string;
+    instance: string;
+    callId: string;
+    tool: string;
+    effect: AwaitingApproval['effect'];
+    /** Null in lists, if it has more than 64 KiB, and once the call was cancelled before anybody decided. */
+    what: {
+        [key: string]: Json;
+    } | null;
+    /** Whether the call still waits for it: what was decided is not done yet. */
+    isOpen: boolean;
+    digest: string;
+    createdAt: string;
+    expiresAt: string;
+    decision?: {
+        by: string;
+        at: string;
+        why?: string;
+    };
+}
 /** A file of the workdir that a call changed. */
 export interface FileChange {
     path: string;

@@ -25,6 +25,8 @@ export interface SpawnOptions {
   instance?: string;
   workdir?: string;
   policy?: string;
+  /** A file of who may decide about calls that wait: lines `NAME TOKEN`. */
+  approvers?: string;
   stateRoot?: string;
   /** Which tools {@link Toolhost.catalog} and steps have. Default: `direct`, all. */
   tools?: 'direct' | 'search' | 'script' | 'both';
@@ -162,6 +164,11 @@ export class Toolhost {
   async approvals(token: string, options: { all?: boolean } = {}): Promise<Approval[]> {
     const listed = await this.request('approvals/list', { token, all: options.all ?? false });
     return (listed as { approvals: Approval[] }).approvals;
+  }
+
+  /** Returns one approval, with all that the call would do. */
+  async approval(token: string, id: string): Promise<Approval> {
+    return ((await this.request('approvals/get', { token, id })) as { approval: Approval }).approval;
   }
 
   /** Lets a call do what it waits for. */

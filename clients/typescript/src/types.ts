@@ -60,7 +60,10 @@ export interface Approval {
   callId: string;
   tool: string;
   effect: AwaitingApproval['effect'];
-  what: { [key: string]: Json };
+  /** Null in lists, if it has more than 64 KiB, and once the call was cancelled before anybody decided. */
+  what: { [key: string]: Json } | null;
+  /** Whether the call still waits for it: what was decided is not done yet. */
+  isOpen: boolean;
   digest: string;
   createdAt: string;
   expiresAt: string;

@@ -204,6 +204,32 @@ test('calls are listed and undone', async () => {
   }
 });
 
+test('what waits for approval is listed, read and decided with the token of an approver', async () => {
+  const dir = await directory();
+  const [policy, approvers, token] = [join(dir, 'policy.yaml'), join(dir, 'approvers'), 'f'.repeat(32)];
+  await writeFile(policy, 'defaults: {ask: always}');
+  await writeFile(approvers, `ann ${token}`, { mode: 0o600 });
+  const host = Toolhost.spawn({ ...options, bundle: tools, policy, approvers, stateRoot: join(dir, 'state') });
+  try {
+    const held = [await host.execute(upper('a', 'one')), await host.execute(upper('b', 'two'))];
+    assert.deepEqual(held.map(({ status, details }) => [status, details.effect]), Array(2).fill(['pending', 'call']));
+    const [two, one] = await host.approvals(token);
+    assert.deepEqual(two.what, { tool: 'text__upper', args: { text: 'b' } });
+    assert.deepEqual((await host.approval(token, one.id)).handle, held[0].handle);
+    await assert.rejects(host.approve('e'.repeat(32), one.id), (error) => error.code === 'E_RPC_FORBIDDEN');
+    assert.equal((await host.approve(token, one.id, 'fine')).decision.by, 'ann');
+    assert.equal((await host.deny(token, two.id, 'not now')).state, 'denied');
+    let [result, denied] = held;
+    while (result.status === 'pending') result = await host.poll(held[0].handle);
+    while (denied.status === 'pending') denied = await host.poll(held[1].handle);
+    assert.equal(result.output.text, 'A');
+    assert.match(denied.error.message, /not now/);
+    assert.deepEqual((await host.approvals(token, { all: true })).map(({ isOpen }) => isOpen), [false, false]);
+  } finally {
+    await host.close();
+  }
+});
+
 test('a program calls the tools that the model does not see', async (context) => {
   const dir = await bundle();
   if (!(await addPrograms(dir))) return context.skip('the tool that runs programs is not built');
