@@ -70,9 +70,9 @@ impl<B> OutboundRequest<B> {
 impl OutboundRequest<()> {
     /// Returns the names of the headers with secrets that the host sets.
     pub fn secret_headers(&self) -> Vec<String> {
-        let (all, origin) = (&self.route.grant.credentials, &self.route.origin);
-        let own = all.iter().filter(|one| one.applies_to(origin));
-        own.map(|one| one.name().to_owned()).collect()
+        let (credentials, origin) = (&self.route.grant.credentials, &self.route.origin);
+        let credentials = credentials.iter().filter(|it| it.applies_to(origin));
+        credentials.map(|it| it.name().to_owned()).collect()
     }
 
     /// Puts the request back.

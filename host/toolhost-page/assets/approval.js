@@ -131,7 +131,7 @@ function outcome({ decision, state, isOpen }) {
     'Decided',
     pairs([
       ['Decision', state],
-      ['Done', isOpen ? NOT_YET : 'The call has gone on.'],
+      ['Done', state === 'approved' && (isOpen ? NOT_YET : 'The call has gone on.')],
       ['By', decision.by],
       ['At', when(decision.at)],
       ['Why', decision.why && h('span', { class: 'words' }, decision.why)],
