@@ -38,6 +38,7 @@ mod text_pattern;
 mod timestamp;
 mod tool_pattern;
 mod usage;
+mod worker;
 
 pub use agent_event::{
     AgentEvent, Delegation, EventError, EventSource, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcBody,
@@ -87,6 +88,9 @@ pub use text_pattern::{TextPattern, TextPatternError};
 pub use timestamp::Timestamp;
 pub use tool_pattern::{ToolPattern, ToolPatternError};
 pub use usage::{ToolCallUsage, ToolCallsUsage, Usage};
+pub use worker::{
+    WORKER_VERSION, WorkerCall, WorkerCallId, WorkerMessageError, WorkerReport, WorkerWorkdir,
+};
 
 /// A JSON object, which keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

@@ -252,7 +252,7 @@ fn note<S: Serializer>(usage: &Usage, serializer: S) -> Result<S::Ok, S::Error> 
 /// `{"toolCallId": …, "toolName": …, "status": "ok", "output": …, "usage": {"wall": …, …}}`
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ToolResult", rename_all = "camelCase")]
-struct StoredResult {
+pub(crate) struct StoredResult {
     tool_call_id: String,
     tool_name: String,
     #[serde(flatten)]

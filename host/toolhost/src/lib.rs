@@ -58,6 +58,7 @@ mod catalog;
 mod catalog_tools;
 pub mod events;
 pub mod extension;
+pub mod fleet;
 mod handler;
 mod handles;
 mod host;
