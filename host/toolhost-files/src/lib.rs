@@ -29,9 +29,9 @@ pub use read::{read_beneath, read_named};
 pub use resolve::Links;
 pub use view::{ChangedFiles, DirView};
 pub use workdir::{
-    CommitError, CommitOptions, CommitTurn, Durability, FileDifference, FileError, FileIo,
-    FileReplacement, FileResult, HeldChanges, HeldError, HeldState, Recovered, ReplaceFilesError,
-    ReplacedFiles, Shortage, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone,
-    Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle, WorkdirRules, WorkdirUsages,
-    WriteProtected, errno_of, file_id, has_openat2,
+    BegunRun, CommitError, CommitOptions, CommitRun, CommitTurn, Durability, FileDifference,
+    FileError, FileIo, FileReplacement, FileResult, HeldChanges, HeldError, HeldState, Recovered,
+    ReplaceFilesError, ReplacedFiles, Shortage, StagingError, StagingRoot, UndoError, UndoLimits,
+    UndoRecord, Undone, Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle,
+    WorkdirRules, WorkdirUsages, WriteProtected, errno_of, file_id, has_openat2,
 };

@@ -45,9 +45,9 @@ pub(crate) use overlay::{ListingChanges, WorkdirFile};
 pub use protected::WriteProtected;
 pub use replace::{FileReplacement, ReplaceFilesError, ReplacedFiles};
 pub use staging::{
-    CommitError, CommitOptions, CommitTurn, Durability, FileDifference, HeldChanges, HeldError,
-    HeldState, Recovered, Shortage, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord,
-    Undone, Unrecovered,
+    BegunRun, CommitError, CommitOptions, CommitRun, CommitTurn, Durability, FileDifference,
+    HeldChanges, HeldError, HeldState, Recovered, Shortage, StagingError, StagingRoot, UndoError,
+    UndoLimits, UndoRecord, Undone, Unrecovered,
 };
 pub(crate) use tree::{EntryName, Tree, last_name};
 pub use usage::WorkdirUsages;

@@ -48,10 +48,10 @@ pub use recording::options::{
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use toolhost_files::{
-    CommitError, CommitOptions, CommitTurn, Durability, FileDifference, FileIo, FileReplacement,
-    HeldChanges, HeldError, HeldState, Recovered, ReplaceFilesError, ReplacedFiles, Shortage,
-    StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone, Unrecovered, Workdir,
-    WorkdirCommit, WorkdirError, WorkdirHandle, WorkdirRules, WriteProtected,
+    BegunRun, CommitError, CommitOptions, CommitRun, CommitTurn, Durability, FileDifference,
+    FileIo, FileReplacement, HeldChanges, HeldError, HeldState, Recovered, ReplaceFilesError,
+    ReplacedFiles, Shortage, StagingError, StagingRoot, UndoError, UndoLimits, UndoRecord, Undone,
+    Unrecovered, Workdir, WorkdirCommit, WorkdirError, WorkdirHandle, WorkdirRules, WriteProtected,
 };
 
 pub use toolhost_egress::{Egress, HttpConfig};

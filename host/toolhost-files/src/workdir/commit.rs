@@ -50,7 +50,7 @@ impl Workdir {
         if set.ops.is_empty() {
             return Ok(WorkdirCommit::default());
         }
-        let committed = staging.commit(self, &set, options, clock)?;
+        let committed = staging.commit(self, (&set, &changes), options, clock)?;
         overlay.usage().committed();
         Ok(WorkdirCommit {
             changes,

@@ -12,6 +12,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use rustix::fs::{AtFlags, OFlags, linkat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
+use toolhost_contract::FileChanges;
 
 use super::Workdir;
 use super::staging::{
@@ -100,8 +101,12 @@ impl Workdir {
             label: label.to_owned(),
             ..CommitOptions::default()
         };
-        let committed =
-            staging.commit(self, &changes, &options, CommitClock::start(options.time))?;
+        let committed = staging.commit(
+            self,
+            (&changes, &FileChanges::default()),
+            &options,
+            CommitClock::start(options.time),
+        )?;
         Ok(ReplacedFiles {
             workdir: self.clone(),
             root: root.clone(),

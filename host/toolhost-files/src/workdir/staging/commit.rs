@@ -21,6 +21,7 @@ use super::recovery::finish_dead;
 use super::renames::{Fault, Renames};
 use super::rollback::{make, paths, take_back};
 use super::root::{LOCK_WAIT, LockError, inode_of};
+use super::runs::CommitRun;
 use super::stamp::FileKind;
 use super::step::{Step, reach};
 use super::transaction::Staging;
@@ -28,6 +29,7 @@ use super::tree::{Left, read_tree};
 use crate::platform::sync_file_system;
 use crate::workdir::tree_path::TreePath;
 use crate::workdir::{WorkdirHandle, WriteProtected};
+use toolhost_contract::FileChanges;
 
 /// Bytes of a block, as the system counts them.
 const BLOCK_BYTES: u64 = 512;
@@ -46,6 +48,9 @@ pub struct CommitOptions {
     pub label: String,
     /// Longest time until the first rename, without that for which it waits for other commits. Default 30 s.
     pub time: Duration,
+    /// The run of a call that may run again elsewhere: it commits unless a later run has begun, or one was committed.
+    /// Default: none.
+    pub run: Option<CommitRun>,
     /// Whether the changes are returned with the [diff](toolhost_contract::FileChange::diff) of each file. Default: no.
     pub diffs: bool,
 }
@@ -58,6 +63,7 @@ impl Default for CommitOptions {
             undo: UndoLimits::default(),
             label: String::new(),
             time: Duration::from_secs(30),
+            run: None,
             diffs: false,
         }
     }
@@ -93,18 +99,18 @@ impl Staging {
     pub(crate) fn commit(
         mut self,
         workdir: &WorkdirHandle,
-        set: &ChangeSet,
+        (set, changes): (&ChangeSet, &FileChanges),
         options: &CommitOptions,
         clock: CommitClock,
     ) -> Result<Committed, CommitError> {
-        self.try_commit(workdir, set, options, clock)
+        self.try_commit(workdir, (set, changes), options, clock)
     }
 
     /// Commits, and keeps the transaction if that fails.
     pub(super) fn try_commit(
         &mut self,
         workdir: &WorkdirHandle,
-        set: &ChangeSet,
+        (set, changes): (&ChangeSet, &FileChanges),
         options: &CommitOptions,
         mut clock: CommitClock,
     ) -> Result<Committed, CommitError> {
@@ -145,6 +151,9 @@ impl Staging {
         if ops.is_empty() {
             return Ok(Committed::default());
         }
+        if let Some(run) = &options.run {
+            root.begin_commit(run, changes, (self.id(), &dir))?;
+        }
         let last = records.first().map_or(0, |(_, last)| last.sequence);
         let left = to_leave(&dir, placed, &clock)?;
         let left = left.map_err(|error| before("reading the changes", error))?;
@@ -176,6 +185,12 @@ impl Staging {
 
         let id = self.id().to_owned();
         self.leave();
+        if options.run.is_some()
+            && let Err(error) = root.note_committed(&id, &dir)
+        {
+            // The journal says it, too.
+            tracing::warn!(id, %error, "the run of a call could not be noted as committed");
+        }
         if let Err(error) = held_list::forget(&dir) {
             // Nothing commits it again: it has the mark.
             tracing::warn!(id, %error, "the list of held changes could not be removed");

@@ -136,6 +136,15 @@ pub enum CommitError {
         /// How long this one waited.
         seconds: u64,
     },
+    /// Another run of the same call has begun since.
+    #[error("another run of the call has begun, so none of the changes of this one were kept")]
+    Superseded,
+    /// Another run of the same call was committed.
+    #[error("another run of the call was committed, so none of the changes of this one were kept")]
+    Committed {
+        /// The note of that run.
+        note: String,
+    },
     /// The list of its renames is longer than one that can be taken back.
     #[error(
         "it changes more files than one commit can, {} MiB of paths, so none of its changes were kept: change \

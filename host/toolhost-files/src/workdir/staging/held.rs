@@ -223,7 +223,7 @@ impl StagingRoot {
         let set = read_list(staging.dir(), workdir, &place, digest).map_err(failed)?;
         let set = set.ok_or(HeldError::Changed)?;
         let clock = CommitClock::start(options.time);
-        match staging.try_commit(workdir, &set, options, clock) {
+        match staging.try_commit(workdir, (&set, &FileChanges::default()), options, clock) {
             Ok(Committed { undo }) => Ok(undo),
             Err(error) => {
                 if matches!(error, CommitError::Conflict { .. }) {

@@ -123,6 +123,12 @@ pub(super) fn make_room(root: &StagingRoot, workdir: u64) -> bool {
 
 /// Removes a staging directory that this process has locked, with its journal first.
 pub(super) fn remove(root: &StagingRoot, id: &str, dir: &Dir) {
+    if let Ok(Progress::Committed(_)) = journal::progress(dir)
+        && let Err(error) = root.note_committed(id, dir)
+    {
+        tracing::warn!(id, %error, "an undo record is kept, as the run of its call cannot be noted");
+        return root.unlock(dir);
+    }
     let removed = journal::remove(dir);
     if removed.is_ok() && reach(Step::JournalRemoved).is_ok() {
         root.remove(id, dir);

@@ -51,6 +51,9 @@ impl StagingRoot {
     /// in [`Recovered::left`].
     pub fn recover(&self) -> Result<Recovered, StagingError> {
         let mut recovered = Recovered::default();
+        if let Err(error) = self.forget_old_runs() {
+            tracing::warn!(%error, "the runs of old calls could not be removed");
+        }
         for id in self.ids(None).map_err(|errno| self.failed(errno))? {
             match self.recover_one(&id) {
                 Ok(Done::Nothing) => {}

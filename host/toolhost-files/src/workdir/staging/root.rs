@@ -71,6 +71,10 @@ impl StagingRoot {
         })))
     }
 
+    pub(super) fn dir(&self) -> &Dir {
+        &self.0.dir
+    }
+
     /// The path of the directory, for messages.
     pub fn path(&self) -> &Path {
         &self.0.path

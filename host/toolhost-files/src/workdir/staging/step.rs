@@ -14,6 +14,8 @@ pub(in crate::workdir) enum Step {
     Locked,
     /// Stamps, free names and write protection were checked.
     Checked,
+    /// The run of a call whose commit begins was noted.
+    RunNoted,
     /// The journal was written under another name.
     JournalWritten,
     /// The journal got its name.

@@ -6,6 +6,7 @@ mod held;
 mod hostile;
 mod killed;
 mod limits;
+mod runs;
 mod shortage;
 mod undone;
 
@@ -19,6 +20,7 @@ use super::step::on_step;
 use super::*;
 use crate::workdir::tree_path::TreePath;
 use crate::workdir::{Workdir, WorkdirUsages};
+use toolhost_contract::FileChanges;
 
 /// A state root and a workdir beside each other.
 struct Site {
@@ -209,7 +211,12 @@ impl Draft<'_> {
 
     fn commit_with(self, options: &CommitOptions) -> Result<Committed, CommitError> {
         let clock = CommitClock::start(options.time);
-        (self.staging).commit(&self.site.workdir, &self.set, options, clock)
+        (self.staging).commit(
+            &self.site.workdir,
+            (&self.set, &FileChanges::default()),
+            options,
+            clock,
+        )
     }
 }
 

@@ -171,6 +171,8 @@ impl StagingRoot {
             | CommitError::Busy { .. }
             | CommitError::TooLarge { .. }
             | CommitError::Late { .. }
+            | CommitError::Superseded
+            | CommitError::Committed { .. }
             | CommitError::HalfDone { .. } => {
                 let reason = error.to_string();
                 UndoError::BadRecord { path, reason }

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Signal, WaitOptions, getpid, kill_process, waitpid};
 
 use super::super::step::Step;
 use super::*;
@@ -75,6 +75,8 @@ fn process() {
     })));
     match order {
         "commit" => drop(change_all(&site).commit().unwrap()),
+        "run" => drop(change_all(&site).commit_with(&runs::options(1)).unwrap()),
+        "stop" => stopped(&site),
         "fail" => drop(change_all(&site).commit().unwrap_err()),
         "recover" => drop(site.root.recover().unwrap()),
         "undo" => drop(site.undo().unwrap()),
@@ -240,6 +242,117 @@ fn a_release_that_is_killed_at_any_step_is_there_in_whole_or_not_at_all() {
     }
     let counted = format!("{waiting} waiting, {conflicts} conflicts, {committed} committed");
     assert!(waiting > 3 && conflicts > 20 && committed > 1, "{counted}");
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_step_of_its_commit_is_committed_once() {
+    let (mut again, mut committed) = (0, 0);
+    for at in 0.. {
+        let mut is_over = false;
+        with_files(|site| {
+            is_over = !is_killed("run", at, top(site));
+            if at % 2 == 0 {
+                recover(site);
+            }
+            match site.root.begin_run(&site.workdir, &runs::call()).unwrap() {
+                BegunRun::Committed(note) => {
+                    assert_eq!(note, "note of 1");
+                    committed += 1;
+                }
+                BegunRun::Begun(run) => {
+                    assert_eq!(run, 2, "step {at}");
+                    change_all(site).commit_with(&runs::options(2)).unwrap();
+                    again += 1;
+                }
+            }
+            check_changed(site);
+            let last = site.root.begin_run(&site.workdir, &runs::call());
+            assert!(matches!(last, Ok(BegunRun::Committed(_))), "{last:?}");
+        });
+        if is_over {
+            break;
+        }
+    }
+    assert!(
+        again > 20 && committed > 1,
+        "{again} again, {committed} committed"
+    );
+}
+
+/// Stages a file, says so, and commits it as the first run when it is told to.
+fn stopped(site: &Site) {
+    for number in 0.. {
+        let mut draft = site.begin();
+        draft.write(&format!("paused {number}"), "text");
+        println!("staged");
+        let mut line = String::new();
+        if std::io::stdin().read_line(&mut line).unwrap() == 0 {
+            return;
+        }
+        let outcome = draft.commit_with(&runs::options_of(&runs::numbered(number), 1));
+        println!(
+            "{}",
+            outcome.map_or_else(|error| error.to_string(), |_| "kept".to_owned())
+        );
+    }
+}
+
+#[test]
+fn a_process_that_is_stopped_before_its_commit_commits_nothing_once_the_call_runs_elsewhere() {
+    let times = std::env::var("TOOLHOST_STOPS").map_or(20, |times| times.parse().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let site = Site::at(directory.path());
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "workdir::staging::tests::killed::process",
+            "--nocapture",
+        ])
+        .arg(format!("{ORDER}stop:-1:{}", directory.path().display()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = process.stdin.take().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let mut wait_for = |part: &str| {
+        let line = lines.find(|line| line.as_ref().unwrap().contains(part));
+        line.unwrap_or_else(|| panic!("no line with {part}"))
+            .unwrap();
+    };
+    let pid = rustix::process::Pid::from_child(&process);
+    for number in 0..times {
+        wait_for("staged");
+        kill_process(pid, Signal::STOP).unwrap();
+        // Each of its threads stops by itself.
+        let (_, status) = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap().unwrap();
+        assert!(status.stopped(), "{status:?}");
+        writeln!(stdin, "commit").unwrap();
+        let call = runs::numbered(number);
+        let begun = site.root.begin_run(&site.workdir, &call).unwrap();
+        assert_eq!(begun, BegunRun::Begun(2));
+        let mut draft = site.begin();
+        draft.write(&format!("done {number}"), "text");
+        // It wakes before or after the commit that takes its place.
+        if number % 2 == 0 {
+            kill_process(pid, Signal::CONT).unwrap();
+            wait_for("another run of the call has begun");
+            draft.commit_with(&runs::options_of(&call, 2)).unwrap();
+        } else {
+            draft.commit_with(&runs::options_of(&call, 2)).unwrap();
+            kill_process(pid, Signal::CONT).unwrap();
+            wait_for("another run of the call was committed");
+        }
+    }
+    drop(stdin);
+    assert!(process.wait().unwrap().success());
+    let tree = site.tree();
+    assert_eq!(tree.len(), times, "{:?}", tree.keys());
+    assert!(
+        tree.keys().all(|path| path.starts_with("done ")),
+        "{:?}",
+        tree.keys()
+    );
 }
 
 #[test]

@@ -1,0 +1,140 @@
+//! Several runs of one call, of which one commits.
+
+use std::sync::Arc;
+
+use toolhost_contract::WorkerCallId;
+
+use super::super::runs::{BegunRun, CommitRun};
+use super::*;
+
+pub(super) fn call() -> WorkerCallId {
+    WorkerCallId::parse(&"a".repeat(32)).unwrap()
+}
+
+/// The id of another call. Base32 has the digits from 2 on.
+pub(super) fn numbered(number: usize) -> WorkerCallId {
+    let letters = format!("{number:0>32b}")
+        .replace('0', "a")
+        .replace('1', "b");
+    WorkerCallId::parse(&letters).unwrap()
+}
+
+pub(super) fn options(run: u64) -> CommitOptions {
+    options_of(&call(), run)
+}
+
+pub(super) fn options_of(call: &WorkerCallId, run: u64) -> CommitOptions {
+    CommitOptions {
+        run: Some(CommitRun {
+            call: call.clone(),
+            run,
+            note: Arc::new(move |_| format!("note of {run}")),
+        }),
+        ..CommitOptions::default()
+    }
+}
+
+fn begin(site: &Site) -> BegunRun {
+    site.root.begin_run(&site.workdir, &call()).unwrap()
+}
+
+fn site() -> (tempfile::TempDir, Site) {
+    let top = tempfile::tempdir().unwrap();
+    let site = Site::at(top.path());
+    (top, site)
+}
+
+fn put<'a>(site: &'a Site, path: &str) -> Draft<'a> {
+    let mut draft = site.begin();
+    draft.write(path, "text");
+    draft
+}
+
+#[test]
+fn a_run_commits_nothing_once_a_later_one_has_begun() {
+    let (_top, site) = site();
+    let early = put(&site, "early");
+    assert_eq!(begin(&site), BegunRun::Begun(2));
+    let error = early.commit_with(&options(1)).unwrap_err();
+    assert!(matches!(error, CommitError::Superseded), "{error:?}");
+    assert!(site.tree().is_empty() && site.staged().is_empty());
+
+    assert_eq!(begin(&site), BegunRun::Begun(3));
+    let error = put(&site, "second").commit_with(&options(2)).unwrap_err();
+    assert!(matches!(error, CommitError::Superseded), "{error:?}");
+    put(&site, "third").commit_with(&options(3)).unwrap();
+    assert_eq!(site.tree().into_keys().collect::<Vec<_>>(), ["third"]);
+}
+
+#[test]
+fn the_note_of_the_run_that_was_committed_is_what_later_runs_get() {
+    let (_top, site) = site();
+    put(&site, "first").commit_with(&options(1)).unwrap();
+    assert_eq!(begin(&site), BegunRun::Committed("note of 1".to_owned()));
+    let error = put(&site, "again").commit_with(&options(1)).unwrap_err();
+    assert!(
+        matches!(&error, CommitError::Committed { note } if note == "note of 1"),
+        "{error:?}"
+    );
+    assert_eq!(site.tree().into_keys().collect::<Vec<_>>(), ["first"]);
+
+    // Other calls, and commits without a run, are not concerned.
+    put(&site, "other").commit().unwrap();
+    site.root.forget_runs(&call()).unwrap();
+    assert_eq!(begin(&site), BegunRun::Begun(2));
+}
+
+#[test]
+fn a_run_is_known_as_committed_after_its_undo_record_was_removed() {
+    let (_top, site) = site();
+    put(&site, "first").commit_with(&options(1)).unwrap();
+    // As if the process had died before it noted the end.
+    let path = site.state.join("staging/runs").join(call().as_str());
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(r#""isCommitted":true"#), "{text}");
+    fs::write(&path, text.replace("true", "false")).unwrap();
+    for number in 0..20 {
+        put(&site, &format!("later {number}")).commit().unwrap();
+    }
+    assert_eq!(site.staged().len(), UndoLimits::default().commits);
+    assert_eq!(begin(&site), BegunRun::Committed("note of 1".to_owned()));
+}
+
+#[test]
+fn a_run_whose_renames_were_taken_back_lets_the_next_one_commit() {
+    let (_top, site) = site();
+    on_step(Some(Box::new(|step| match step {
+        Step::Renamed => Err(io::Error::other("refused")),
+        _ => Ok(()),
+    })));
+    let error = put(&site, "one").commit_with(&options(1)).unwrap_err();
+    on_step(None);
+    assert!(matches!(error, CommitError::Failed { .. }), "{error:?}");
+    assert!(site.tree().is_empty());
+    assert_eq!(begin(&site), BegunRun::Begun(2));
+    put(&site, "second").commit_with(&options(2)).unwrap();
+    assert_eq!(begin(&site), BegunRun::Committed("note of 2".to_owned()));
+}
+
+#[test]
+fn files_that_are_no_runs_are_refused() {
+    let (_top, site) = site();
+    assert_eq!(begin(&site), BegunRun::Begun(2));
+    let path = site.state.join("staging/runs").join(call().as_str());
+    for text in [
+        "",
+        "{}",
+        "[]",
+        r#"{"run":1,"staging":"../x","isCommitted":false,"note":""}"#,
+    ] {
+        fs::write(&path, text).unwrap();
+        let begun = site.root.begin_run(&site.workdir, &call());
+        let is_harmless = matches!(begun, Ok(BegunRun::Begun(2)) if text.contains(".."));
+        assert!(begun.is_err() || is_harmless, "{text}: {begun:?}");
+    }
+    fs::remove_file(&path).unwrap();
+    symlink("/etc/passwd", &path).unwrap();
+    assert!(site.root.begin_run(&site.workdir, &call()).is_err());
+    assert!(put(&site, "one").commit_with(&options(2)).is_err());
+    assert!(site.tree().is_empty() && site.staged().is_empty());
+}
