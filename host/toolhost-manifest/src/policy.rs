@@ -21,6 +21,7 @@ mod rules;
 mod tool_budgets;
 mod unknown_names;
 mod variable;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -57,6 +58,7 @@ pub use packages::{PackageRules, PackageSigner, SignerTrust};
 pub use read::{PolicyError, read_at};
 use rules::{AgentRules, CommitRule, Defaults, Rule};
 pub use variable::{SecretSource, Secrets};
+pub use workers::{NatsLogin, NatsRule, Placement, WorkersRule, is_worker_word};
 
 /// What the operator grants. A tool that is not named gets no grants.
 ///
@@ -68,6 +70,8 @@ pub use variable::{SecretSource, Secrets};
 /// approvals:                       # where people decide, and who is told of calls that wait
 ///   page: https://tools.example.com/
 ///   webhook: {url: https://example.com/hook, secret: {fromEnv: WEBHOOK_SECRET}}
+/// workers:                         # other machines, for tools with `placement`
+///   nats: {url: nats://10.0.0.5:4222}
 /// locale: en                       # or ko: the language of suggestions
 /// defaults:
 ///   limits: {deadlineMs: 30000, memoryBytes: 256MiB}
@@ -79,6 +83,8 @@ pub use variable::{SecretSource, Secrets};
 ///   bash:
 ///     limits: {diskBytes: 1MiB}
 ///     cost: 5                      # the price of a call, for budgets
+///     placement: any               # its calls run on workers; or local, or {label: NAME}
+///     repeatable: true             # a call whose worker died may run again
 ///     env:                         # the only variables the tool sees
 ///       LANG: C.UTF-8
 ///       TOKEN: {secret: sk-12345}  # kept out of results, errors and logs
@@ -160,6 +166,9 @@ pub struct Policy {
     calls: Calls,
     approvals: ApprovalRules,
     packages: Option<Arc<PackageRules>>,
+    workers: Option<Arc<WorkersRule>>,
+    /// The digest of its text.
+    sha256: [u8; 32],
     /// The tools that a tool may call, in place of those of its rules.
     tools_called: BTreeMap<ResourceName, Arc<[ToolPattern]>>,
     /// Requests that every tool may send, besides those of its rules.
@@ -225,6 +234,35 @@ impl Policy {
     /// Returns whose signatures packages of registries must have. Default: packages need none.
     pub fn packages(&self) -> Option<&PackageRules> {
         self.packages.as_deref()
+    }
+
+    /// Returns how calls get to workers; none if all calls run in the host, which is the default.
+    pub fn workers(&self) -> Option<&WorkersRule> {
+        self.workers.as_deref()
+    }
+
+    /// Returns where the calls of a tool of this agent run. Default: in the host.
+    pub fn placement(&self, agent: &str, tool: &ResourceName) -> Placement {
+        let of_tool = self.last(agent, tool, |rule| rule.placement.as_ref());
+        let placement = of_tool.or(self.defaults.placement.as_ref());
+        placement.cloned().unwrap_or_default()
+    }
+
+    /// Returns whether the calls of any tool run on workers.
+    pub fn places_calls(&self) -> bool {
+        let of_tools = self.all_rules().filter_map(|rule| rule.placement.as_ref());
+        let mut placements = of_tools.chain(&self.defaults.placement);
+        placements.any(|placement| *placement != Placement::Local)
+    }
+
+    /// Returns whether a call of a tool of this agent may run again after its worker died, if the policy says so.
+    pub fn is_repeatable(&self, agent: &str, tool: &ResourceName) -> Option<bool> {
+        self.last(agent, tool, |rule| rule.repeatable)
+    }
+
+    /// Returns the SHA-256 of the text that was parsed. Zeros for the default policy.
+    pub fn sha256(&self) -> [u8; 32] {
+        self.sha256
     }
 
     /// Returns the language of suggestions. Default: English.
@@ -324,6 +362,7 @@ impl Policy {
         self.lock.clone_from(&operators.lock);
         self.calls = operators.calls;
         self.approvals.clone_from(&operators.approvals);
+        self.workers.clone_from(&operators.workers);
         self.operators = Some(Arc::new(operators.clone()));
         self
     }
@@ -547,6 +586,7 @@ impl Policy {
         redactor.add(self.mcp_servers.values().flat_map(McpRule::secrets));
         redactor.add(self.oauth_apps.values().flat_map(OAuthAppRule::secrets));
         redactor.add(self.approvals.secrets());
+        redactor.add(self.workers.iter().flat_map(|workers| workers.secrets()));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirChanges};
 
 use super::named::named;
@@ -10,6 +11,7 @@ use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets};
 use super::{
     Names, Policy, approvals, budgets, calls, changesets, lock, mcp_servers, oauth_apps, packages,
+    workers,
 };
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings, Unread};
@@ -50,7 +52,9 @@ impl Policy {
         };
         let diagnostics = findings.into_list();
         if diagnostics.is_empty() {
-            Ok(policy.unwrap_or_default())
+            let mut policy = policy.unwrap_or_default();
+            policy.sha256 = Sha256::digest(text.as_bytes()).into();
+            Ok(policy)
         } else {
             Err(PolicyError { diagnostics })
         }
@@ -69,6 +73,7 @@ pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
         ("lock", "change which differences from the lock stop a load"),
         ("workspace", "name the workspaces of instances"),
         ("calls", "say what is kept of calls"),
+        ("workers", "send calls to other machines"),
         (
             "approvals",
             "say where people decide about calls that wait, and who is told of them",
@@ -131,12 +136,19 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
                     packages::read(at, secrets, findings)
                 })
                 .map(Arc::new),
+            workers: fields
+                .read("workers", |at, findings| {
+                    workers::read(at, secrets, findings)
+                })
+                .map(Arc::new),
+            sha256: [0; 32],
             answered_by: None,
             operators: None,
         })
     })?;
     check_commit_rules(&policy, findings);
     check_ask_rules(&policy, findings);
+    workers::check(&policy, findings);
     Some(policy)
 }
 

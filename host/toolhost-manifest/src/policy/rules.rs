@@ -17,6 +17,7 @@ use super::limits::{self, LimitChanges};
 use super::named::named;
 use super::oauth_apps::{self, ToolOAuthRule};
 use super::variable::{Environment, Secrets, read_env};
+use super::workers::{Placement, read_placement};
 use crate::commit_condition;
 use crate::diagnostic::Place;
 use crate::reader::{Cursor, Fields, Findings};
@@ -49,6 +50,10 @@ pub(super) struct Rule {
     pub(super) budgets: BudgetRules,
     /// The price of a call.
     pub(super) cost: Option<u64>,
+    /// Where its calls run.
+    pub(super) placement: Option<Placement>,
+    /// Whether a call whose worker died may run again.
+    pub(super) repeatable: Option<bool>,
 }
 
 impl Rule {
@@ -76,6 +81,8 @@ impl Rule {
             ask: fields.read("ask", ask::read).map(Arc::new),
             budgets: fields.read("budgets", budgets::read).unwrap_or_default(),
             cost: fields.read("cost", budgets::read_cost),
+            placement: fields.read("placement", read_placement),
+            repeatable: fields.read("repeatable", Cursor::boolean),
         }
     }
 
@@ -103,18 +110,23 @@ pub(super) enum CommitRule {
 /// The rules for all tools.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Defaults {
+    pub(super) place: Option<Place>,
     pub(super) limits: LimitChanges,
     pub(super) changes: Option<WorkdirChanges>,
     pub(super) ask: Option<Arc<AskRules>>,
+    pub(super) placement: Option<Placement>,
 }
 
 impl Defaults {
     pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) -> Option<Self> {
+        let place = Some(findings.place(at));
         at.mapping(findings, |fields| {
             Some(Self {
+                place,
                 limits: fields.read("limits", limits::read).unwrap_or_default(),
                 changes: fields.read("workdir", read_changes),
                 ask: fields.read("ask", ask::read).map(Arc::new),
+                placement: fields.read("placement", read_placement),
             })
         })
     }
