@@ -2,8 +2,6 @@
 
 mod call_id;
 
-use std::fmt;
-
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -54,20 +52,13 @@ pub struct WorkerCall {
     /// The assistant message with the call.
     #[serde(deserialize_with = "message")]
     pub message: AssistantMessage,
-    /// The directory that the component sees as `/`.
-    pub workdir: WorkerWorkdir,
+    /// Id of the state root in which the workspace of the instance lies: a worker with another state root does not run the
+    /// call. None if the component uses no files.
+    pub state_root: Option<String>,
+    /// How often the host has sent it: 1 at first.
+    pub attempt: u32,
     /// Time that the call has, in milliseconds, from when the host sent it.
     pub deadline_ms: u64,
-}
-
-/// A directory that host and worker share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct WorkerWorkdir {
-    /// Id of the state root in which it lies. A worker with another state root does not run the call.
-    pub root: String,
-    /// Path beneath the state root, without `.` and `..`.
-    pub path: String,
 }
 
 /// How a run of a component ended on a worker.
@@ -82,6 +73,8 @@ pub struct WorkerReport {
     pub worker: String,
     /// What the carrier takes to acknowledge the message of the call.
     pub receipt: String,
+    /// Whether the worker has claimed the call, as it may run once only.
+    pub is_claimed: bool,
     /// Whether the component has answered. If not, the worker did not start it, stopped it, or did not commit its
     /// changes.
     pub has_answered: bool,
@@ -160,12 +153,6 @@ impl WorkerReport {
     /// Returns the JSON of the message.
     pub fn to_json(&self) -> Vec<u8> {
         to_json(self)
-    }
-}
-
-impl fmt::Display for WorkerWorkdir {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in the state root {}", self.path, self.root)
     }
 }
 

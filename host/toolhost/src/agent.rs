@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use toolhost_contract::{ResourceName, ToolName, ToolPattern, WorkdirChanges};
-use toolhost_manifest::policy::{AskRules, ChangesetGrant, Policy, ToolBudgets};
+use toolhost_manifest::policy::{AskRules, ChangesetGrant, Placement, Policy, ToolBudgets};
 use toolhost_runtime::{debug_fields, lock};
 use toolhost_sandbox::{Grants, Limits};
 
@@ -40,6 +40,8 @@ pub(crate) struct ToolPermit {
     pub(crate) ask: Option<Arc<AskRules>>,
     /// The budgets that its calls count for; none if there are none.
     pub(crate) budgets: Option<Arc<ToolBudgets>>,
+    /// Where its calls run.
+    pub(crate) placement: Placement,
 }
 
 impl ToolPermit {
@@ -55,6 +57,7 @@ impl ToolPermit {
             sets_deadline: policy.sets_deadline(agent, tool),
             changes: policy.workdir_changes(agent, tool),
             ask: policy.ask_rules(agent, tool).cloned(),
+            placement: policy.placement(agent, tool),
             budgets: (!budgets.budgets.is_empty()).then(|| Arc::new(budgets)),
         }
     }

@@ -18,6 +18,7 @@ use crate::budgets::Budgets;
 use crate::catalog::search::ranker::ToolRanker;
 use crate::events::ring::Ring;
 use crate::events::{EventBus, EventBusConfig};
+use crate::fleet::{Origin, Workers};
 use crate::host::write_protection::WriteProtection;
 use crate::middleware::AuditLog;
 use crate::oauth::OAuth;
@@ -46,6 +47,17 @@ pub enum HostError {
         #[source]
         source: std::io::Error,
     },
+    /// The policy places calls on workers, and the host has none.
+    #[error(
+        "the policy places calls on workers, and the host has none: set them with `HostBuilder::workers`"
+    )]
+    NoWorkers,
+    /// Calls on workers use the workspaces of instances, which a workdir provider replaces.
+    #[error("a host with workers cannot have a workdir provider")]
+    WorkersAndWorkdirs,
+    /// The system gave no random bytes.
+    #[error("the system gave no random bytes")]
+    Random(#[source] getrandom::Error),
     /// The policy has transactions, and the host no state root for what they stage.
     #[error(
         "the policy sets `workdir: transactional` or `workdir: durable`, which needs a state root"
@@ -134,6 +146,8 @@ pub struct HostBuilder {
     kept_recordings: KeptRecordings,
     audit_log: Option<AuditLog>,
     ranker: Option<Arc<dyn ToolRanker>>,
+    workers: Option<Workers>,
+    is_worker: bool,
 }
 
 debug_fields!(HostBuilder, this => state_root: this.state_root);
@@ -269,6 +283,21 @@ impl HostBuilder {
         self
     }
 
+    /// Sends the calls of tools that the policy places on workers. Default: none; then a policy with such tools is an error.
+    #[must_use]
+    pub fn workers(mut self, workers: Workers) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// Runs all calls here, wherever the policy places them: for the host of a [`Worker`](crate::fleet::Worker), which has
+    /// the policy of those that send it calls.
+    #[must_use]
+    pub fn as_worker(mut self) -> Self {
+        self.is_worker = true;
+        self
+    }
+
     /// Builds the host.
     ///
     /// # Errors
@@ -293,6 +322,17 @@ impl HostBuilder {
         for (what, path) in &self.keep_out_of {
             rules.keep_out_of(what, path);
         }
+        if self.workers.is_none() && self.policy.places_calls() && !self.is_worker {
+            return Err(HostError::NoWorkers);
+        }
+        if self.workers.is_some() && self.workdirs.is_some() {
+            return Err(HostError::WorkersAndWorkdirs);
+        }
+        let origin = self.workers.map(|workers| {
+            let origin = Origin::new(workers, sandbox.threads().clone());
+            origin.map(Arc::new).map_err(HostError::Random)
+        });
+        let origin = origin.transpose()?;
         let staging = open_staging(self.state_root.as_deref(), &self.policy)?;
         let root = self.state_root.clone();
         let policy = Arc::new(self.policy);
@@ -327,6 +367,7 @@ impl HostBuilder {
             kept_recordings: self.kept_recordings,
             audit_log: self.audit_log,
             ranker: self.ranker,
+            origin,
             events,
             state_root: self.state_root,
             staging,
@@ -393,6 +434,8 @@ pub(crate) struct HostInner {
     pub(crate) audit_log: Option<AuditLog>,
     /// Ranks the tools of a step, in the place of its catalog.
     pub(crate) ranker: Option<Arc<dyn ToolRanker>>,
+    /// Sends calls to workers.
+    pub(crate) origin: Option<Arc<Origin>>,
     pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
     /// Where transactions keep their changes. None until a policy has transactions.

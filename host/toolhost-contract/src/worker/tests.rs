@@ -24,10 +24,8 @@ fn call() -> WorkerCall {
             input: r#"{"text": "a"}"#.to_owned(),
         },
         message: AssistantMessage::for_call(&call),
-        workdir: WorkerWorkdir {
-            root: "root".to_owned(),
-            path: "workspaces/a".to_owned(),
-        },
+        state_root: Some("root".to_owned()),
+        attempt: 1,
         deadline_ms: 1000,
     }
 }
@@ -38,6 +36,7 @@ fn report(result: ToolResult) -> WorkerReport {
         id: WorkerCallId::parse(ID).unwrap(),
         worker: "w1".to_owned(),
         receipt: "r1".to_owned(),
+        is_claimed: false,
         has_answered: true,
         result,
     }
@@ -110,7 +109,7 @@ fn strangers_messages_are_refused() {
             value["operation"]["kind"] = json!("commit")
         }),
         ("missing field", |value| {
-            value.as_object_mut().unwrap().remove("workdir");
+            value.as_object_mut().unwrap().remove("attempt");
         }),
         ("invalid type", |value| value["deadlineMs"] = json!(-1)),
         ("invalid type", |value| value["message"] = json!([])),

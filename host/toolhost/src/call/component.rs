@@ -13,6 +13,7 @@ use toolhost_sandbox::{EffectsPort, HeldChanges, Invocation, Operation};
 use super::access_tokens::SentToken;
 use super::consent::gate::Gate;
 use super::consent::{self, HeldCall};
+use super::exit::exit;
 use super::failure::end_of;
 use super::inner::InnerCalls;
 use super::outer::JoinedTransaction;
@@ -52,6 +53,8 @@ pub(crate) struct EndedRun<'a> {
     of_provider: Option<Box<dyn WorkdirTransaction>>,
     /// The whole recording, for the recorder.
     recording: Option<Box<Recording>>,
+    /// Whether a worker ran it: it has committed and recorded the run.
+    is_placed: bool,
 }
 
 impl<'a> ComponentRun<'a> {
@@ -76,6 +79,11 @@ impl<'a> ComponentRun<'a> {
     /// The end of a run that could not begin.
     pub(crate) async fn answer(mut self, operation: Operation) -> Result<EndedRun<'a>, RunEnd> {
         let (turn, tool) = (self.turn, self.tool);
+        if let Some(destination) = self.destination() {
+            // In a box, so that the futures of other calls are smaller.
+            let end = Box::pin(self.run_on_worker(destination, &operation)).await;
+            return Ok(EndedRun::placed(self, operation, end));
+        }
         let component = match self.component.ready() {
             Some(ready) => ready,
             // In a box, so that the futures of other calls are smaller.
@@ -165,6 +173,7 @@ impl<'a> ComponentRun<'a> {
             part,
             of_provider: directory.transaction,
             recording,
+            is_placed: false,
         })
     }
 
@@ -192,6 +201,11 @@ impl<'a> ComponentRun<'a> {
             Arc::make_mut(&mut self.permit).changes = WorkdirChanges::Transactional;
         }
         self.consent = consent;
+    }
+
+    /// Whether its changes are a part of the transaction of a call around it.
+    pub(super) fn joins_transaction(&self) -> bool {
+        self.joined().is_some()
     }
 
     /// The transaction of a call around it, of which its changes are a part.
@@ -280,7 +294,21 @@ impl<'a> ComponentRun<'a> {
     }
 }
 
-impl EndedRun<'_> {
+impl<'a> EndedRun<'a> {
+    /// A run that a worker has ended.
+    fn placed(run: ComponentRun<'a>, operation: Operation, end: RunEnd) -> Self {
+        Self {
+            end,
+            run,
+            operation: Arc::new(operation),
+            own: None,
+            part: None,
+            of_provider: None,
+            recording: None,
+            is_placed: true,
+        }
+    }
+
     /// Commits the changes of a run that succeeded, drops those of another, and records the run.
     ///
     /// `handle` is the one that the host has just given to the answer.
@@ -293,7 +321,11 @@ impl EndedRun<'_> {
             part,
             mut of_provider,
             recording,
+            is_placed,
         } = self;
+        if is_placed {
+            return end;
+        }
         let turn = run.turn;
         let (was_ok, is_changed_in_place) = (end.answer.is_ok(), of_provider.is_none());
         let is_cancellation = matches!(*operation, Operation::Cancel { .. });
@@ -307,7 +339,14 @@ impl EndedRun<'_> {
         if let Some(own) = own {
             let host = &turn.agent().host;
             // In a box, so that the futures of calls without a transaction are smaller.
-            let ending = own.end(end.answer, &mut end.usage, &host.sandbox, is_kept, rules);
+            let fence = run.fence.as_ref().and_then(|fence| {
+                let answer = end.answer.as_ref().ok()?;
+                let result = result_of(Ok(answer.clone()), run.call).with_usage(end.usage.clone());
+                let limit = run.tool.error_message_limit;
+                Some((fence, exit(&host.redactor, result, limit)))
+            });
+            let kept = (is_kept, rules, fence);
+            let ending = own.end(end.answer, &mut end.usage, &host.sandbox, kept);
             let ended = Box::pin(ending).await;
             host.redactor.changes(&mut end.usage.changes);
             end.answer = match ended {
@@ -414,6 +453,7 @@ pub(crate) fn stored_run<'a>(
     match &tool.runs {
         Runs::Component(component) if tool.polls() => Some(ComponentRun {
             consent: None,
+            fence: None,
             handle,
             turn,
             call,

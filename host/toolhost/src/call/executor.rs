@@ -262,6 +262,7 @@ async fn run_counted(
         consent,
         handle: scope.handle().cloned(),
         permit: valid.permit,
+        fence: None,
         protected: scope.protected.clone(),
     };
     let operation = Operation::Handler {

@@ -10,6 +10,7 @@ use toolhost_contract::{
 use toolhost_sandbox::WriteProtected;
 
 use super::consent::gate::Gate;
+use super::fence::Fence;
 use super::inner::InnerCalls;
 use super::outer::OuterCalls;
 use super::scope::TurnScope;
@@ -37,6 +38,8 @@ pub(crate) struct ComponentRun<'a> {
     pub(crate) consent: Option<Arc<Gate>>,
     /// The handle that its call has already.
     pub(crate) handle: Option<Handle>,
+    /// Lets one run of its call commit, on a worker; none in a host.
+    pub(crate) fence: Option<Fence>,
 }
 
 /// The answer of a run that did not fail.

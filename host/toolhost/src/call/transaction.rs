@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, WorkdirChanges};
+use toolhost_contract::{
+    Locale, ToolError, ToolErrorCode, ToolName, ToolResult, Usage, WorkdirChanges,
+};
 use toolhost_manifest::policy::AskRules;
 use toolhost_runtime::lock;
 use toolhost_sandbox::{
@@ -12,6 +14,7 @@ use toolhost_sandbox::{
 };
 
 use super::cancellation::note_commit;
+use super::fence::Fence;
 use super::hints;
 use super::outer::JoinedTransaction;
 use crate::middleware::CallIdentity;
@@ -80,7 +83,8 @@ impl<'a> CallTransaction<'a> {
     }
 
     /// Commits the changes of a call that succeeded and whose answer `is_kept`, and adds them to its usage; or returns them
-    /// where these rules, or those of a call within it, say that they have to wait. Drops those of another.
+    /// where these rules, or those of a call within it, say that they have to wait. Drops those of another. A `fence` lets one
+    /// run of the call commit; it comes with the result of this one.
     ///
     /// If the future is dropped before the commit begins, nothing is committed. Afterwards the commit is made
     /// all the same, and the log says so: nobody gets the result.
@@ -89,8 +93,11 @@ impl<'a> CallTransaction<'a> {
         answer: Result<T, ToolError>,
         usage: &mut Usage,
         sandbox: &Sandbox,
-        is_kept: impl Fn(&T) -> bool,
-        rules: Option<&Arc<AskRules>>,
+        (is_kept, rules, fence): (
+            impl Fn(&T) -> bool,
+            Option<&Arc<AskRules>>,
+            Option<(&Fence, ToolResult)>,
+        ),
     ) -> Result<(T, Option<HeldChanges>), ToolError> {
         let TransactionCall { tool, call, .. } = self.call;
         let locale = call.origin.locale;
@@ -118,6 +125,9 @@ impl<'a> CallTransaction<'a> {
         options.label = format!("{tool} {}", self.call.call.call_id);
         options.time = self.call.deadline.max(TIME_MIN);
         options.diffs = self.call.diffs;
+        let (fence, result) = fence.unzip();
+        let commit_run = fence.zip(result);
+        options.run = commit_run.map(|(fence, result)| fence.commit_run(result));
         let asks = std::mem::take(&mut *lock(&self.joined.asks));
         let asks: Vec<_> = asks.into_iter().chain(rules.cloned()).collect();
         if asks.iter().any(|rules| rules.effects.has_workdir()) {
@@ -163,7 +173,10 @@ impl<'a> CallTransaction<'a> {
                 usage.changes = committed.changes;
                 Ok((answer, None))
             }
-            Ok(Err(error)) => Err(not_committed(tool, &error, locale)),
+            Ok(Err(error)) => {
+                fence.inspect(|fence| fence.keep(&error));
+                Err(not_committed(tool, &error, locale))
+            }
             Err(error) => Err(super::failure::failure(tool, &error.into(), locale)),
         }
     }
@@ -219,6 +232,8 @@ fn not_committed(tool: &ToolName, error: &CommitError, locale: Locale) -> ToolEr
         CommitError::WriteProtected { .. } => ToolErrorCode::Denied,
         CommitError::Busy { .. } => ToolErrorCode::Busy,
         CommitError::TooLarge { .. } => ToolErrorCode::DiskLimit,
+        // Nobody reads it: the other run is reported.
+        CommitError::Superseded | CommitError::Committed { .. } => ToolErrorCode::Interrupted,
         CommitError::Late { .. } => ToolErrorCode::Timeout,
         CommitError::Short { shortage, .. } => {
             tracing::warn!(%tool, ?error, "the changes of a call were not committed");

@@ -1,0 +1,70 @@
+//! A run of a call that may run again elsewhere: its commit is the only one of the call.
+
+use std::sync::{Arc, Mutex};
+
+use toolhost_contract::{FileChanges, ToolResult, WorkerCallId};
+use toolhost_runtime::lock;
+use toolhost_sandbox::{CommitError, CommitRun};
+
+/// Makes the note of a commit, which later runs of the call return, of the result that the call will have.
+pub(crate) type NoteOf = Arc<dyn Fn(ToolResult) -> String + Send + Sync>;
+
+/// The fence of one run.
+#[derive(Clone)]
+pub(crate) struct Fence {
+    call: WorkerCallId,
+    run: u64,
+    note: NoteOf,
+    end: Arc<Mutex<Option<FenceEnd>>>,
+}
+
+/// Why a run did not commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FenceEnd {
+    /// A later run has begun.
+    Superseded,
+    /// Another run has committed, with this note.
+    Committed(String),
+}
+
+impl Fence {
+    /// `run` is 1 for the first run of a call.
+    pub(crate) fn new(call: WorkerCallId, run: u64, note: NoteOf) -> Self {
+        Self {
+            call,
+            run,
+            note,
+            end: Arc::default(),
+        }
+    }
+
+    /// Returns what a commit needs. `result` is what the call will have, without the files that it changes.
+    pub(super) fn commit_run(&self, result: ToolResult) -> CommitRun {
+        let note = Arc::clone(&self.note);
+        let of_changes = move |changes: &FileChanges| {
+            let mut usage = result.usage().clone();
+            usage.changes = changes.clone();
+            note(result.clone().with_usage(usage))
+        };
+        CommitRun {
+            call: self.call.clone(),
+            run: self.run,
+            note: Arc::new(of_changes),
+        }
+    }
+
+    /// Keeps why the run did not commit, if another run of the call is why.
+    pub(super) fn keep(&self, error: &CommitError) {
+        let end = match error {
+            CommitError::Superseded => FenceEnd::Superseded,
+            CommitError::Committed { note } => FenceEnd::Committed(note.clone()),
+            _ => return,
+        };
+        *lock(&self.end) = Some(end);
+    }
+
+    /// Takes why the run did not commit; none if no other run is why.
+    pub(crate) fn take_end(&self) -> Option<FenceEnd> {
+        lock(&self.end).take()
+    }
+}

@@ -1,0 +1,269 @@
+//! The host's side: sends calls to workers, and waits for their reports.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::{OnceCell, Semaphore, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolhost_contract::{WorkerCall, WorkerCallId, WorkerReport};
+use toolhost_runtime::{Threads, debug_fields, lock};
+use toolhost_store::random_text;
+
+use super::carrier::{Carrier, CarrierError, Deliveries, Route};
+use super::claim::Holder;
+use super::root_id::root_id;
+
+/// Time beyond its deadline that the report of a call has to arrive: the worker itself ends the call at its deadline.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Time after which a call without a report is sent again: the carrier may have lost it.
+const SEND_AGAIN: Duration = Duration::from_secs(30);
+
+/// Pauses between attempts to reach the carrier.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// How a host reaches its workers. Cheap to clone.
+#[derive(Clone)]
+pub struct Workers {
+    pub(super) carrier: Arc<dyn Carrier>,
+    in_flight: u32,
+}
+
+debug_fields!(Workers, this => in_flight: this.in_flight);
+
+impl Workers {
+    /// Sends calls over this carrier, at most 1,000 of one host at once.
+    pub fn new(carrier: Arc<dyn Carrier>) -> Self {
+        Self {
+            carrier,
+            in_flight: 1_000,
+        }
+    }
+
+    /// Sets how many calls of one host workers have at once. More are refused with `E_TOOL_BUSY`.
+    #[must_use]
+    pub fn in_flight(mut self, calls: u32) -> Self {
+        self.in_flight = calls;
+        self
+    }
+}
+
+/// Why a call has no report.
+#[derive(Debug)]
+pub(crate) enum NoReport {
+    /// Workers have as many calls as they may.
+    Busy,
+    /// None arrived in time.
+    Late,
+    /// The carrier refuses.
+    Refused(CarrierError),
+}
+
+/// What sends the calls of a host.
+pub(crate) struct Origin {
+    carrier: Arc<dyn Carrier>,
+    threads: Threads,
+    /// Id of this run of the host: where reports go.
+    id: String,
+    slots: Arc<Semaphore>,
+    waiting: Arc<Waiting>,
+    receiving: OnceCell<DropGuard>,
+    root: OnceLock<String>,
+}
+
+type Waiting = Mutex<HashMap<WorkerCallId, oneshot::Sender<WorkerReport>>>;
+
+debug_fields!(Origin, this => id: this.id);
+
+impl Origin {
+    pub(crate) fn new(workers: Workers, threads: Threads) -> Result<Self, getrandom::Error> {
+        Ok(Self {
+            slots: Arc::new(Semaphore::new(workers.in_flight as usize)),
+            carrier: workers.carrier,
+            threads,
+            id: random_text::<16>()?,
+            waiting: Arc::default(),
+            receiving: OnceCell::new(),
+            root: OnceLock::new(),
+        })
+    }
+
+    /// Id of this run of the host.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the id of the host's state root.
+    pub(crate) fn root(&self, state_root: &Path) -> io::Result<&str> {
+        if let Some(id) = self.root.get() {
+            return Ok(id);
+        }
+        let id = root_id(state_root)?;
+        Ok(self.root.get_or_init(|| id))
+    }
+
+    /// Sends a call, and waits for its report. If the future is dropped, the worker is asked to stop the call.
+    ///
+    /// # Errors
+    /// [`NoReport`].
+    pub(crate) async fn run(
+        &self,
+        route: &Route,
+        mut call: WorkerCall,
+    ) -> Result<WorkerReport, NoReport> {
+        let Ok(_slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+            return Err(NoReport::Busy);
+        };
+        let time = Duration::from_millis(call.deadline_ms).saturating_add(GRACE);
+        let (send, reported) = oneshot::channel();
+        lock(&self.waiting).insert(call.id.clone(), send);
+        let mut awaited = Awaited {
+            origin: self,
+            id: call.id.clone(),
+            is_over: false,
+        };
+        let answer = async {
+            if let Err(error) = self.receive().await {
+                return Err(NoReport::Refused(error));
+            }
+            tokio::select! {
+                biased;
+                report = reported => report.map_err(|_| NoReport::Late),
+                error = self.send(route, &mut call) => Err(error),
+            }
+        };
+        let answer = self.threads.within(time, answer).await;
+        let answer = answer.unwrap_or(Err(NoReport::Late));
+        match &answer {
+            Ok(report) => {
+                awaited.is_over = true;
+                self.end(&call, report);
+            }
+            Err(NoReport::Busy) => awaited.is_over = true,
+            // The guard has the worker stop it.
+            Err(NoReport::Late | NoReport::Refused(_)) => {}
+        }
+        answer
+    }
+
+    /// Sends a call, again and again, as long as nobody has the report. Returns why that is useless.
+    async fn send(&self, route: &Route, call: &mut WorkerCall) -> NoReport {
+        let (began, deadline) = (Instant::now(), call.deadline_ms);
+        let mut pause = PAUSES.0;
+        loop {
+            let message = Bytes::from(call.to_json());
+            let sent = self
+                .carrier
+                .send_call(route, &call.id, call.attempt, message);
+            match sent.await {
+                Ok(()) => {
+                    self.threads.pause(SEND_AGAIN).await;
+                    call.attempt = call.attempt.saturating_add(1);
+                    pause = PAUSES.0;
+                }
+                Err(CarrierError::Unreachable(error)) => {
+                    tracing::warn!(call = %call.id, error, "a call could not be sent to a worker yet");
+                    self.threads.pause(pause).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+                Err(CarrierError::Full) => return NoReport::Busy,
+                Err(error) => return NoReport::Refused(error),
+            }
+            let elapsed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            call.deadline_ms = deadline.saturating_sub(elapsed).max(1);
+        }
+    }
+
+    /// Begins to receive reports, unless that was done.
+    async fn receive(&self) -> Result<(), CarrierError> {
+        let begun = self.receiving.get_or_try_init(|| async {
+            let mut reports = self.carrier.reports(&self.id).await?;
+            let (carrier, waiting) = (Arc::clone(&self.carrier), Arc::clone(&self.waiting));
+            let stop = CancellationToken::new();
+            let stopped = stop.clone();
+            let threads = self.threads.clone();
+            self.threads.spawn_own(async move {
+                let receiving = hand_out(&mut *reports, &carrier, &threads, &waiting);
+                stopped.run_until_cancelled(receiving).await;
+            });
+            Ok(stop.drop_guard())
+        });
+        begun.await.map(drop)
+    }
+
+    /// Acknowledges the message of a call, and forgets what was noted of it if no other message of it is left.
+    fn end(&self, call: &WorkerCall, report: &WorkerReport) {
+        let carrier = Arc::clone(&self.carrier);
+        let (id, receipt) = (call.id.clone(), report.receipt.clone());
+        let is_only = call.attempt == 1 && report.is_claimed;
+        self.threads.spawn_own(async move {
+            let acknowledged = carrier.acknowledge(&receipt).await;
+            if let Err(error) = &acknowledged {
+                tracing::warn!(call = %id, %error, "a call that has ended could not be acknowledged");
+            }
+            if is_only && acknowledged.is_ok() {
+                // Without it, the claim ends by its age.
+                let _ = carrier.forget(&id).await;
+            }
+        });
+    }
+}
+
+/// Gives each report to its call, and acknowledges it.
+async fn hand_out(
+    reports: &mut dyn Deliveries,
+    carrier: &Arc<dyn Carrier>,
+    threads: &Threads,
+    waiting: &Waiting,
+) {
+    while let Some(delivery) = reports.next().await {
+        match WorkerReport::parse(&delivery.message) {
+            Ok(report) => {
+                let waits = lock(waiting).remove(&report.id);
+                match waits {
+                    // The call may have ended meanwhile.
+                    Some(waits) => drop(waits.send(report)),
+                    None => {
+                        tracing::debug!(call = %report.id, "a report has no call that waits for it")
+                    }
+                }
+            }
+            Err(error) => tracing::error!(%error, "a report of a worker was refused"),
+        }
+        let carrier = Arc::clone(carrier);
+        threads.spawn_own(async move {
+            if let Err(error) = carrier.acknowledge(&delivery.receipt).await {
+                tracing::warn!(%error, "a report could not be acknowledged");
+            }
+        });
+    }
+}
+
+/// A call that waits for its report. If it is dropped before, its worker is asked to stop.
+struct Awaited<'a> {
+    origin: &'a Origin,
+    id: WorkerCallId,
+    is_over: bool,
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        lock(&self.origin.waiting).remove(&self.id);
+        if self.is_over {
+            return;
+        }
+        let (carrier, id) = (Arc::clone(&self.origin.carrier), self.id.clone());
+        self.origin.threads.spawn_own(async move {
+            // A worker that has not begun does not begin any more.
+            let withdrawn = carrier.claim(&id, Holder::Withdrawn.to_bytes()).await;
+            let cancelled = carrier.cancel(&id).await;
+            for error in [withdrawn.err(), cancelled.err()].into_iter().flatten() {
+                tracing::warn!(call = %id, %error, "a worker could not be told to stop a call");
+            }
+        });
+    }
+}

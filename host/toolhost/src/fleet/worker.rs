@@ -1,0 +1,278 @@
+//! The worker's side: takes calls, runs them, and reports how they ended.
+
+mod recent;
+mod run;
+mod taken;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolhost_contract::WorkerCallId;
+use toolhost_manifest::policy::is_worker_word;
+use toolhost_runtime::{Threads, debug_fields, lock};
+use toolhost_store::random_text;
+
+use self::recent::RecentReports;
+use super::carrier::{Carrier, CarrierError, Deliveries, Destination, Route, WorkerLease};
+use super::root_id::root_id;
+use super::worker_info::WorkerInfo;
+use crate::loaded_bundle::LoadedBundle;
+
+/// Renewals of a lease within its time.
+const RENEWALS: u32 = 4;
+
+/// Deliveries that wait in the worker until a slot is free.
+const AHEAD: usize = 1;
+
+/// Pause before the carrier is asked again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How a worker works.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WorkerConfig {
+    /// Labels, for tools that the policy places by label: each 1 to 32 letters from `a` to `z`, digits and `-`.
+    /// Default: none.
+    pub labels: Vec<String>,
+    /// Calls that it runs at once. Default: 256.
+    pub slots: usize,
+    /// Name of the machine, for people. Default: empty.
+    pub machine: String,
+}
+
+impl Default for WorkerConfig {
+    fn default() -> Self {
+        Self {
+            labels: Vec::new(),
+            slots: 256,
+            machine: String::new(),
+        }
+    }
+}
+
+/// Why a worker does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// The bundle's host has no state root.
+    #[error("a worker needs a state root")]
+    NoStateRoot,
+    /// The id of the state root cannot be read or made.
+    #[error("the id of the state root cannot be read")]
+    StateRoot(#[source] io::Error),
+    /// A label has another form.
+    #[error("the label '{0}' is not 1 to 32 letters from a to z, digits and '-'")]
+    Label(String),
+    /// The system gave no random bytes.
+    #[error("the system gave no random bytes")]
+    Random(#[from] getrandom::Error),
+    /// The carrier refused, or cannot be reached.
+    #[error(transparent)]
+    Carrier(#[from] CarrierError),
+    /// The bundle was unloaded.
+    #[error("the bundle was unloaded")]
+    Unloaded,
+}
+
+/// Runs the calls of hosts that have the same policy and the same bundle. Dropping it stops them; [`Self::drain`] waits for
+/// them.
+pub struct Worker {
+    shared: Arc<Shared>,
+    stop_taking: CancellationToken,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+debug_fields!(Worker, this => id: this.shared.id);
+
+/// What the tasks of a worker share.
+struct Shared {
+    bundle: LoadedBundle,
+    carrier: Arc<dyn Carrier>,
+    id: String,
+    terms: Arc<str>,
+    root: String,
+    config: WorkerConfig,
+    slots: Arc<Semaphore>,
+    /// The calls that run, with what stops them.
+    running: Mutex<HashMap<WorkerCallId, CancellationToken>>,
+    recent: Mutex<RecentReports>,
+    ended: AtomicU64,
+    is_draining: AtomicBool,
+}
+
+impl Shared {
+    fn info(&self) -> WorkerInfo {
+        WorkerInfo {
+            worker: self.id.clone(),
+            machine: self.config.machine.clone(),
+            toolhost: env!("CARGO_PKG_VERSION").to_owned(),
+            terms: self.terms.to_string(),
+            bundle: self.bundle.0.key.text().into_owned(),
+            state_root: self.root.clone(),
+            labels: self.config.labels.clone(),
+            slots: self.config.slots,
+            running: lock(&self.running).len(),
+            ended: self.ended.load(Relaxed),
+            is_draining: self.is_draining.load(Relaxed),
+        }
+    }
+
+    fn lease(&self) -> WorkerLease {
+        WorkerLease {
+            worker: self.id.clone(),
+            says: self.info().to_bytes(),
+        }
+    }
+
+    fn threads(&self) -> &Threads {
+        self.bundle.0.host.sandbox.threads()
+    }
+
+    /// The routes by which calls come.
+    fn routes(&self) -> Vec<Route> {
+        let labels = self.config.labels.iter().cloned().map(Destination::Label);
+        let own = [Destination::Any, Destination::Worker(self.id.clone())];
+        let route = |to| Route {
+            terms: self.terms.to_string(),
+            to,
+        };
+        own.into_iter().chain(labels).map(route).collect()
+    }
+}
+
+impl Worker {
+    /// Starts a worker: it writes its lease, and takes calls from now on.
+    ///
+    /// # Errors
+    /// [`WorkerError`].
+    pub async fn start(
+        bundle: LoadedBundle,
+        carrier: Arc<dyn Carrier>,
+        config: WorkerConfig,
+    ) -> Result<Self, WorkerError> {
+        if let Some(label) = config.labels.iter().find(|label| !is_worker_word(label)) {
+            return Err(WorkerError::Label(label.clone()));
+        }
+        let host = &bundle.0.host;
+        let root = host.state_root.as_deref().ok_or(WorkerError::NoStateRoot)?;
+        let root = root_id(root).map_err(WorkerError::StateRoot)?;
+        let terms = bundle.0.tools.terms(&host.policy, &bundle.0.key);
+        let shared = Arc::new(Shared {
+            id: random_text::<16>()?,
+            terms: terms.ok_or(WorkerError::Unloaded)?,
+            root,
+            slots: Arc::new(Semaphore::new(config.slots.max(1))),
+            running: Mutex::default(),
+            recent: Mutex::default(),
+            ended: AtomicU64::new(0),
+            is_draining: AtomicBool::new(false),
+            bundle,
+            carrier,
+            config,
+        });
+        shared.carrier.keep_lease(&shared.lease()).await?;
+        let calls = shared.carrier.calls(&shared.routes(), AHEAD).await?;
+        let cancellations = shared.carrier.cancellations().await?;
+        let worker = Self {
+            stop_taking: CancellationToken::new(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            shared,
+        };
+        worker.spawn(worker.stop.clone(), keep_lease(Arc::clone(&worker.shared)));
+        let stopping = stop_calls(Arc::clone(&worker.shared), cancellations);
+        worker.spawn(worker.stop.clone(), stopping);
+        let taking = take_calls(
+            Arc::clone(&worker.shared),
+            calls,
+            (worker.tasks.clone(), worker.stop.clone()),
+        );
+        worker.spawn(worker.stop_taking.clone(), taking);
+        Ok(worker)
+    }
+
+    fn spawn(&self, until: CancellationToken, task: impl Future<Output = ()> + Send + 'static) {
+        let task = async move {
+            until.run_until_cancelled(task).await;
+        };
+        self.shared.threads().spawn_own(task);
+    }
+
+    /// Returns what the worker says of itself.
+    pub fn info(&self) -> WorkerInfo {
+        self.shared.info()
+    }
+
+    /// Takes no more calls, waits until those that run have ended, and ends the lease.
+    pub async fn drain(&self) {
+        self.shared.is_draining.store(true, Relaxed);
+        self.stop_taking.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.stop.cancel();
+        if let Err(error) = self.shared.carrier.end_lease(&self.shared.id).await {
+            tracing::warn!(%error, "the lease of a worker ends by itself");
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.stop_taking.cancel();
+        self.stop.cancel();
+        lock(&self.shared.running)
+            .values()
+            .for_each(CancellationToken::cancel);
+    }
+}
+
+/// Renews the lease.
+async fn keep_lease(shared: Arc<Shared>) {
+    let pause = shared.carrier.lease_time() / RENEWALS;
+    loop {
+        if let Err(error) = shared.carrier.keep_lease(&shared.lease()).await {
+            tracing::warn!(%error, "the lease of a worker could not be renewed");
+        }
+        shared.threads().pause(pause).await;
+    }
+}
+
+/// Stops the calls that hosts do not wait for any more.
+async fn stop_calls(shared: Arc<Shared>, mut cancellations: Box<dyn Deliveries>) {
+    while let Some(delivery) = cancellations.next().await {
+        let id = std::str::from_utf8(&delivery.message).ok();
+        let id = id.and_then(|id| WorkerCallId::parse(id).ok());
+        let stop = id.and_then(|id| lock(&shared.running).get(&id).cloned());
+        stop.inspect(CancellationToken::cancel);
+    }
+}
+
+/// Takes calls, as many at once as there are slots.
+async fn take_calls(
+    shared: Arc<Shared>,
+    mut calls: Box<dyn Deliveries>,
+    (tasks, stop): (TaskTracker, CancellationToken),
+) {
+    loop {
+        let Ok(slot) = Arc::clone(&shared.slots).acquire_owned().await else {
+            return;
+        };
+        let Some(delivery) = calls.next().await else {
+            return;
+        };
+        let (taker, stop) = (Arc::clone(&shared), stop.clone());
+        let running = async move {
+            stop.run_until_cancelled(taken::take(&taker, delivery))
+                .await;
+            drop(slot);
+        };
+        shared.threads().spawn_own(tasks.track_future(running));
+    }
+}

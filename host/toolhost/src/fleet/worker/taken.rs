@@ -1,0 +1,300 @@
+//! One delivery of a call: whether it runs here, and its report.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+use toolhost_contract::{
+    ToolError, ToolErrorCode, ToolResult, WORKER_VERSION, WorkerCall, WorkerReport,
+};
+use toolhost_runtime::lock;
+
+use super::run::{PlacedRun, RunsHere};
+use super::{PAUSE, Shared};
+use crate::call::fence::FenceEnd;
+use crate::fleet::carrier::{CarrierError, Claim, Delivery};
+use crate::fleet::claim::Holder;
+use crate::fleet::repeat::Repeat;
+
+/// Pause before a call that another worker runs, or that does not belong here, is delivered again.
+const GIVE_BACK: Duration = Duration::from_secs(1);
+
+/// Attempts to send a report, each after a longer pause. Afterwards the call is delivered again, and gets the same report.
+const SENDS: u32 = 8;
+
+/// Whether a call runs here.
+enum Decision {
+    Run {
+        is_claimed: bool,
+    },
+    /// It has ended like this.
+    Report(Box<WorkerReport>),
+    GiveBack,
+    /// Nobody waits for it, or a run of it goes on here.
+    Nothing {
+        acknowledge: bool,
+    },
+}
+
+/// Runs a call that was delivered, unless it must not run here, and reports how it ended.
+pub(super) async fn take(shared: &Arc<Shared>, delivery: Delivery) {
+    let call = match WorkerCall::parse(&delivery.message) {
+        Ok(call) => call,
+        Err(error) => {
+            tracing::error!(%error, "a call was refused");
+            return acknowledge(shared, &delivery).await;
+        }
+    };
+    let is_of_root = call
+        .state_root
+        .as_ref()
+        .is_none_or(|root| *root == shared.root);
+    if *call.terms != *shared.terms || !is_of_root {
+        let (own, root) = (&shared.root, call.state_root.as_deref().unwrap_or_default());
+        tracing::warn!(call = %call.id, own, root, "a call is of another policy, bundle or state root");
+        return give_back(shared, &delivery).await;
+    }
+    let recent = lock(&shared.recent).get(&call.id);
+    if let Some(report) = recent {
+        return send(shared, &call, report).await;
+    }
+    let placed = match PlacedRun::of(&shared.bundle, &call) {
+        Ok(placed) => placed,
+        Err(error) => {
+            let report = failed(shared, &call, &delivery, error, false);
+            return finish(shared, &call, &report).await;
+        }
+    };
+    let stop = CancellationToken::new();
+    {
+        let mut running = lock(&shared.running);
+        if running.contains_key(&call.id) {
+            // It goes on, and says that it does.
+            return;
+        }
+        running.insert(call.id.clone(), stop.clone());
+    }
+    let _running = Running {
+        shared,
+        call: &call,
+    };
+    match decide(shared, &call, &placed, &delivery).await {
+        Ok(Decision::Run { is_claimed }) => {
+            let running = run(shared, &call, placed, (&delivery, is_claimed));
+            match stop.run_until_cancelled(running).await {
+                Some(Some(report)) => finish(shared, &call, &report).await,
+                // Another run of the call goes on, or will.
+                Some(None) => {}
+                None => acknowledge(shared, &delivery).await,
+            }
+        }
+        Ok(Decision::Report(report)) => finish(shared, &call, &report).await,
+        Ok(Decision::GiveBack) => give_back(shared, &delivery).await,
+        Ok(Decision::Nothing { acknowledge: true }) => acknowledge(shared, &delivery).await,
+        Ok(Decision::Nothing { acknowledge: false }) => {}
+        Err(error) => {
+            tracing::warn!(call = %call.id, %error, "a call could not be begun, and is delivered again");
+            give_back(shared, &delivery).await;
+        }
+    }
+}
+
+/// Removes a call from those that run.
+struct Running<'a> {
+    shared: &'a Shared,
+    call: &'a WorkerCall,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        lock(&self.shared.running).remove(&self.call.id);
+    }
+}
+
+/// Decides whether a call runs here: claims it, if it may run once only.
+async fn decide(
+    shared: &Shared,
+    call: &WorkerCall,
+    placed: &PlacedRun,
+    delivery: &Delivery,
+) -> Result<Decision, CarrierError> {
+    if placed.repeat != Repeat::Never {
+        return Ok(Decision::Run { is_claimed: false });
+    }
+    let own = Holder::Started(shared.id.clone()).to_bytes();
+    let Some(claim) = shared.carrier.claim(&call.id, own.clone()).await? else {
+        return Ok(Decision::Run { is_claimed: true });
+    };
+    match Holder::parse(&claim.holder) {
+        Some(Holder::Withdrawn) => Ok(Decision::Nothing { acknowledge: true }),
+        Some(Holder::Started(worker)) if worker == shared.id => {
+            // It has ended here, so long ago that its report is gone.
+            interrupted(shared, call, delivery, &claim).await
+        }
+        Some(Holder::Started(worker)) => {
+            let leases = shared.carrier.leases().await?;
+            if leases.iter().any(|lease| lease.worker == worker) {
+                return Ok(Decision::GiveBack);
+            }
+            interrupted(shared, call, delivery, &claim).await
+        }
+        Some(Holder::Interrupted) | None => {
+            let report = interruption(shared, call, delivery);
+            Ok(Decision::Report(Box::new(report)))
+        }
+    }
+}
+
+/// Ends a call that was started by a worker which is dead.
+async fn interrupted(
+    shared: &Shared,
+    call: &WorkerCall,
+    delivery: &Delivery,
+    claim: &Claim,
+) -> Result<Decision, CarrierError> {
+    let holder = Holder::Interrupted.to_bytes();
+    let carrier = &shared.carrier;
+    let is_first = carrier.take_over(&call.id, claim.revision, holder).await?;
+    if !is_first {
+        return Ok(Decision::GiveBack);
+    }
+    let report = interruption(shared, call, delivery);
+    Ok(Decision::Report(Box::new(report)))
+}
+
+fn interruption(shared: &Shared, call: &WorkerCall, delivery: &Delivery) -> WorkerReport {
+    let message = format!(
+        "Tool '{}' was interrupted: the worker that ran it ended.",
+        call.tool
+    );
+    let locale = shared.bundle.0.host.policy.locale();
+    let error = ToolError::host(ToolErrorCode::Interrupted, message, locale);
+    failed(shared, call, delivery, error, true)
+}
+
+fn failed(
+    shared: &Shared,
+    call: &WorkerCall,
+    delivery: &Delivery,
+    error: ToolError,
+    is_claimed: bool,
+) -> WorkerReport {
+    WorkerReport {
+        version: WORKER_VERSION,
+        id: call.id.clone(),
+        worker: shared.id.clone(),
+        receipt: delivery.receipt.clone(),
+        is_claimed,
+        has_answered: false,
+        result: ToolResult::error(&call.call_id, call.tool.as_str(), error),
+    }
+}
+
+/// Runs a call, and says meanwhile that it does. None if another run of it goes on.
+async fn run(
+    shared: &Arc<Shared>,
+    call: &WorkerCall,
+    placed: PlacedRun,
+    (delivery, is_claimed): (&Delivery, bool),
+) -> Option<WorkerReport> {
+    let (id, worker) = (call.id.clone(), shared.id.clone());
+    let receipt = delivery.receipt.clone();
+    let report_of = Arc::new(move |result, has_answered| WorkerReport {
+        version: WORKER_VERSION,
+        id: id.clone(),
+        worker: worker.clone(),
+        receipt: receipt.clone(),
+        is_claimed,
+        has_answered,
+        result,
+    });
+    let is_again = delivery.deliveries > 1 || call.attempt > 1;
+    let note = Arc::clone(&report_of);
+    let note = move |result| String::from_utf8(note(result, true).to_json()).unwrap_or_default();
+    let placed = match placed
+        .fence(&shared.bundle, call, is_again, Arc::new(note))
+        .await
+    {
+        RunsHere::Yes(placed) => placed,
+        RunsHere::Committed(note) => return committed(&note, delivery),
+        RunsHere::Later => {
+            give_back(shared, delivery).await;
+            return None;
+        }
+    };
+    let fence = placed.fence.clone();
+    let mut running = pin!(placed.run(&shared.bundle, call));
+    let pause = shared.carrier.acknowledge_within() / 3;
+    let (result, has_answered) = loop {
+        match shared.threads().within(pause, running.as_mut()).await {
+            Some(end) => break end,
+            None => {
+                if let Err(error) = shared.carrier.in_progress(&delivery.receipt).await {
+                    tracing::warn!(call = %call.id, %error, "a call may be delivered again while it runs");
+                }
+            }
+        }
+    };
+    match fence.and_then(|fence| fence.take_end()) {
+        None => Some(report_of(result, has_answered)),
+        Some(FenceEnd::Superseded) => {
+            tracing::warn!(call = %call.id, "a call ran again elsewhere, so this run committed nothing");
+            None
+        }
+        Some(FenceEnd::Committed(note)) => committed(&note, delivery),
+    }
+}
+
+/// Returns the report of the run that was committed.
+fn committed(note: &str, delivery: &Delivery) -> Option<WorkerReport> {
+    match WorkerReport::parse(note.as_bytes()) {
+        Ok(report) => Some(WorkerReport {
+            receipt: delivery.receipt.clone(),
+            ..report
+        }),
+        Err(error) => {
+            tracing::error!(%error, "the note of a run that was committed cannot be read");
+            None
+        }
+    }
+}
+
+async fn finish(shared: &Shared, call: &WorkerCall, report: &WorkerReport) {
+    shared.ended.fetch_add(1, Relaxed);
+    let report = Bytes::from(report.to_json());
+    lock(&shared.recent).add(&call.id, report.clone());
+    send(shared, call, report).await;
+}
+
+async fn send(shared: &Shared, call: &WorkerCall, report: Bytes) {
+    let mut pause = PAUSE;
+    for _ in 0..SENDS {
+        let sent = shared
+            .carrier
+            .send_report(&call.origin, &call.id, report.clone());
+        match sent.await {
+            Ok(()) => return,
+            Err(error) => {
+                tracing::warn!(call = %call.id, %error, "a report could not be sent yet");
+                shared.threads().pause(pause).await;
+                pause *= 2;
+            }
+        }
+    }
+}
+
+async fn acknowledge(shared: &Shared, delivery: &Delivery) {
+    if let Err(error) = shared.carrier.acknowledge(&delivery.receipt).await {
+        tracing::warn!(%error, "a call could not be acknowledged, and is delivered again");
+    }
+}
+
+async fn give_back(shared: &Shared, delivery: &Delivery) {
+    let carrier = &shared.carrier;
+    if let Err(error) = carrier.give_back(&delivery.receipt, GIVE_BACK).await {
+        tracing::warn!(%error, "a call could not be given back, and is delivered again later");
+    }
+}
