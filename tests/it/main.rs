@@ -23,6 +23,7 @@ mod docs;
 mod execute;
 mod extensions;
 mod files;
+mod fleet;
 mod front_ends;
 mod helper;
 mod http;

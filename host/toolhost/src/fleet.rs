@@ -14,7 +14,8 @@ mod worker;
 mod worker_info;
 
 pub use carrier::{
-    Carrier, CarrierError, Carrying, Claim, Deliveries, Delivery, Destination, Route, WorkerLease,
+    Carrier, CarrierError, Carrying, Claim, Claimed, Deliveries, Delivery, Destination, Route,
+    WorkerLease,
 };
 pub use origin::Workers;
 pub(crate) use origin::{NoReport, Origin};

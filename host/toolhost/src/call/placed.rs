@@ -7,7 +7,7 @@ use toolhost_contract::{
     ToolError, ToolErrorCode, WORKER_VERSION, WorkerCall, WorkerCallId, WorkerReport,
 };
 use toolhost_manifest::policy::Placement;
-use toolhost_sandbox::{BegunRun, Operation};
+use toolhost_sandbox::Operation;
 use toolhost_store::random_text;
 
 use super::run::{ComponentRun, RunEnd};
@@ -130,15 +130,15 @@ impl ComponentRun<'_> {
         if let (Some(staging), true) = (&host.staging, self.is_fenced()) {
             let (staging, id) = (staging.clone(), id.clone());
             let workdir = turn.instance.workdir.clone();
-            let stopped = move || staging.begin_run(&workdir, &id);
-            match host.sandbox.threads().wait(stopped).await {
+            let ended = move || staging.end_runs(&workdir, &id);
+            match host.sandbox.threads().wait(ended).await {
                 // It was committed, and the report got lost or is late.
-                Ok(Ok(BegunRun::Committed(note))) => {
+                Ok(Ok(Some(note))) => {
                     if let Ok(report) = WorkerReport::parse(note.as_bytes()) {
                         return end_of(report);
                     }
                 }
-                Ok(Ok(BegunRun::Begun(_))) => {}
+                Ok(Ok(None)) => {}
                 Ok(Err(error)) => tracing::warn!(%error, "a call may commit after its end"),
                 Err(error) => tracing::warn!(%error, "a call may commit after its end"),
             }

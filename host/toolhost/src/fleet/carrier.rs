@@ -1,6 +1,6 @@
 //! What carries calls to workers, and their reports back.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -51,6 +51,8 @@ pub struct Delivery {
     pub message: Bytes,
     /// How often it was delivered: 1 at first.
     pub deliveries: u64,
+    /// When it was sent, by the clock of the carrier.
+    pub sent: SystemTime,
     /// What [`Carrier::acknowledge`] takes: printable ASCII without spaces.
     pub receipt: String,
 }
@@ -71,6 +73,15 @@ pub struct Claim {
     pub revision: u64,
 }
 
+/// What becomes of an attempt to claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claimed {
+    /// It is claimed now: at this time, by the clock of the carrier.
+    Now(SystemTime),
+    /// It was claimed before.
+    Before(Claim),
+}
+
 /// What a worker says of itself as long as it lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerLease {
@@ -82,6 +93,8 @@ pub struct WorkerLease {
 
 /// Carries calls to workers, and their reports back. What is sent is stored before the future ends, and delivered at least
 /// once.
+///
+/// Futures are polled on threads without timers: an implementation brings its own, such as a runtime.
 ///
 /// [`toolhost-nats`](https://docs.rs/toolhost-nats) implements it over NATS.
 pub trait Carrier: Send + Sync + 'static {
@@ -127,8 +140,8 @@ pub trait Carrier: Send + Sync + 'static {
     /// Receives the ids of calls that are to be stopped, as the messages of deliveries without a receipt.
     fn cancellations(&self) -> Carrying<'_, Box<dyn Deliveries>>;
 
-    /// Claims a call. Of all that claim one, one gets `None`; others get the claim that there is.
-    fn claim<'a>(&'a self, id: &'a WorkerCallId, holder: Bytes) -> Carrying<'a, Option<Claim>>;
+    /// Claims a call. Of all that claim one, one gets [`Claimed::Now`].
+    fn claim<'a>(&'a self, id: &'a WorkerCallId, holder: Bytes) -> Carrying<'a, Claimed>;
 
     /// Replaces a claim, unless it was replaced meanwhile. Returns whether it was.
     fn take_over<'a>(

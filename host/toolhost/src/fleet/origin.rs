@@ -1,6 +1,6 @@
 //! The host's side: sends calls to workers, and waits for their reports.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -22,6 +22,12 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Time after which a call without a report is sent again: the carrier may have lost it.
 const SEND_AGAIN: Duration = Duration::from_secs(30);
+
+/// Time beyond the deadline of a call after which its claim is forgotten: no worker claims a call so late.
+const FORGET_AFTER: Duration = Duration::from_secs(30);
+
+/// Most claims that are forgotten when a call ends.
+const FORGET_AT_ONCE: usize = 4;
 
 /// Pauses between attempts to reach the carrier.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -73,6 +79,8 @@ pub(crate) struct Origin {
     waiting: Arc<Waiting>,
     receiving: OnceCell<DropGuard>,
     root: OnceLock<String>,
+    /// Claims that are forgotten at these times, the earliest first.
+    claims: Mutex<VecDeque<(Instant, WorkerCallId)>>,
 }
 
 type Waiting = Mutex<HashMap<WorkerCallId, oneshot::Sender<WorkerReport>>>;
@@ -89,6 +97,7 @@ impl Origin {
             waiting: Arc::default(),
             receiving: OnceCell::new(),
             root: OnceLock::new(),
+            claims: Mutex::default(),
         })
     }
 
@@ -127,9 +136,7 @@ impl Origin {
             is_over: false,
         };
         let answer = async {
-            if let Err(error) = self.receive().await {
-                return Err(NoReport::Refused(error));
-            }
+            self.receive().await?;
             tokio::select! {
                 biased;
                 report = reported => report.map_err(|_| NoReport::Late),
@@ -179,7 +186,22 @@ impl Origin {
     }
 
     /// Begins to receive reports, unless that was done.
-    async fn receive(&self) -> Result<(), CarrierError> {
+    async fn receive(&self) -> Result<(), NoReport> {
+        let mut pause = PAUSES.0;
+        loop {
+            match self.try_receive().await {
+                Ok(()) => return Ok(()),
+                Err(CarrierError::Unreachable(error)) => {
+                    tracing::warn!(error, "reports of workers cannot be received yet");
+                    self.threads.pause(pause).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+                Err(error) => return Err(NoReport::Refused(error)),
+            }
+        }
+    }
+
+    async fn try_receive(&self) -> Result<(), CarrierError> {
         let begun = self.receiving.get_or_try_init(|| async {
             let mut reports = self.carrier.reports(&self.id).await?;
             let (carrier, waiting) = (Arc::clone(&self.carrier), Arc::clone(&self.waiting));
@@ -195,18 +217,31 @@ impl Origin {
         begun.await.map(drop)
     }
 
-    /// Acknowledges the message of a call, and forgets what was noted of it if no other message of it is left.
+    /// Acknowledges the message of a call, and forgets old claims.
     fn end(&self, call: &WorkerCall, report: &WorkerReport) {
+        let now = Instant::now();
+        let mut due = Vec::new();
+        {
+            let mut claims = lock(&self.claims);
+            if report.is_claimed {
+                let life = Duration::from_millis(call.deadline_ms).saturating_add(FORGET_AFTER);
+                claims.push_back((now + life, call.id.clone()));
+            }
+            while let Some((at, _)) = claims.front()
+                && *at <= now
+                && due.len() < FORGET_AT_ONCE
+            {
+                due.extend(claims.pop_front().map(|(_, id)| id));
+            }
+        }
         let carrier = Arc::clone(&self.carrier);
         let (id, receipt) = (call.id.clone(), report.receipt.clone());
-        let is_only = call.attempt == 1 && report.is_claimed;
         self.threads.spawn_own(async move {
-            let acknowledged = carrier.acknowledge(&receipt).await;
-            if let Err(error) = &acknowledged {
+            if let Err(error) = carrier.acknowledge(&receipt).await {
                 tracing::warn!(call = %id, %error, "a call that has ended could not be acknowledged");
             }
-            if is_only && acknowledged.is_ok() {
-                // Without it, the claim ends by its age.
+            for id in due {
+                // Otherwise it ends by its age.
                 let _ = carrier.forget(&id).await;
             }
         });
@@ -221,23 +256,26 @@ async fn hand_out(
     waiting: &Waiting,
 ) {
     while let Some(delivery) = reports.next().await {
+        let mut receipts = vec![delivery.receipt.clone()];
         match WorkerReport::parse(&delivery.message) {
             Ok(report) => {
                 let waits = lock(waiting).remove(&report.id);
-                match waits {
+                if let Some(waits) = waits {
                     // The call may have ended meanwhile.
-                    Some(waits) => drop(waits.send(report)),
-                    None => {
-                        tracing::debug!(call = %report.id, "a report has no call that waits for it")
-                    }
+                    drop(waits.send(report));
+                } else {
+                    tracing::debug!(call = %report.id, "a report has no call that waits for it");
+                    receipts.push(report.receipt);
                 }
             }
             Err(error) => tracing::error!(%error, "a report of a worker was refused"),
         }
         let carrier = Arc::clone(carrier);
         threads.spawn_own(async move {
-            if let Err(error) = carrier.acknowledge(&delivery.receipt).await {
-                tracing::warn!(%error, "a report could not be acknowledged");
+            for receipt in receipts {
+                if let Err(error) = carrier.acknowledge(&receipt).await {
+                    tracing::warn!(%error, "a report could not be acknowledged");
+                }
             }
         });
     }

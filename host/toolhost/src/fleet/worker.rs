@@ -227,9 +227,6 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.stop_taking.cancel();
         self.stop.cancel();
-        lock(&self.shared.running)
-            .values()
-            .for_each(CancellationToken::cancel);
     }
 }
 

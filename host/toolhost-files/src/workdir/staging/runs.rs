@@ -68,6 +68,8 @@ pub enum BegunRun {
     Begun(u64),
     /// A run before it has committed, with this note.
     Committed(String),
+    /// The call has ended: [`StagingRoot::end_runs`].
+    Ended,
 }
 
 /// What has become of the runs of a call.
@@ -80,6 +82,9 @@ struct State {
     staging: Option<String>,
     /// Whether a run has committed. Where it is false, the journal of `staging` tells.
     is_committed: bool,
+    /// Whether no run may commit any more.
+    #[serde(default)]
+    is_ended: bool,
     /// The note of the commit.
     note: String,
 }
@@ -95,6 +100,31 @@ impl StagingRoot {
         workdir: &WorkdirHandle,
         call: &WorkerCallId,
     ) -> Result<BegunRun, CommitError> {
+        self.next_run(workdir, call, false)
+    }
+
+    /// Ends a call: none of its runs commits any more. Returns the note of the run that has committed, if one has. Waits as
+    /// [`begin_run`](Self::begin_run) does.
+    ///
+    /// # Errors
+    /// As for [`begin_run`](Self::begin_run).
+    pub fn end_runs(
+        &self,
+        workdir: &WorkdirHandle,
+        call: &WorkerCallId,
+    ) -> Result<Option<String>, CommitError> {
+        match self.next_run(workdir, call, true)? {
+            BegunRun::Committed(note) => Ok(Some(note)),
+            BegunRun::Begun(_) | BegunRun::Ended => Ok(None),
+        }
+    }
+
+    fn next_run(
+        &self,
+        workdir: &WorkdirHandle,
+        call: &WorkerCallId,
+        ends: bool,
+    ) -> Result<BegunRun, CommitError> {
         let failed = |error: io::Error| CommitError::failed("beginning a run", error);
         let inode = inode_of(&workdir.dir).map_err(|errno| failed(errno.into()))?;
         let _lock = self.lock_workdir(inode).map_err(|error| match error {
@@ -109,6 +139,10 @@ impl StagingRoot {
         if self.has_committed(&state) {
             return Ok(BegunRun::Committed(state.note));
         }
+        if state.is_ended {
+            return Ok(BegunRun::Ended);
+        }
+        state.is_ended = ends;
         state.run = state.run.max(1).saturating_add(1);
         state.staging = None;
         state.note = String::new();
@@ -159,7 +193,7 @@ impl StagingRoot {
         if self.has_committed(&state) {
             return Err(CommitError::Committed { note: state.note });
         }
-        if state.run.max(1) > run.run {
+        if state.is_ended || state.run.max(1) > run.run {
             return Err(CommitError::Superseded);
         }
         write(dir, NAME, run.call.as_str().as_bytes()).map_err(failed)?;
@@ -167,6 +201,7 @@ impl StagingRoot {
             run: run.run,
             staging: Some(id.to_owned()),
             is_committed: false,
+            is_ended: false,
             note: (run.note)(changes),
         };
         self.write_runs(&run.call, &state).map_err(failed)?;

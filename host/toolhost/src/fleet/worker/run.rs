@@ -31,6 +31,8 @@ pub(super) enum RunsHere {
     Yes(PlacedRun),
     /// Another run of it was committed, with this note.
     Committed(String),
+    /// It has ended.
+    Ended,
     /// A commit to its workdir does not end.
     Later,
 }
@@ -98,6 +100,7 @@ impl PlacedRun {
             run = match begun {
                 Ok(BegunRun::Begun(run)) => run,
                 Ok(BegunRun::Committed(note)) => return RunsHere::Committed(note),
+                Ok(BegunRun::Ended) => return RunsHere::Ended,
                 Err(error) => {
                     tracing::warn!(call = %call.id, error, "a run could not be begun yet");
                     return RunsHere::Later;

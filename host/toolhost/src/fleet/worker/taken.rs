@@ -15,12 +15,15 @@ use toolhost_runtime::lock;
 use super::run::{PlacedRun, RunsHere};
 use super::{PAUSE, Shared};
 use crate::call::fence::FenceEnd;
-use crate::fleet::carrier::{CarrierError, Claim, Delivery};
+use crate::fleet::carrier::{CarrierError, Claim, Claimed, Delivery};
 use crate::fleet::claim::Holder;
 use crate::fleet::repeat::Repeat;
 
 /// Pause before a call that another worker runs, or that does not belong here, is delivered again.
 const GIVE_BACK: Duration = Duration::from_secs(1);
+
+/// Time beyond its deadline in which a call may be claimed. A host forgets claims [later](crate::fleet::origin).
+const CLAIM_MARGIN: Duration = Duration::from_secs(5);
 
 /// Attempts to send a report, each after a longer pause. Afterwards the call is delivered again, and gets the same report.
 const SENDS: u32 = 8;
@@ -125,8 +128,18 @@ async fn decide(
         return Ok(Decision::Run { is_claimed: false });
     }
     let own = Holder::Started(shared.id.clone()).to_bytes();
-    let Some(claim) = shared.carrier.claim(&call.id, own.clone()).await? else {
-        return Ok(Decision::Run { is_claimed: true });
+    let claim = match shared.carrier.claim(&call.id, own).await? {
+        Claimed::Before(claim) => claim,
+        Claimed::Now(at) => {
+            let age = at.duration_since(delivery.sent).unwrap_or_default();
+            let life = Duration::from_millis(call.deadline_ms).saturating_add(CLAIM_MARGIN);
+            // The host does not wait any more, and may have forgotten an earlier claim.
+            return Ok(if age > life {
+                Decision::Nothing { acknowledge: true }
+            } else {
+                Decision::Run { is_claimed: true }
+            });
+        }
     };
     match Holder::parse(&claim.holder) {
         Some(Holder::Withdrawn) => Ok(Decision::Nothing { acknowledge: true }),
@@ -220,6 +233,10 @@ async fn run(
     {
         RunsHere::Yes(placed) => placed,
         RunsHere::Committed(note) => return committed(&note, delivery),
+        RunsHere::Ended => {
+            acknowledge(shared, delivery).await;
+            return None;
+        }
         RunsHere::Later => {
             give_back(shared, delivery).await;
             return None;

@@ -264,6 +264,7 @@ fn a_run_that_is_killed_at_any_step_of_its_commit_is_committed_once() {
                     change_all(site).commit_with(&runs::options(2)).unwrap();
                     again += 1;
                 }
+                BegunRun::Ended => panic!("step {at}"),
             }
             check_changed(site);
             let last = site.root.begin_run(&site.workdir, &runs::call());

@@ -67,6 +67,28 @@ fn a_run_commits_nothing_once_a_later_one_has_begun() {
 }
 
 #[test]
+fn no_run_of_a_call_that_has_ended_commits() {
+    let (_top, site) = site();
+    let early = put(&site, "early");
+    assert_eq!(site.root.end_runs(&site.workdir, &call()).unwrap(), None);
+    assert_eq!(begin(&site), BegunRun::Ended);
+    for (draft, run) in [
+        (early, 1),
+        (put(&site, "late"), 2),
+        (put(&site, "later"), 9),
+    ] {
+        let error = draft.commit_with(&options(run)).unwrap_err();
+        assert!(matches!(error, CommitError::Superseded), "{error:?}");
+    }
+    assert!(site.tree().is_empty() && site.staged().is_empty());
+
+    site.root.forget_runs(&call()).unwrap();
+    put(&site, "first").commit_with(&options(1)).unwrap();
+    let note = site.root.end_runs(&site.workdir, &call()).unwrap();
+    assert_eq!(note.as_deref(), Some("note of 1"));
+}
+
+#[test]
 fn the_note_of_the_run_that_was_committed_is_what_later_runs_get() {
     let (_top, site) = site();
     put(&site, "first").commit_with(&options(1)).unwrap();
