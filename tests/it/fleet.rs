@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolhost::fleet::{Worker, WorkerConfig, WorkerError, WorkerInfo, Workers};
+use toolhost::fleet::{Worker, WorkerConfig, WorkerError, WorkerInfo, Workers, drain};
 use toolhost::{
     Host, HostBuilder, HostError, Instance, LoadedBundle, Policy, Step, ToolResult, ToolStatus,
 };
@@ -473,6 +473,20 @@ async fn a_policy_that_places_calls_needs_workers() {
     let site = Site::new();
     let refused = site.builder(&policy("")).build();
     assert!(matches!(refused, Err(HostError::NoWorkers)), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_is_told_to_take_no_more_calls_by_its_id() {
+    let site = Site::new();
+    let (one, other) = (site.worker("").await, site.worker("").await);
+    drain(&site.carrier, &one.info().worker).await.unwrap();
+    one.told_to_drain().await;
+    assert!(one.info().is_draining && !other.info().is_draining);
+    let listed = WorkerInfo::all(&site.carrier).await.unwrap();
+    assert_eq!(listed.len(), 2);
+    one.drain().await;
+    let listed = WorkerInfo::all(&site.carrier).await.unwrap();
+    assert_eq!(listed, [other.info()]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

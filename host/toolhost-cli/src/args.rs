@@ -8,6 +8,7 @@ mod bundle;
 mod caller;
 mod calls;
 mod docs;
+mod fleet;
 mod instances;
 mod lock;
 mod mcp;
@@ -47,6 +48,7 @@ use bundle::BUNDLE;
 pub(crate) use caller::CallerArgs;
 pub(crate) use calls::{CallsAction, CallsArgs, ShowArgs};
 pub(crate) use docs::DocsArgs;
+pub(crate) use fleet::{CarrierArgs, DrainArgs, WorkerArgs, WorkersAction, WorkersArgs};
 pub(crate) use instances::{InstancesAction, InstancesArgs, RemoveArgs};
 pub(crate) use lock::LockArgs;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
@@ -213,6 +215,12 @@ pub(crate) enum Command {
     /// Serve the tools to MCP clients: over stdin and stdout, or HTTP
     #[command(after_long_help = help!("serve"))]
     Serve(ServeArgs),
+    /// Run the calls that hosts send to this machine
+    #[command(after_long_help = help!("worker"))]
+    Worker(WorkerArgs),
+    /// List the workers that live, or tell one to end
+    #[command(after_long_help = help!("workers"))]
+    Workers(WorkersArgs),
     /// Authorize this host at MCP servers that require OAuth
     #[command(after_long_help = help!("mcp"))]
     Mcp(McpArgs),
@@ -279,7 +287,10 @@ pub(crate) enum Command {
 impl Command {
     /// Whether the first signal lets the command end its work.
     pub(crate) fn drains(&self) -> bool {
-        matches!(self, Self::Rpc(_) | Self::Serve(_) | Self::Dev(_))
+        matches!(
+            self,
+            Self::Rpc(_) | Self::Serve(_) | Self::Dev(_) | Self::Worker(_)
+        )
     }
 
     /// The collector to which the command exports spans.

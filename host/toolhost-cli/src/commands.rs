@@ -41,6 +41,8 @@ mod token_file;
 mod undo;
 mod watch;
 mod wit;
+mod worker;
+mod workers;
 
 use crate::args::{Command, Components};
 use crate::exit::Exit;
@@ -77,6 +79,8 @@ pub(crate) async fn execute(
         Command::Play(args) => play::play(&args, settings).await,
         Command::Script(args) => script::script(&args, settings).await,
         Command::Rpc(args) => rpc::rpc(&args, settings, stop).await,
+        Command::Worker(args) => worker::worker(&args, settings, stop).await,
+        Command::Workers(args) => workers::workers(&args, settings).await,
         Command::Serve(args) => serve::serve(&args, Components::Built, settings, stop).await,
         Command::Dev(args) => dev::dev(&args, settings, stop).await,
         Command::Auth(args) => auth::auth(&args, settings).await,

@@ -25,6 +25,7 @@ use crate::args::{Components, OperationArgs};
 use crate::base::Base;
 use crate::failure::{Failure, Hint};
 use crate::files;
+use crate::fleet;
 use crate::grants;
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
@@ -153,13 +154,24 @@ impl HostContext {
         Ok(context)
     }
 
+    /// Builds the host of a worker.
+    pub(crate) fn open_worker(
+        settings: &Settings,
+        policy: PolicyFile,
+        state_root: StateRoot,
+    ) -> Result<Self, Failure> {
+        let root = settings.dirs.state_root.as_deref();
+        Self::build(settings, policy, root, state_root, HostBuilder::as_worker)
+    }
+
     /// Builds a host without a state root that does not compare bundles with their locks.
     pub(crate) fn open_ignoring_lock(
         settings: &Settings,
         policy: PolicyFile,
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
-        let built = factory.builder(policy.policy.clone()).build();
+        // It calls no tool.
+        let built = factory.builder(policy.policy.clone()).as_worker().build();
         let host = built?;
         Ok(Self {
             host: host.ignoring_lock(),
@@ -198,9 +210,14 @@ impl HostContext {
         configure: impl Fn(HostBuilder) -> HostBuilder,
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
+        let workers = fleet::workers(&policy.policy)?;
         let oauth = grants::open_for(&factory.sandbox, &policy.policy, root, state_root)?;
         let builder = || {
-            let builder = configure(factory.builder(policy.policy.clone()));
+            let mut builder = factory.builder(policy.policy.clone());
+            if let Some(workers) = &workers {
+                builder = builder.workers(workers.clone());
+            }
+            let builder = configure(builder);
             match &oauth {
                 Some(oauth) => builder.oauth(oauth.clone()),
                 None => builder,

@@ -9,6 +9,7 @@ mod event_logs;
 mod exit;
 mod failure;
 mod files;
+mod fleet;
 mod grants;
 mod host_context;
 mod policy_file;

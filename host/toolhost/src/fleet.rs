@@ -6,6 +6,7 @@
 
 mod carrier;
 mod claim;
+mod order;
 mod origin;
 pub(crate) mod repeat;
 mod root_id;
@@ -17,6 +18,7 @@ pub use carrier::{
     Carrier, CarrierError, Carrying, Claim, Claimed, Deliveries, Delivery, Destination, Route,
     WorkerLease,
 };
+pub use order::drain;
 pub use origin::Workers;
 pub(crate) use origin::{NoReport, Origin};
 pub use worker::{Worker, WorkerConfig, WorkerError};

@@ -39,7 +39,7 @@ struct State {
     given_out: HashMap<String, GivenOut>,
     claims: HashMap<WorkerCallId, Claim>,
     leases: HashMap<String, (Bytes, Instant)>,
-    cancelled: Vec<Bytes>,
+    orders: Vec<Bytes>,
     /// All messages of calls and reports.
     sent: Vec<Bytes>,
     receipts: u64,
@@ -182,16 +182,16 @@ struct Receiving {
     carrier: MemoryCarrier,
     from: Vec<Route>,
     origin: Option<String>,
-    /// How many cancellations were returned; none if it returns none.
-    cancellations: Option<usize>,
+    /// How many orders were returned; none if it returns none.
+    orders: Option<usize>,
 }
 
 impl Receiving {
     fn try_next(&mut self) -> Option<Delivery> {
         let mut state = self.carrier.state();
         state.give_back_late();
-        if let Some(seen) = &mut self.cancellations {
-            let message = state.cancelled.get(*seen)?.clone();
+        if let Some(seen) = &mut self.orders {
+            let message = state.orders.get(*seen)?.clone();
             *seen += 1;
             return Some(Delivery {
                 message,
@@ -249,7 +249,7 @@ impl Carrier for MemoryCarrier {
             carrier: self.clone(),
             from: from.to_vec(),
             origin: None,
-            cancellations: None,
+            orders: None,
         };
         self.done(|_| Box::new(receiving) as Box<dyn Deliveries>)
     }
@@ -274,7 +274,7 @@ impl Carrier for MemoryCarrier {
             carrier: self.clone(),
             from: Vec::new(),
             origin: Some(origin.to_owned()),
-            cancellations: None,
+            orders: None,
         };
         self.done(|_| Box::new(receiving) as Box<dyn Deliveries>)
     }
@@ -304,17 +304,16 @@ impl Carrier for MemoryCarrier {
         AGAIN
     }
 
-    fn cancel<'a>(&'a self, id: &'a WorkerCallId) -> Carrying<'a, ()> {
-        let id = Bytes::from(id.to_string());
-        self.done(|state| state.cancelled.push(id))
+    fn tell(&self, order: Bytes) -> Carrying<'_, ()> {
+        self.done(|state| state.orders.push(order))
     }
 
-    fn cancellations(&self) -> Carrying<'_, Box<dyn Deliveries>> {
+    fn orders(&self) -> Carrying<'_, Box<dyn Deliveries>> {
         let receiving = Receiving {
             carrier: self.clone(),
             from: Vec::new(),
             origin: None,
-            cancellations: Some(self.state().cancelled.len()),
+            orders: Some(self.state().orders.len()),
         };
         self.done(|_| Box::new(receiving) as Box<dyn Deliveries>)
     }

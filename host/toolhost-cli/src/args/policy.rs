@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Command;
+use super::{Command, WorkersAction};
 
 impl Command {
     /// The option `--policy` of a command that works without one.
@@ -21,6 +21,11 @@ impl Command {
             Self::Script(args) => Some(&mut args.caller.policy),
             Self::Rpc(args) => Some(&mut args.policy),
             Self::Serve(args) | Self::Dev(args) => Some(&mut args.policy),
+            Self::Worker(args) => Some(&mut args.policy),
+            Self::Workers(args) => Some(match &mut args.action {
+                Some(WorkersAction::Drain(args)) => &mut args.carrier.policy,
+                None => &mut args.carrier.policy,
+            }),
             Self::Test(args) => Some(&mut args.policy),
             Self::Lock(args) => Some(&mut args.policy),
             Self::Publish(args) => Some(&mut args.policy),

@@ -134,11 +134,11 @@ pub trait Carrier: Send + Sync + 'static {
     /// Time after which a delivery that is not acknowledged is delivered again.
     fn acknowledge_within(&self) -> Duration;
 
-    /// Asks whichever worker runs a call to stop it. It may get lost.
-    fn cancel<'a>(&'a self, id: &'a WorkerCallId) -> Carrying<'a, ()>;
+    /// Tells all workers something. It may get lost.
+    fn tell(&self, order: Bytes) -> Carrying<'_, ()>;
 
-    /// Receives the ids of calls that are to be stopped, as the messages of deliveries without a receipt.
-    fn cancellations(&self) -> Carrying<'_, Box<dyn Deliveries>>;
+    /// Receives what workers are told, as the messages of deliveries without a receipt.
+    fn orders(&self) -> Carrying<'_, Box<dyn Deliveries>>;
 
     /// Claims a call. Of all that claim one, one gets [`Claimed::Now`].
     fn claim<'a>(&'a self, id: &'a WorkerCallId, holder: Bytes) -> Carrying<'a, Claimed>;

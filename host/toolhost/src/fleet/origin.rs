@@ -15,6 +15,7 @@ use toolhost_store::random_text;
 
 use super::carrier::{Carrier, CarrierError, Deliveries, Route};
 use super::claim::Holder;
+use super::order::Order;
 use super::root_id::root_id;
 
 /// Time beyond its deadline that the report of a call has to arrive: the worker itself ends the call at its deadline.
@@ -298,7 +299,7 @@ impl Drop for Awaited<'_> {
         self.origin.threads.spawn_own(async move {
             // A worker that has not begun does not begin any more.
             let withdrawn = carrier.claim(&id, Holder::Withdrawn.to_bytes()).await;
-            let cancelled = carrier.cancel(&id).await;
+            let cancelled = carrier.tell(Order::Cancel(id.clone()).to_bytes()).await;
             for error in [withdrawn.err(), cancelled.err()].into_iter().flatten() {
                 tracing::warn!(call = %id, %error, "a worker could not be told to stop a call");
             }

@@ -20,6 +20,7 @@ use toolhost_store::random_text;
 
 use self::recent::RecentReports;
 use super::carrier::{Carrier, CarrierError, Deliveries, Destination, Route, WorkerLease};
+use super::order::Order;
 use super::root_id::root_id;
 use super::worker_info::WorkerInfo;
 use crate::loaded_bundle::LoadedBundle;
@@ -179,7 +180,7 @@ impl Worker {
         });
         shared.carrier.keep_lease(&shared.lease()).await?;
         let calls = shared.carrier.calls(&shared.routes(), AHEAD).await?;
-        let cancellations = shared.carrier.cancellations().await?;
+        let orders = shared.carrier.orders().await?;
         let worker = Self {
             stop_taking: CancellationToken::new(),
             stop: CancellationToken::new(),
@@ -187,8 +188,12 @@ impl Worker {
             shared,
         };
         worker.spawn(worker.stop.clone(), keep_lease(Arc::clone(&worker.shared)));
-        let stopping = stop_calls(Arc::clone(&worker.shared), cancellations);
-        worker.spawn(worker.stop.clone(), stopping);
+        let obeying = obey(
+            Arc::clone(&worker.shared),
+            orders,
+            worker.stop_taking.clone(),
+        );
+        worker.spawn(worker.stop.clone(), obeying);
         let taking = take_calls(
             Arc::clone(&worker.shared),
             calls,
@@ -208,6 +213,11 @@ impl Worker {
     /// Returns what the worker says of itself.
     pub fn info(&self) -> WorkerInfo {
         self.shared.info()
+    }
+
+    /// Waits until the worker was told to take no more calls.
+    pub async fn told_to_drain(&self) {
+        self.stop_taking.cancelled().await;
     }
 
     /// Takes no more calls, waits until those that run have ended, and ends the lease.
@@ -241,13 +251,24 @@ async fn keep_lease(shared: Arc<Shared>) {
     }
 }
 
-/// Stops the calls that hosts do not wait for any more.
-async fn stop_calls(shared: Arc<Shared>, mut cancellations: Box<dyn Deliveries>) {
-    while let Some(delivery) = cancellations.next().await {
-        let id = std::str::from_utf8(&delivery.message).ok();
-        let id = id.and_then(|id| WorkerCallId::parse(id).ok());
-        let stop = id.and_then(|id| lock(&shared.running).get(&id).cloned());
-        stop.inspect(CancellationToken::cancel);
+/// Stops calls, and takes no more of them, as the worker is told.
+async fn obey(
+    shared: Arc<Shared>,
+    mut orders: Box<dyn Deliveries>,
+    stop_taking: CancellationToken,
+) {
+    while let Some(delivery) = orders.next().await {
+        match Order::parse(&delivery.message) {
+            Some(Order::Cancel(id)) => {
+                let stop = lock(&shared.running).get(&id).cloned();
+                stop.inspect(CancellationToken::cancel);
+            }
+            Some(Order::Drain(worker)) if worker == shared.id => {
+                shared.is_draining.store(true, Relaxed);
+                stop_taking.cancel();
+            }
+            Some(Order::Drain(_)) | None => {}
+        }
     }
 }
 
