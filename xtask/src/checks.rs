@@ -12,7 +12,7 @@ use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
     any_language, bfcl, child, clients, conformance, dist, instructions, mcp_clients, mcp_servers,
-    npm_tools, oauth, registry, sources,
+    nats, npm_tools, oauth, registry, sources,
 };
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
@@ -68,7 +68,8 @@ fn install(workspace: &Workspace) -> Result<()> {
     mcp_servers::install(workspace)?;
     oauth::install(workspace)?;
     npm_tools::install(workspace)?;
-    registry::install(workspace)
+    registry::install(workspace)?;
+    nats::install(workspace)
 }
 
 /// Runs a part of the tests, and prints how long it took.
@@ -168,6 +169,7 @@ fn cargo_with_guests(workspace: &Workspace) -> Command {
         .env("TOOLHOST_MCP_SERVERS", mcp_servers::installed(workspace))
         .env("TOOLHOST_OAUTH", oauth::installed(workspace))
         .env("TOOLHOST_REGISTRY", registry::installed(workspace))
+        .env("TOOLHOST_NATS", nats::installed(workspace))
         .env("TOOLHOST_NPM_TOOLS", npm_tools::installed(workspace));
     cargo
 }

@@ -28,6 +28,7 @@ mod instructions;
 mod mcp_clients;
 mod mcp_servers;
 mod mutants;
+mod nats;
 mod npm_tools;
 mod oauth;
 mod package;

@@ -145,6 +145,3 @@ fn server(url: &str) -> Result<ServerAddr, String> {
         Ok(_) | Err(_) => Err("must be nats://host:port or tls://host:port".to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests;
