@@ -1,10 +1,13 @@
 //! Messages that are too large to travel as such: they lie in an object store, and a reference travels.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::object_store::{GetErrorKind, ObjectMetadata, ObjectStore};
+use async_nats::jetstream::object_store::{
+    DeleteErrorKind, GetErrorKind, ObjectMetadata, ObjectStore,
+};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -13,6 +16,9 @@ use tokio::io::AsyncReadExt as _;
 use toolhost::fleet::CarrierError;
 
 use crate::server::{Failure, LIMIT, Server, transient};
+
+/// Calls whose blobs are remembered, so that they are removed with the claim. Others are removed by their age.
+const REMEMBERED: usize = 10_000;
 
 /// Most bytes of a message that travels as such.
 const INLINE_MAX: usize = 900 << 10;
@@ -67,6 +73,7 @@ pub(crate) async fn pack(
     server
         .attempt(limit, || store(server, &reference, &payload, limit))
         .await?;
+    remember(server, &reference.blob);
     let reference = serde_json::to_vec(&reference).unwrap_or_default();
     Ok(message.header(REFERENCE, "1").payload(reference.into()))
 }
@@ -98,7 +105,40 @@ pub(crate) async fn unpack(
     if bytes.len() as u64 != size || HEXLOWER.encode(&Sha256::digest(&bytes)) != reference.sha256 {
         return refused(format!("the blob `{blob}` is not what was stored"));
     }
+    remember(server, blob);
     Ok(bytes)
+}
+
+/// Removes the blobs of a call that this process knows.
+pub(crate) async fn remove(server: &Server, call: &str) -> Result<(), CarrierError> {
+    let blobs = lock(&server.blobs).remove(call).unwrap_or_default();
+    for blob in &blobs {
+        let remove = || async {
+            match objects(server).await?.delete(blob).await {
+                Ok(()) => Ok(()),
+                Err(error) if error.kind() == DeleteErrorKind::NotFound => Ok(()),
+                Err(error) => Err(transient(&error)),
+            }
+        };
+        server.attempt(LIMIT, remove).await?;
+    }
+    Ok(())
+}
+
+fn remember(server: &Server, blob: &str) {
+    let Some((call, _)) = blob.split_once('.') else {
+        return;
+    };
+    let mut blobs = lock(&server.blobs);
+    if blobs.len() < REMEMBERED || blobs.contains_key(call) {
+        let of = blobs.entry(call.to_owned()).or_default();
+        of.insert(blob.to_owned());
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is beneath it is whole after each line.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn transfer_time(size: u64) -> Duration {

@@ -194,11 +194,19 @@ impl Carrier for NatsCarrier {
         revision: u64,
         holder: Bytes,
     ) -> Carrying<'a, bool> {
-        Box::pin(claims::write(&self.server, id.as_str(), revision, holder))
+        Box::pin(claims::take_over(
+            &self.server,
+            id.as_str(),
+            revision,
+            holder,
+        ))
     }
 
     fn forget<'a>(&'a self, id: &'a WorkerCallId) -> Carrying<'a, ()> {
-        Box::pin(claims::remove(&self.server, id.as_str()))
+        Box::pin(async move {
+            claims::remove(&self.server, id.as_str()).await?;
+            blobs::remove(&self.server, id.as_str()).await
+        })
     }
 
     fn keep_lease<'a>(&'a self, lease: &'a WorkerLease) -> Carrying<'a, ()> {

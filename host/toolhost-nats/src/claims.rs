@@ -1,6 +1,6 @@
 //! Claims of calls and leases of workers: buckets with one message for each key.
 
-use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use bytes::Bytes;
 use toolhost::fleet::{CarrierError, Claim, WorkerLease};
 
@@ -10,8 +10,18 @@ use crate::server::Server;
 /// How often a claim that vanishes while it is read is tried again.
 const TRIES: usize = 8;
 
+/// Header that differs in each write.
+const NONCE: &str = "Toolhost-Write";
+
 /// Header of what `nats kv del` writes in place of a value.
 const REMOVED: &str = "KV-Operation";
+
+/// What became of a write that expects a revision.
+enum Write {
+    Done,
+    /// The key has another revision, or no value.
+    Other(Option<StreamMessage>),
+}
 
 /// Claims a key. Returns the claim that there is, if there is one.
 pub(crate) async fn claim(
@@ -19,22 +29,18 @@ pub(crate) async fn claim(
     key: &str,
     holder: Bytes,
 ) -> Result<Option<Claim>, CarrierError> {
-    let claims = &server.names.claims;
-    let mut expected = 0;
+    let mut revision = 0;
     for _ in 0..TRIES {
-        if write(server, key, expected, holder.clone()).await? {
-            return Ok(None);
-        }
-        let subject = claims.subject(Some(key));
-        expected = match server.last_message(&claims.stream, &subject).await? {
-            Some(message) if message.headers.get(REMOVED).is_none() => {
+        revision = match write(server, key, revision, holder.clone()).await? {
+            Write::Done => return Ok(None),
+            Write::Other(Some(claim)) if claim.headers.get(REMOVED).is_none() => {
                 return Ok(Some(Claim {
-                    holder: message.payload,
-                    revision: message.sequence,
+                    holder: claim.payload,
+                    revision: claim.sequence,
                 }));
             }
-            Some(removed) => removed.sequence,
-            None => 0,
+            Write::Other(Some(removed)) => removed.sequence,
+            Write::Other(None) => 0,
         };
     }
     Err(CarrierError::Unreachable(
@@ -43,20 +49,39 @@ pub(crate) async fn claim(
 }
 
 /// Replaces a claim, unless it has another revision. Returns whether it was replaced.
-pub(crate) async fn write(
+pub(crate) async fn take_over(
     server: &Server,
     key: &str,
     revision: u64,
     holder: Bytes,
 ) -> Result<bool, CarrierError> {
-    // A write that is repeated because its answer was lost counts once.
-    let write = PublishMessage::build()
+    let write = write(server, key, revision, holder).await?;
+    Ok(matches!(write, Write::Done))
+}
+
+/// Writes a claim if the key has this revision. A write whose answer was lost is repeated, and would find itself.
+async fn write(
+    server: &Server,
+    key: &str,
+    revision: u64,
+    holder: Bytes,
+) -> Result<Write, CarrierError> {
+    let claims = &server.names.claims;
+    let (subject, nonce) = (claims.subject(Some(key)), server.client.new_inbox());
+    let message = PublishMessage::build()
         .payload(holder)
         .expected_last_subject_sequence(revision)
-        .message_id(server.client.new_inbox());
-    let subject = server.names.claims.subject(Some(key));
-    let stored = server.publish(&subject, write).await?;
-    Ok(stored.is_some())
+        .header(NONCE, nonce.as_str());
+    if server.publish(&subject, message).await?.is_some() {
+        return Ok(Write::Done);
+    }
+    let last = server.last_message(&claims.stream, &subject).await?;
+    let by = last.as_ref().and_then(|last| last.headers.get(NONCE));
+    if by.is_some_and(|by| by.as_str() == nonce) {
+        Ok(Write::Done)
+    } else {
+        Ok(Write::Other(last))
+    }
 }
 
 /// Removes a claim.

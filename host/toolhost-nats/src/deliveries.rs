@@ -8,6 +8,7 @@ use async_nats::{Message, StatusCode, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, Either, select};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -34,11 +35,18 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A message that waits longer is given to another receiver, or to this one once more.
 const FRESH: Duration = ACK_WAIT.saturating_sub(Duration::from_secs(1));
 
+/// Time of reading a large message after which the server is told of it.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Deliveries after which a large message that cannot be read is given up.
+const READ_TRIES: u64 = 5;
+
 /// Header of the end of a request: the messages that it did not get.
 const UNUSED: &str = "Nats-Pending-Messages";
 
-/// Messages of some queues.
+/// Messages of some queues. Those that wait when it is dropped are given back.
 pub(crate) struct Queues {
+    server: Arc<Server>,
     waiting: mpsc::Receiver<Waiting>,
     /// One task for each queue.
     _tasks: JoinSet<()>,
@@ -86,9 +94,36 @@ impl Queues {
             tasks.spawn(puller.run());
         }
         Ok(Self {
+            server: server.clone(),
             waiting,
             _tasks: tasks,
         })
+    }
+}
+
+impl Drop for Queues {
+    fn drop(&mut self) {
+        self.waiting.close();
+        let mut receipts = Vec::new();
+        while let Ok(waiting) = self.waiting.try_recv() {
+            if waiting.is_fresh() {
+                receipts.push(waiting.delivery.receipt);
+            }
+        }
+        if let (false, Ok(runtime)) = (receipts.is_empty(), Handle::try_current()) {
+            let server = self.server.clone();
+            runtime.spawn(async move {
+                for receipt in receipts {
+                    tell(&server, &receipt, "-NAK").await;
+                }
+            });
+        }
+    }
+}
+
+impl Waiting {
+    fn is_fresh(&self) -> bool {
+        self.since.elapsed() < FRESH
     }
 }
 
@@ -97,7 +132,7 @@ impl Deliveries for Queues {
         Box::pin(async {
             loop {
                 let waiting = self.waiting.recv().await?;
-                if waiting.since.elapsed() < FRESH {
+                if waiting.is_fresh() {
                     return Some(waiting.delivery);
                 }
             }
@@ -179,6 +214,27 @@ impl Puller {
         };
         // Places of messages that the server was asked for.
         let mut asked: Option<OwnedSemaphorePermit> = None;
+        let end = self
+            .receive_from(&mut messages, &inbox, &mut asked, epoch)
+            .await;
+        // Those that have arrived meanwhile.
+        drop(messages.unsubscribe().await);
+        while let Some(message) = messages.next().await {
+            let place = asked.as_mut().and_then(|asked| asked.split(1));
+            if let (Status::Message, Some(place)) = (status(&message), place) {
+                self.hold(message, place).await;
+            }
+        }
+        end
+    }
+
+    async fn receive_from(
+        &self,
+        messages: &mut Subscriber,
+        inbox: &str,
+        asked: &mut Option<OwnedSemaphorePermit>,
+        epoch: u64,
+    ) -> End {
         let mut reconnected = std::pin::pin!(self.server.reconnected(epoch));
         loop {
             let waits = asked.as_ref().is_some_and(|asked| asked.num_permits() > 0);
@@ -199,7 +255,7 @@ impl Puller {
                         }
                         Status::Waits => {}
                         Status::Unused(count) => {
-                            if let Err(reason) = self.ask(&inbox, count).await {
+                            if let Err(reason) = self.ask(inbox, count).await {
                                 return End::Lost(reason);
                             }
                         }
@@ -209,11 +265,11 @@ impl Puller {
                 () = &mut reconnected => return End::Reconnected,
                 places = self.free_places() => {
                     let count = places.num_permits();
-                    match &mut asked {
+                    match asked {
                         Some(asked) => asked.merge(places),
-                        None => asked = Some(places),
+                        None => *asked = Some(places),
                     }
-                    if let Err(reason) = self.ask(&inbox, count).await {
+                    if let Err(reason) = self.ask(inbox, count).await {
                         return End::Lost(reason);
                     }
                 }
@@ -259,7 +315,7 @@ impl Puller {
 
     /// Hands a message to who waits for it. One that cannot be read is not acknowledged, or given up if it never can be.
     async fn hold(&self, message: Message, place: OwnedSemaphorePermit) {
-        let since = Instant::now();
+        let start = Instant::now();
         let Some(receipt) = message.reply.as_ref().map(ToString::to_string) else {
             return;
         };
@@ -273,6 +329,9 @@ impl Puller {
             Either::Left((unpacked, _)) => unpacked,
             Either::Right((never, _)) => match never {},
         };
+        if start.elapsed() > SLOW {
+            tell(&self.server, &receipt, "+WPI").await;
+        }
         match unpacked {
             Ok(message) => {
                 let delivery = Delivery {
@@ -282,15 +341,15 @@ impl Puller {
                 };
                 let waiting = Waiting {
                     delivery,
-                    since,
+                    since: Instant::now(),
                     _place: place,
                 };
                 // Fails if nobody receives any more.
                 drop(self.waiting.send(waiting).await);
             }
-            Err(error @ CarrierError::Refused(_)) => {
+            Err(error) if matches!(error, CarrierError::Refused(_)) || deliveries >= READ_TRIES => {
                 tracing::error!(queue = self.queue.subject, %error, "a message is given up");
-                self.tell(&receipt, "+TERM").await;
+                tell(&self.server, &receipt, "+TERM").await;
             }
             Err(error) => {
                 tracing::warn!(queue = self.queue.subject, %error, "a message cannot be read now");
@@ -302,17 +361,16 @@ impl Puller {
     async fn keep(&self, receipt: &str) -> std::convert::Infallible {
         loop {
             sleep(ACK_WAIT / 3).await;
-            self.tell(receipt, "+WPI").await;
+            tell(&self.server, receipt, "+WPI").await;
         }
     }
+}
 
-    async fn tell(&self, receipt: &str, text: &'static str) {
-        let told = self
-            .server
-            .client
-            .publish(receipt.to_owned(), Bytes::from_static(text.as_bytes()));
-        drop(timeout(LIMIT, told).await);
-    }
+/// Says something of a delivery, without waiting for a confirmation.
+async fn tell(server: &Server, receipt: &str, text: &'static str) {
+    let text = Bytes::from_static(text.as_bytes());
+    let told = server.client.publish(receipt.to_owned(), text);
+    drop(timeout(LIMIT, told).await);
 }
 
 enum Status {

@@ -21,9 +21,6 @@ const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time within which the same message is not stored twice.
 const DUPLICATES: Duration = Duration::from_secs(120);
 
-/// The same for claims, whose writes are repeated only within the time limit of one request.
-const DUPLICATE_CLAIMS: Duration = Duration::from_secs(10);
-
 /// Deliveries of a route that are not acknowledged. Workers bound them.
 const UNACKNOWLEDGED_MAX: i64 = 100_000;
 
@@ -55,7 +52,6 @@ pub(crate) fn streams(names: &Names, config: &NatsConfig) -> Vec<Config> {
         allow_rollup: true,
         deny_delete: true,
         allow_direct: true,
-        duplicate_window: DUPLICATE_CLAIMS.min(max_age),
         ..base(&bucket.stream, &[bucket.subject(None)], max_age)
     };
     let (tenant, blobs) = (&names.tenant, &names.blobs);

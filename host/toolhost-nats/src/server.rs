@@ -1,5 +1,6 @@
 //! Requests to a server, each with a time limit, repeated while the server is away.
 
+use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub(crate) struct Server {
     pub(crate) names: Names,
     link: watch::Receiver<Link>,
     streams: Vec<stream::Config>,
+    /// Names of the blobs of calls that this process has stored or read, by the id of the call.
+    pub(crate) blobs: std::sync::Mutex<HashMap<String, BTreeSet<String>>>,
     /// When the streams were made.
     made: Mutex<Option<Instant>>,
 }
@@ -85,6 +88,7 @@ impl Server {
             names,
             link,
             streams,
+            blobs: std::sync::Mutex::default(),
             made: Mutex::new(None),
         })
     }

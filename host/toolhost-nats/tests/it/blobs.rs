@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use toolhost::fleet::Carrier as _;
 
-use crate::server::{NatsServer, any, calls, next, send, send_call, send_report, silent, text};
+use crate::server::{NatsServer, any, calls, id, next, send, send_call, send_report, silent, text};
 
 /// Returns a text of so many bytes that does not compress.
 fn large(len: usize) -> Bytes {
@@ -56,12 +56,14 @@ async fn carries_five_megabytes_there_and_back() {
     host.acknowledge(&report.receipt).await.unwrap();
     silent(&mut from).await;
     assert_eq!(names(&objects).await.len(), 2);
+    host.forget(&id(1)).await.unwrap();
+    assert_eq!(names(&objects).await, [] as [&str; 0]);
     // What is just below the limit travels as such.
     send_call(&host, &any(), 2, 1, large(900 << 10))
         .await
         .unwrap();
     assert_eq!(next(&mut from).await.message.len(), 900 << 10);
-    assert_eq!(names(&objects).await.len(), 2);
+    assert_eq!(names(&objects).await.len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,9 @@ use futures_util::future::join_all;
 use tokio::time::sleep;
 use toolhost::fleet::{Carrier as _, CarrierError, WorkerLease};
 
+use toolhost_nats::{NatsCarrier, NatsConfig};
+
+use crate::line::Line;
 use crate::server::{NatsServer, id, text};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,6 +57,29 @@ async fn a_claim_is_taken_over_once_and_forgotten() {
     let taken = carrier.take_over(&call, claim.revision, text(3)).await;
     assert!(!taken.unwrap());
     assert_eq!(carrier.claim(&call, text(4)).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_whose_answer_is_lost_is_not_taken_for_that_of_another() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let line = Line::open(server.port()).await;
+    let carrier = NatsCarrier::connect(NatsConfig::new(&line.url()))
+        .await
+        .unwrap();
+    let other = server.carrier().await;
+    let (call, work) = (id(1), text(1));
+    let (claimed, ()) = tokio::join!(carrier.claim(&call, work.clone()), line.lose_answers());
+    assert_eq!(claimed.unwrap(), None);
+    let claim = other.claim(&call, text(2)).await.unwrap().unwrap();
+    assert_eq!(claim.holder, work);
+
+    let take_over = carrier.take_over(&call, claim.revision, text(3));
+    let (taken, ()) = tokio::join!(take_over, line.lose_answers());
+    assert!(taken.unwrap());
+    let claim = other.claim(&call, text(2)).await.unwrap().unwrap();
+    assert_eq!(claim.holder, text(3));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,7 @@ mod blobs;
 mod claims;
 mod connection;
 mod credentials;
+mod line;
 mod queues;
 mod restart;
 mod server;

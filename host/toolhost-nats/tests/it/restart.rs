@@ -10,6 +10,9 @@ use futures_util::stream;
 use tokio::time::{sleep, timeout};
 use toolhost::fleet::{Carrier as _, CarrierError, WorkerLease};
 
+use toolhost_nats::{NatsCarrier, NatsConfig};
+
+use crate::line::Line;
 use crate::server::{NatsServer, any, calls, id, next, send, send_call, send_report, text};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,4 +101,40 @@ async fn makes_again_what_the_server_has_lost() {
         .unwrap();
     assert_eq!(next(&mut from).await.message, large);
     assert_eq!(carrier.leases().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_is_cut_again_and_again_loses_and_repeats_nothing() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let line = Line::open(server.port()).await;
+    let carrier = NatsCarrier::connect(NatsConfig::new(&line.url()))
+        .await
+        .unwrap();
+    let mut from = calls(&carrier, &[any()]).await;
+    let mut cancellations = carrier.cancellations().await.unwrap();
+    let send_all = async {
+        for number in 0..300 {
+            send(&carrier, &any(), number).await;
+        }
+    };
+    let cut = async {
+        for _ in 0..3 {
+            sleep(Duration::from_millis(30)).await;
+            line.lose_answers().await;
+        }
+    };
+    tokio::join!(send_all, cut);
+    let mut texts = Vec::new();
+    while texts.len() < 300 {
+        let delivery = timeout(Duration::from_secs(15), from.next()).await;
+        let delivery = delivery.unwrap().unwrap();
+        carrier.acknowledge(&delivery.receipt).await.unwrap();
+        texts.push(delivery.message);
+    }
+    texts.sort_by_key(|text| (text.len(), text.clone()));
+    assert_eq!(texts, (0..300).map(text).collect::<Vec<_>>());
+    carrier.cancel(&id(1)).await.unwrap();
+    assert_eq!(next(&mut cancellations).await.message, id(1).as_str());
 }
