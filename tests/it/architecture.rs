@@ -10,7 +10,7 @@ use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
 /// are published name `toolhost-features` for their tests alone.
-const ORDER: [(&str, &[&str]); 21] = [
+const ORDER: [(&str, &[&str]); 22] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     ("toolhost-runtime", &[]),
@@ -72,6 +72,7 @@ const ORDER: [(&str, &[&str]); 21] = [
         ],
     ),
     ("toolhost-otel", &[]),
+    ("toolhost-nats", &["toolhost", "toolhost-contract"]),
     ("toolhost-page", &["toolhost", "toolhost-runtime"]),
     (
         "toolhost-mcp",
@@ -124,7 +125,7 @@ const ORDER: [(&str, &[&str]); 21] = [
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 23] = [
+const OWNERS: [(&str, &[&str]); 24] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
     ("wasm-encoder", &["toolhost-sandbox"]),
@@ -143,7 +144,8 @@ const OWNERS: [(&str, &[&str]); 23] = [
     ),
     ("rustls", &["toolhost-egress"]),
     ("tokio-rustls", &["toolhost-egress"]),
-    ("webpki-roots", &["toolhost-egress"]),
+    ("webpki-roots", &["toolhost-egress", "toolhost-nats"]),
+    ("async-nats", &["toolhost-nats"]),
     ("jsonschema", &["toolhost-schema"]),
     ("serde-saphyr", &["toolhost-manifest"]),
     ("rusqlite", &["toolhost-store"]),

@@ -18,7 +18,7 @@ pub(crate) enum Users {
 }
 
 /// Crates of the host's workspace.
-pub(crate) const HOST: [Published; 17] = [
+pub(crate) const HOST: [Published; 18] = [
     published("toolhost-contract", "host/toolhost-contract"),
     internal("toolhost-runtime", "host/toolhost-runtime"),
     published("toolhost-files", "host/toolhost-files"),
@@ -35,6 +35,7 @@ pub(crate) const HOST: [Published; 17] = [
     published("toolhost-mcp-client", "host/toolhost-mcp-client"),
     published("toolhost-changesets", "host/toolhost-changesets"),
     published("toolhost-otel", "host/toolhost-otel"),
+    published("toolhost-nats", "host/toolhost-nats"),
     published("toolhost-page", "host/toolhost-page"),
 ];
 

@@ -1,5 +1,6 @@
 //! Messages that are too large to travel as such: they lie in an object store, and a reference travels.
 
+use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +36,9 @@ const CHUNK: usize = 512 << 10;
 /// Slowest transfer that is waited for, in bytes a second, once [`LIMIT`] is over.
 const SLOWEST: u64 = 1 << 20;
 
+/// Letters of the name of a blob.
+const NAME_MAX: usize = 128;
+
 /// Header of a reference.
 const REFERENCE: &str = "Toolhost-Blob";
 
@@ -65,13 +69,13 @@ pub(crate) async fn pack(
         let refused = format!("the message has {size} bytes, more than {BLOB_MAX}");
         return Err(CarrierError::Refused(refused));
     }
-    let sha256 = HEXLOWER.encode(&Sha256::digest(&payload));
+    let sha256 = digest(&payload).await;
     // With another content it has another name: no reader sees an object change.
     let blob = format!("{id}.{}", sha256.get(..16).unwrap_or(&sha256));
     let reference = Reference { blob, size, sha256 };
     let limit = transfer_time(size);
     server
-        .attempt(limit, || store(server, &reference, &payload, limit))
+        .attempt(limit, || store(server, &reference, &payload))
         .await?;
     remember(server, &reference.blob);
     let reference = serde_json::to_vec(&reference).unwrap_or_default();
@@ -91,7 +95,8 @@ pub(crate) async fn unpack(
         return Ok(payload);
     }
     let refused = |reason: String| Err(CarrierError::Refused(reason));
-    let Ok(reference) = serde_json::from_slice::<Reference>(&payload) else {
+    let reference = serde_json::from_slice::<Reference>(&payload).ok();
+    let Some(reference) = reference.filter(|reference| is_name(&reference.blob)) else {
         return refused("the reference to a large message cannot be read".to_owned());
     };
     let (blob, size) = (&reference.blob, reference.size);
@@ -99,10 +104,8 @@ pub(crate) async fn unpack(
         return refused(format!("the blob `{blob}` has more than {BLOB_MAX} bytes"));
     }
     let limit = transfer_time(size);
-    let bytes = server
-        .attempt(limit, || read(server, &reference, limit))
-        .await?;
-    if bytes.len() as u64 != size || HEXLOWER.encode(&Sha256::digest(&bytes)) != reference.sha256 {
+    let bytes = server.attempt(limit, || read(server, &reference)).await?;
+    if bytes.len() as u64 != size || digest(&bytes).await != reference.sha256 {
         return refused(format!("the blob `{blob}` is not what was stored"));
     }
     remember(server, blob);
@@ -141,16 +144,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the SHA-256 of a payload, in hexadecimal.
+pub(crate) async fn digest(payload: &Bytes) -> String {
+    let digest = |payload: &Bytes| HEXLOWER.encode(&Sha256::digest(payload));
+    if payload.len() <= INLINE_MAX {
+        return digest(payload);
+    }
+    let payload = payload.clone();
+    let digest = tokio::task::spawn_blocking(move || digest(&payload));
+    // It fails if the runtime ends.
+    digest.await.unwrap_or_default()
+}
+
+/// Returns whether a text can be the name of a blob.
+fn is_name(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
+    text.len() <= NAME_MAX && text.bytes().all(allowed)
+}
+
 fn transfer_time(size: u64) -> Duration {
     LIMIT.saturating_add(Duration::from_secs(size / SLOWEST))
 }
 
-async fn store(
-    server: &Server,
-    reference: &Reference,
-    payload: &Bytes,
-    limit: Duration,
-) -> Result<(), Failure> {
+async fn store(server: &Server, reference: &Reference, payload: &Bytes) -> Result<(), Failure> {
     let objects = objects(server).await?;
     let existing = objects.info(&reference.blob).await;
     if existing.is_ok_and(|object| !object.deleted && object.size as u64 == reference.size) {
@@ -162,14 +178,11 @@ async fn store(
         ..ObjectMetadata::default()
     };
     let mut payload: &[u8] = payload;
-    let stored = tokio::time::timeout(limit, objects.put(object, &mut payload)).await;
-    match stored {
-        Ok(stored) => stored.map(drop).map_err(|error| transient(&error)),
-        Err(error) => Err(transient(&error)),
-    }
+    let stored = objects.put(object, &mut payload).await;
+    stored.map(drop).map_err(|error| transient(&error))
 }
 
-async fn read(server: &Server, reference: &Reference, limit: Duration) -> Result<Bytes, Failure> {
+async fn read(server: &Server, reference: &Reference) -> Result<Bytes, Failure> {
     let Reference { blob, size, .. } = reference;
     let refused = |reason: &str| {
         let reason = format!("the blob `{blob}` {reason}");
@@ -186,12 +199,9 @@ async fn read(server: &Server, reference: &Reference, limit: Duration) -> Result
     // The size in a reference is not trusted with memory.
     let mut bytes = Vec::new();
     let mut object = object.take(size + 1);
-    match tokio::time::timeout(limit, object.read_to_end(&mut bytes)).await {
-        Ok(Ok(_)) => Ok(bytes.into()),
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
-            refused("is not what was stored")
-        }
-        Ok(Err(error)) => Err(transient(&error)),
+    match object.read_to_end(&mut bytes).await {
+        Ok(_) => Ok(bytes.into()),
+        Err(error) if error.kind() == ErrorKind::InvalidData => refused("is not what was stored"),
         Err(error) => Err(transient(&error)),
     }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use data_encoding::HEXLOWER;
-use sha2::{Digest as _, Sha256};
+use serde::de::IgnoredAny;
 use toolhost::fleet::{Carrier, CarrierError, Carrying, Claim, Deliveries, Route, WorkerLease};
 use toolhost_contract::WorkerCallId;
 
@@ -15,7 +14,7 @@ use crate::deliveries::{Queues, Subject};
 use crate::layout::{self, ACK_WAIT, LEASE};
 use crate::names::Names;
 use crate::open::{NatsError, open};
-use crate::server::{Failure, LIMIT, Server};
+use crate::server::{Failure, LIMIT, Server, transient};
 use crate::{blobs, claims};
 
 /// Reports that wait here until a host takes them.
@@ -64,9 +63,7 @@ impl NatsCarrier {
                     "the delivery does not exist any more".to_owned(),
                 ))),
                 Err(error) => Err(error),
-                Ok(serde::de::IgnoredAny) => {
-                    Err(Failure::Transient("the consumer is away".to_owned()))
-                }
+                Ok(IgnoredAny) => Err(Failure::Transient("the consumer is away".to_owned())),
             }
         };
         server.attempt(LIMIT, ask).await
@@ -120,7 +117,7 @@ impl Carrier for NatsCarrier {
         Box::pin(async move {
             let queue = self.server.names.reports(origin)?;
             // A call may have several reports. The same one is sent once.
-            let digest = HEXLOWER.encode(&Sha256::digest(&report));
+            let digest = blobs::digest(&report).await;
             let id = format!("{id}.report.{}", digest.get(..32).unwrap_or(&digest));
             let message = blobs::pack(&self.server, &id, report).await?;
             self.server.publish(&queue.subject, message).await.map(drop)
@@ -162,7 +159,7 @@ impl Carrier for NatsCarrier {
             let send = || async {
                 let id = Bytes::from(id.to_string());
                 let sent = client.publish(subject.clone(), id).await;
-                sent.map_err(|error| crate::server::transient(&error))
+                sent.map_err(|error| transient(&error))
             };
             self.server.attempt(LIMIT, send).await
         })
@@ -173,10 +170,10 @@ impl Carrier for NatsCarrier {
             let (client, subject) = (&self.server.client, &self.server.names.cancel);
             let subscribe = || async {
                 let subscribed = client.subscribe(subject.clone()).await;
-                let subscribed = subscribed.map_err(|error| crate::server::transient(&error))?;
+                let subscribed = subscribed.map_err(|error| transient(&error))?;
                 // Once the server has answered this, it knows the subscription.
                 let flushed = client.flush().await;
-                flushed.map_err(|error| crate::server::transient(&error))?;
+                flushed.map_err(|error| transient(&error))?;
                 Ok(subscribed)
             };
             let messages = self.server.attempt(LIMIT, subscribe).await?;

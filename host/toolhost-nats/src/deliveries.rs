@@ -7,7 +7,7 @@ use async_nats::jetstream::consumer::pull::BatchConfig;
 use async_nats::{Message, StatusCode, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use futures_util::future::{BoxFuture, Either, select};
+use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -320,14 +320,10 @@ impl Puller {
             return;
         };
         let deliveries = deliveries(&receipt);
-        let unpack = std::pin::pin!(blobs::unpack(
-            &self.server,
-            message.headers.as_ref(),
-            message.payload
-        ));
-        let unpacked = match select(unpack, std::pin::pin!(self.keep(&receipt))).await {
-            Either::Left((unpacked, _)) => unpacked,
-            Either::Right((never, _)) => match never {},
+        let headers = message.headers.as_ref();
+        let unpacked = tokio::select! {
+            unpacked = blobs::unpack(&self.server, headers, message.payload) => unpacked,
+            never = self.keep(&receipt) => match never {},
         };
         if start.elapsed() > SLOW {
             tell(&self.server, &receipt, "+WPI").await;

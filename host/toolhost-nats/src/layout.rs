@@ -81,39 +81,16 @@ pub(crate) fn conflict(
     existing: &Config,
     needed: &Config,
 ) -> Option<(&'static str, String, String)> {
-    let settings = [
-        (
-            "retention",
-            format!("{:?}", existing.retention),
-            format!("{:?}", needed.retention),
-        ),
-        (
-            "storage",
-            format!("{:?}", existing.storage),
-            format!("{:?}", needed.storage),
-        ),
-        (
-            "subjects",
-            existing.subjects.join(" "),
-            needed.subjects.join(" "),
-        ),
-        (
-            "sealed",
-            existing.sealed.to_string(),
-            needed.sealed.to_string(),
-        ),
-        (
-            "no_ack",
-            existing.no_ack.to_string(),
-            needed.no_ack.to_string(),
-        ),
-        (
-            "deny_purge",
-            existing.deny_purge.to_string(),
-            needed.deny_purge.to_string(),
-        ),
+    let settings: [(&str, fn(&Config) -> String); 6] = [
+        ("retention", |config| format!("{:?}", config.retention)),
+        ("storage", |config| format!("{:?}", config.storage)),
+        ("subjects", |config| config.subjects.join(" ")),
+        ("sealed", |config| config.sealed.to_string()),
+        ("no_ack", |config| config.no_ack.to_string()),
+        ("deny_purge", |config| config.deny_purge.to_string()),
     ];
-    settings
+    let values = settings.map(|(name, value)| (name, value(existing), value(needed)));
+    values
         .into_iter()
         .find(|(_, existing, needed)| existing != needed)
 }

@@ -95,20 +95,15 @@ pub(crate) async fn open(
     let connected = options.connect(servers).await;
     let client = connected.map_err(|error| {
         let servers = config.url.join(", ");
-        match error.kind() {
-            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-                NatsError::Credentials { servers }
-            }
-            ConnectErrorKind::ServerParse
-            | ConnectErrorKind::Dns
-            | ConnectErrorKind::TimedOut
-            | ConnectErrorKind::Tls
-            | ConnectErrorKind::Io
-            | ConnectErrorKind::MaxReconnects => NatsError::Unreachable {
-                servers,
-                reason: error.to_string(),
-            },
+        let is_refused = matches!(
+            error.kind(),
+            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation
+        );
+        if is_refused {
+            return NatsError::Credentials { servers };
         }
+        let reason = error.to_string();
+        NatsError::Unreachable { servers, reason }
     })?;
     Ok((client, link))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use async_nats::jetstream::stream::{DirectGetErrorKind, LastRawMessageErrorKind}
 use async_nats::jetstream::{Context, Error, ErrorCode, stream};
 use async_nats::{Client, RequestErrorKind};
 use bytes::Bytes;
-use futures_util::future::{Either, ready, select, try_join_all};
+use futures_util::future::{ready, try_join_all};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -127,27 +126,21 @@ impl Server {
                     return Err(CarrierError::Unreachable("it is closed".to_owned()));
                 };
                 let start = Instant::now();
-                let done = {
+                let done = tokio::select! {
+                    done = operation() => done,
                     // Nothing answers a request that was sent on a connection that is lost.
-                    let (operation, again) = (pin!(operation()), pin!(self.reconnected(epoch)));
-                    match select(operation, again).await {
-                        Either::Left((done, _)) => done,
-                        Either::Right(_) => continue,
-                    }
+                    () = self.reconnected(epoch) => continue,
                 };
-                let done = match done {
-                    Err(Failure::Missing) => {
-                        let made = self.make_streams(start).await;
-                        made.and(Err(Failure::Transient("a stream is missing".to_owned())))
-                    }
-                    done => done,
-                };
-                match done {
+                let failure = match done {
                     Ok(done) => return Ok(done),
-                    Err(Failure::Final(error)) => return Err(error),
-                    Err(Failure::Transient(reason)) => last = Some(reason),
-                    Err(Failure::Missing) => last = Some("a stream is missing".to_owned()),
-                }
+                    Err(Failure::Missing) => self.make_streams(start).await.err(),
+                    Err(failure) => Some(failure),
+                };
+                last = match failure {
+                    Some(Failure::Final(error)) => return Err(error),
+                    Some(Failure::Transient(reason)) => Some(reason),
+                    Some(Failure::Missing) | None => Some("a stream is missing".to_owned()),
+                };
                 sleep(pause).await;
                 pause = pause.saturating_mul(2).min(PAUSE_MAX);
             }
@@ -230,25 +223,25 @@ impl Server {
 
     async fn make_stream(&self, needed: &stream::Config) -> Result<(), Failure> {
         let name = &needed.name;
-        // Succeeds too for one that exists with the same settings.
-        let make = format!("STREAM.CREATE.{name}");
-        let answer = self.context.request(make, needed).await;
-        match answer {
-            Ok(Response::<IgnoredAny>::Ok(_)) => return Ok(()),
-            Ok(Response::Err { error }) if error.error_code() == ErrorCode::STREAM_NAME_EXIST => {}
-            Ok(Response::Err { error }) => return Err(failure(&error)),
-            Err(error) => return Err(Failure::Transient(format!("JetStream: {error}"))),
-        }
-        let info: stream::Info = self.ask(format!("STREAM.INFO.{name}"), &()).await?;
-        if let Some((setting, existing, needed)) = layout::conflict(&info.config, needed) {
+        let info = match self.ask(format!("STREAM.INFO.{name}"), &()).await {
+            Ok(info) => info,
+            Err(Failure::Missing) => {
+                // Another process may make the same one now.
+                let IgnoredAny = self.ask(format!("STREAM.CREATE.{name}"), needed).await?;
+                return Ok(());
+            }
+            Err(failure) => return Err(failure),
+        };
+        let stream::Info { config, .. } = info;
+        if let Some((setting, existing, needed)) = layout::conflict(&config, needed) {
             return Err(Failure::Final(CarrierError::Refused(format!(
                 "the stream `{name}` exists with '{setting}' {existing} instead of {needed}: remove it, or choose another \
                  tenant"
             ))));
         }
-        let update = layout::update(&info.config, needed);
-        if update != info.config {
-            let _: IgnoredAny = self.ask(format!("STREAM.UPDATE.{name}"), &update).await?;
+        let update = layout::update(&config, needed);
+        if update != config {
+            let IgnoredAny = self.ask(format!("STREAM.UPDATE.{name}"), &update).await?;
         }
         Ok(())
     }
@@ -342,6 +335,8 @@ pub(crate) fn failure(error: &Error) -> Failure {
             let reason = format!("{reason}: start the server with `--jetstream`");
             Failure::Final(CarrierError::Refused(reason))
         }
+        // Another process has made it with other settings.
+        ErrorCode::STREAM_NAME_EXIST => Failure::Transient(reason),
         // Such as a stream without a leader.
         _ if error.code() == UNAVAILABLE => Failure::Transient(reason),
         _ => Failure::Final(CarrierError::Refused(reason)),

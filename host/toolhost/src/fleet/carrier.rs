@@ -10,7 +10,7 @@ use toolhost_contract::WorkerCallId;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CarrierError {
-    /// It cannot be reached now. Later it may be.
+    /// It cannot be reached now. Later it may be. What was asked may have been done.
     #[error("the carrier of calls cannot be reached: {0}")]
     Unreachable(String),
     /// It holds as many messages as it may.
@@ -108,10 +108,12 @@ pub trait Carrier: Send + Sync + 'static {
     ) -> Carrying<'a, ()>;
 
     /// Receives the calls of these routes, which other workers may receive too: each is delivered to one of them. At most
-    /// `ahead` messages wait here until [`Deliveries::next`] returns them.
+    /// `ahead` messages wait here until [`Deliveries::next`] returns them, or one of each route if that is more. Those that
+    /// wait when it is dropped are given back.
     fn calls<'a>(&'a self, from: &'a [Route], ahead: usize) -> Carrying<'a, Box<dyn Deliveries>>;
 
-    /// Sends a report to the host with this id.
+    /// Sends a report to the host with this id: 1 to 64 letters, digits, `-` and `_`. The same report of the same call that
+    /// was sent within the last two minutes is not sent again.
     fn send_report<'a>(
         &'a self,
         origin: &'a str,
