@@ -81,7 +81,8 @@ pub(crate) fn conflict(
     existing: &Config,
     needed: &Config,
 ) -> Option<(&'static str, String, String)> {
-    let settings: [(&str, fn(&Config) -> String); 6] = [
+    type Setting = (&'static str, fn(&Config) -> String);
+    let settings: [Setting; 6] = [
         ("retention", |config| format!("{:?}", config.retention)),
         ("storage", |config| format!("{:?}", config.storage)),
         ("subjects", |config| config.subjects.join(" ")),

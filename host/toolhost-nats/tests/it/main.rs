@@ -1,6 +1,5 @@
 //! Tests over a real NATS server, which each test starts for itself.
 #![expect(
-    clippy::expect_used,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
