@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use toolhost::fleet::{Carrier, Workers};
 use toolhost::Policy;
+use toolhost::fleet::{Carrier, Workers};
 use toolhost_manifest::policy::{NatsLogin, NatsRule};
 use toolhost_nats::{NatsAuth, NatsCarrier, NatsConfig};
 
@@ -36,7 +36,8 @@ pub(crate) fn carrier_with(
     let rule = policy.workers().map(|rule| &rule.nats);
     if rule.is_none() && servers.is_none() {
         let error = anyhow!("the servers that carry calls are not known");
-        let hint = "Write `workers: {nats: {url: nats://HOST:4222}}` in the policy, or pass --nats URL.";
+        let hint =
+            "Write `workers: {nats: {url: nats://HOST:4222}}` in the policy, or pass --nats URL.";
         return Err(Failure::from(error).hint(hint));
     }
     carrier(rule, servers)
@@ -64,8 +65,8 @@ fn carrier(rule: Option<&NatsRule>, servers: Option<&str>) -> Result<Arc<dyn Car
     Ok(Arc::new(carrier))
 }
 
-/// Returns the name of this machine.
+/// Returns the name of this machine; empty where the system does not tell it.
 pub(crate) fn machine() -> String {
-    let name = rustix::system::uname();
-    name.nodename().to_string_lossy().into_owned()
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map(|name| name.trim().to_owned()).unwrap_or_default()
 }

@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
-use toolhost::fleet::{Carrier, CarrierError, Carrying, Claim, Deliveries, Route, WorkerLease};
+use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
+use toolhost::fleet::{Carrier, CarrierError, Carrying, Claimed, Deliveries, Route, WorkerLease};
 use toolhost_contract::WorkerCallId;
 
 use crate::config::NatsConfig;
 use crate::deliveries::{Queues, Subject};
 use crate::layout::{self, ACK_WAIT, LEASE};
 use crate::names::Names;
+use crate::on_runtime::OnRuntime;
 use crate::open::{NatsError, open};
 use crate::server::{Failure, LIMIT, Server, transient};
 use crate::{blobs, claims};
@@ -23,33 +26,79 @@ const REPORTS_AHEAD: usize = 256;
 /// Carries calls over NATS JetStream. Its operations end within 5 s, but for messages over 900 KiB: 1 s longer for each MiB.
 /// It connects again for ever. What it made on the server is made again if the server lost it.
 pub struct NatsCarrier {
-    server: Arc<Server>,
+    config: NatsConfig,
+    /// Polls the connection.
+    runtime: Handle,
+    connected: OnceCell<Arc<Server>>,
 }
 
 impl NatsCarrier {
+    /// Makes a carrier that connects when it is first used, within the runtime of the caller.
+    ///
+    /// # Errors
+    /// [`NatsError::Config`], and [`NatsError::Runtime`] outside of a runtime.
+    pub fn new(config: NatsConfig) -> Result<Self, NatsError> {
+        let invalid = |(key, reason)| NatsError::Config { key, reason };
+        config.servers().map_err(invalid)?;
+        Ok(Self {
+            config,
+            runtime: Handle::try_current().map_err(|_| NatsError::Runtime)?,
+            connected: OnceCell::new(),
+        })
+    }
+
     /// Connects to a server, and makes the streams and buckets of the tenant, unless they exist.
     ///
     /// # Errors
     /// [`NatsError`].
     pub async fn connect(config: NatsConfig) -> Result<Self, NatsError> {
-        let (client, link) = open(&config).await?;
-        let names = Names::new(&config.tenant);
-        let streams = layout::streams(&names, &config);
-        let server = Server::new(client, link, names, streams);
-        let start = Instant::now();
-        server.attempt(LIMIT, || server.make_streams(start)).await?;
-        Ok(Self { server })
+        let carrier = Self::new(config)?;
+        carrier.try_server().await?;
+        Ok(carrier)
+    }
+
+    async fn try_server(&self) -> Result<&Arc<Server>, NatsError> {
+        let connected = self.connected.get_or_try_init(|| async {
+            let (client, link) = open(&self.config).await?;
+            let names = Names::new(&self.config.tenant);
+            let streams = layout::streams(&names, &self.config);
+            let server = Server::new(client, link, names, streams);
+            let start = Instant::now();
+            server.attempt(LIMIT, || server.make_streams(start)).await?;
+            Ok::<_, NatsError>(server)
+        });
+        connected.await
+    }
+
+    /// Returns the server, once it is connected.
+    async fn server(&self) -> Result<&Arc<Server>, CarrierError> {
+        self.try_server().await.map_err(|error| match error {
+            NatsError::Carrier(error) => error,
+            NatsError::Unreachable { .. } => CarrierError::Unreachable(error.to_string()),
+            NatsError::Config { .. } | NatsError::Credentials { .. } | NatsError::Runtime => {
+                CarrierError::Refused(error.to_string())
+            }
+        })
+    }
+
+    fn on_runtime<'a, T: 'a>(
+        &'a self,
+        operation: impl Future<Output = Result<T, CarrierError>> + Send + 'a,
+    ) -> Carrying<'a, T> {
+        OnRuntime::boxed(&self.runtime, operation)
     }
 
     /// Sends what is still to be sent, and closes the connection. [`Deliveries`] end.
     pub async fn close(&self) {
         // It fails if it is closed already.
-        drop(tokio::time::timeout(LIMIT, self.server.client.drain()).await);
+        if let Some(server) = self.connected.get() {
+            drop(tokio::time::timeout(LIMIT, server.client.drain()).await);
+        }
     }
 
     /// Tells the consumer of a delivery what became of it, and waits for its confirmation.
     async fn answer(&self, receipt: &str, answer: String) -> Result<(), CarrierError> {
-        let server = &self.server;
+        let server = self.server().await?;
         let of = server.names.receipt(receipt)?;
         let ask = || async {
             let answered = server.request(receipt.to_owned(), answer.clone()).await;
@@ -72,7 +121,7 @@ impl NatsCarrier {
 
 impl fmt::Debug for NatsCarrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenant = &self.server.names.tenant;
+        let tenant = &self.config.tenant;
         f.debug_struct("NatsCarrier")
             .field("tenant", tenant)
             .finish_non_exhaustive()
@@ -87,23 +136,25 @@ impl Carrier for NatsCarrier {
         attempt: u32,
         call: Bytes,
     ) -> Carrying<'a, ()> {
-        Box::pin(async move {
-            let queue = self.server.names.calls(to)?;
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            let queue = server.names.calls(to)?;
             let id = if attempt == 1 {
                 id.to_string()
             } else {
                 format!("{id}.{attempt}")
             };
-            let message = blobs::pack(&self.server, &id, call).await?;
-            self.server.publish(&queue.subject, message).await.map(drop)
+            let message = blobs::pack(server, &id, call).await?;
+            server.publish(&queue.subject, message).await.map(drop)
         })
     }
 
     fn calls<'a>(&'a self, from: &'a [Route], ahead: usize) -> Carrying<'a, Box<dyn Deliveries>> {
-        Box::pin(async move {
-            let queues = from.iter().map(|route| self.server.names.calls(route));
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            let queues = from.iter().map(|route| server.names.calls(route));
             let queues = queues.collect::<Result<_, _>>()?;
-            let queues = Queues::open(&self.server, queues, ahead).await?;
+            let queues = Queues::open(server, queues, ahead).await?;
             Ok(Box::new(queues) as Box<dyn Deliveries>)
         })
     }
@@ -114,30 +165,32 @@ impl Carrier for NatsCarrier {
         id: &'a WorkerCallId,
         report: Bytes,
     ) -> Carrying<'a, ()> {
-        Box::pin(async move {
-            let queue = self.server.names.reports(origin)?;
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            let queue = server.names.reports(origin)?;
             // A call may have several reports. The same one is sent once.
             let digest = blobs::digest(&report).await;
             let id = format!("{id}.report.{}", digest.get(..32).unwrap_or(&digest));
-            let message = blobs::pack(&self.server, &id, report).await?;
-            self.server.publish(&queue.subject, message).await.map(drop)
+            let message = blobs::pack(server, &id, report).await?;
+            server.publish(&queue.subject, message).await.map(drop)
         })
     }
 
     fn reports<'a>(&'a self, origin: &'a str) -> Carrying<'a, Box<dyn Deliveries>> {
-        Box::pin(async move {
-            let queue = self.server.names.reports(origin)?;
-            let queues = Queues::open(&self.server, vec![queue], REPORTS_AHEAD).await?;
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            let queue = server.names.reports(origin)?;
+            let queues = Queues::open(server, vec![queue], REPORTS_AHEAD).await?;
             Ok(Box::new(queues) as Box<dyn Deliveries>)
         })
     }
 
     fn acknowledge<'a>(&'a self, receipt: &'a str) -> Carrying<'a, ()> {
-        Box::pin(self.answer(receipt, "+ACK".to_owned()))
+        self.on_runtime(self.answer(receipt, "+ACK".to_owned()))
     }
 
     fn in_progress<'a>(&'a self, receipt: &'a str) -> Carrying<'a, ()> {
-        Box::pin(self.answer(receipt, "+WPI".to_owned()))
+        self.on_runtime(self.answer(receipt, "+WPI".to_owned()))
     }
 
     fn give_back<'a>(&'a self, receipt: &'a str, after: Duration) -> Carrying<'a, ()> {
@@ -146,28 +199,29 @@ impl Carrier for NatsCarrier {
         } else {
             format!("-NAK {{\"delay\": {}}}", after.as_nanos())
         };
-        Box::pin(self.answer(receipt, answer))
+        self.on_runtime(self.answer(receipt, answer))
     }
 
     fn acknowledge_within(&self) -> Duration {
         ACK_WAIT
     }
 
-    fn cancel<'a>(&'a self, id: &'a WorkerCallId) -> Carrying<'a, ()> {
-        Box::pin(async move {
-            let (client, subject) = (&self.server.client, &self.server.names.cancel);
+    fn tell(&self, order: Bytes) -> Carrying<'_, ()> {
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            let (client, subject) = (&server.client, &server.names.orders);
             let send = || async {
-                let id = Bytes::from(id.to_string());
-                let sent = client.publish(subject.clone(), id).await;
+                let sent = client.publish(subject.clone(), order.clone()).await;
                 sent.map_err(|error| transient(&error))
             };
-            self.server.attempt(LIMIT, send).await
+            server.attempt(LIMIT, send).await
         })
     }
 
-    fn cancellations(&self) -> Carrying<'_, Box<dyn Deliveries>> {
-        Box::pin(async move {
-            let (client, subject) = (&self.server.client, &self.server.names.cancel);
+    fn orders(&self) -> Carrying<'_, Box<dyn Deliveries>> {
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            let (client, subject) = (&server.client, &server.names.orders);
             let subscribe = || async {
                 let subscribed = client.subscribe(subject.clone()).await;
                 let subscribed = subscribed.map_err(|error| transient(&error))?;
@@ -176,13 +230,15 @@ impl Carrier for NatsCarrier {
                 flushed.map_err(|error| transient(&error))?;
                 Ok(subscribed)
             };
-            let messages = self.server.attempt(LIMIT, subscribe).await?;
+            let messages = server.attempt(LIMIT, subscribe).await?;
             Ok(Box::new(Subject(messages)) as Box<dyn Deliveries>)
         })
     }
 
-    fn claim<'a>(&'a self, id: &'a WorkerCallId, holder: Bytes) -> Carrying<'a, Option<Claim>> {
-        Box::pin(claims::claim(&self.server, id.as_str(), holder))
+    fn claim<'a>(&'a self, id: &'a WorkerCallId, holder: Bytes) -> Carrying<'a, Claimed> {
+        self.on_runtime(
+            async move { claims::claim(self.server().await?, id.as_str(), holder).await },
+        )
     }
 
     fn take_over<'a>(
@@ -191,31 +247,29 @@ impl Carrier for NatsCarrier {
         revision: u64,
         holder: Bytes,
     ) -> Carrying<'a, bool> {
-        Box::pin(claims::take_over(
-            &self.server,
-            id.as_str(),
-            revision,
-            holder,
-        ))
+        self.on_runtime(async move {
+            claims::take_over(self.server().await?, id.as_str(), revision, holder).await
+        })
     }
 
     fn forget<'a>(&'a self, id: &'a WorkerCallId) -> Carrying<'a, ()> {
-        Box::pin(async move {
-            claims::remove(&self.server, id.as_str()).await?;
-            blobs::remove(&self.server, id.as_str()).await
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            claims::remove(server, id.as_str()).await?;
+            blobs::remove(server, id.as_str()).await
         })
     }
 
     fn keep_lease<'a>(&'a self, lease: &'a WorkerLease) -> Carrying<'a, ()> {
-        Box::pin(claims::keep_lease(&self.server, lease))
+        self.on_runtime(async move { claims::keep_lease(self.server().await?, lease).await })
     }
 
     fn end_lease<'a>(&'a self, worker: &'a str) -> Carrying<'a, ()> {
-        Box::pin(claims::end_lease(&self.server, worker))
+        self.on_runtime(async move { claims::end_lease(self.server().await?, worker).await })
     }
 
     fn leases(&self) -> Carrying<'_, Vec<WorkerLease>> {
-        Box::pin(claims::leases(&self.server))
+        self.on_runtime(async move { claims::leases(self.server().await?).await })
     }
 
     fn lease_time(&self) -> Duration {

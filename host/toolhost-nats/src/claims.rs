@@ -1,8 +1,10 @@
 //! Claims of calls and leases of workers: buckets with one message for each key.
 
+use std::time::SystemTime;
+
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use bytes::Bytes;
-use toolhost::fleet::{CarrierError, Claim, WorkerLease};
+use toolhost::fleet::{CarrierError, Claim, Claimed, WorkerLease};
 
 use crate::names::token;
 use crate::server::Server;
@@ -23,18 +25,22 @@ enum Write {
     Other(Option<StreamMessage>),
 }
 
-/// Claims a key. Returns the claim that there is, if there is one.
+/// Claims a key, unless it is claimed.
 pub(crate) async fn claim(
     server: &Server,
     key: &str,
     holder: Bytes,
-) -> Result<Option<Claim>, CarrierError> {
+) -> Result<Claimed, CarrierError> {
     let mut revision = 0;
     for _ in 0..TRIES {
         revision = match write(server, key, revision, holder.clone()).await? {
-            Write::Done => return Ok(None),
+            Write::Done => match own(server, key).await? {
+                Some(at) => return Ok(Claimed::Now(at)),
+                // It was removed, and is tried again.
+                None => 0,
+            },
             Write::Other(Some(claim)) if claim.headers.get(REMOVED).is_none() => {
-                return Ok(Some(Claim {
+                return Ok(Claimed::Before(Claim {
                     holder: claim.payload,
                     revision: claim.sequence,
                 }));
@@ -46,6 +52,14 @@ pub(crate) async fn claim(
     Err(CarrierError::Unreachable(
         "the claim changes while it is read".to_owned(),
     ))
+}
+
+/// Returns when a claim was written, by the clock of the server.
+async fn own(server: &Server, key: &str) -> Result<Option<SystemTime>, CarrierError> {
+    let claims = &server.names.claims;
+    let subject = claims.subject(Some(key));
+    let last = server.last_message(&claims.stream, &subject).await?;
+    Ok(last.map(|last| last.time.into()))
 }
 
 /// Replaces a claim, unless it has another revision. Returns whether it was replaced.

@@ -1,7 +1,7 @@
 //! Messages of queues and of a subject, as they arrive.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use async_nats::jetstream::consumer::pull::BatchConfig;
 use async_nats::{Message, StatusCode, Subscriber};
@@ -147,6 +147,7 @@ impl Deliveries for Subject {
             Some(Delivery {
                 message: message.payload,
                 deliveries: 1,
+                sent: SystemTime::UNIX_EPOCH,
                 receipt: String::new(),
             })
         })
@@ -319,7 +320,7 @@ impl Puller {
         let Some(receipt) = message.reply.as_ref().map(ToString::to_string) else {
             return;
         };
-        let deliveries = deliveries(&receipt);
+        let (deliveries, sent) = (deliveries(&receipt), sent(&receipt));
         let headers = message.headers.as_ref();
         let unpacked = tokio::select! {
             unpacked = blobs::unpack(&self.server, headers, message.payload) => unpacked,
@@ -333,6 +334,7 @@ impl Puller {
                 let delivery = Delivery {
                     message,
                     deliveries,
+                    sent,
                     receipt,
                 };
                 let waiting = Waiting {
@@ -397,11 +399,19 @@ fn status(message: &Message) -> Status {
 
 /// Returns how often a message was delivered, which its receipt says.
 fn deliveries(receipt: &str) -> u64 {
+    number(receipt, 4).unwrap_or(1)
+}
+
+/// Returns when a message was stored, by the clock of the server, which its receipt says.
+fn sent(receipt: &str) -> SystemTime {
+    let nanoseconds = number(receipt, 7).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(nanoseconds)
+}
+
+/// Returns a number of a receipt: `$JS.ACK.{stream}.{consumer}.{deliveries}.{sequences}.{time}.{messages left}`.
+fn number(receipt: &str, index: usize) -> Option<u64> {
     let parts: Vec<&str> = receipt.split('.').collect();
     // The domain and the account stand before the stream.
-    let index = if parts.len() > 9 { 6 } else { 4 };
-    parts
-        .get(index)
-        .and_then(|count| count.parse().ok())
-        .unwrap_or(1)
+    let index = if parts.len() > 9 { index + 2 } else { index };
+    parts.get(index)?.parse().ok()
 }

@@ -21,7 +21,7 @@
 //! | key-value bucket `toolhost_T_claims` | which worker runs a call | 24 h |
 //! | key-value bucket `toolhost_T_leases` | which workers live | 5 s |
 //! | object store bucket `toolhost_T_blobs` | messages over 900 KiB | 24 h |
-//! | subject `toolhost.T.cancel` | ids of calls to stop | not stored |
+//! | subject `toolhost.T.orders` | what workers are told, such as to stop a call | not stored |
 //!
 //! Whoever may use these names may run tools on every worker of the tenant: give the credentials to hosts and workers
 //! alone.
@@ -36,6 +36,7 @@ mod blobs;
 mod server;
 
 mod layout;
+mod on_runtime;
 mod open;
 
 mod config;

@@ -28,8 +28,8 @@ pub(crate) struct Names {
     pub(crate) leases: Bucket,
     /// Name of the object store bucket.
     pub(crate) blobs: String,
-    /// Subject of cancellations.
-    pub(crate) cancel: String,
+    /// Subject of what workers are told.
+    pub(crate) orders: String,
 }
 
 /// A key-value bucket.
@@ -70,7 +70,7 @@ impl Names {
             claims: bucket("claims"),
             leases: bucket("leases"),
             blobs: format!("toolhost_{tenant}_blobs"),
-            cancel: format!("toolhost.{tenant}.cancel"),
+            orders: format!("toolhost.{tenant}.orders"),
         }
     }
 

@@ -47,6 +47,9 @@ pub enum NatsError {
         /// The servers.
         servers: String,
     },
+    /// The carrier was made outside of a runtime.
+    #[error("a carrier is made within a Tokio runtime that has timers and connections")]
+    Runtime,
     /// Its streams and buckets cannot be made.
     #[error(transparent)]
     Carrier(#[from] CarrierError),

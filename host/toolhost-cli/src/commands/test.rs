@@ -242,9 +242,13 @@ impl Tests<'_> {
             move |policy: Policy| {
                 if policy.has_transactions() {
                     let policy = policy.without_calls();
-                    factory.builder(policy).state_root(state.path()).build()
+                    factory
+                        .builder(policy)
+                        .state_root(state.path())
+                        .as_worker()
+                        .build()
                 } else {
-                    factory.builder(policy).build()
+                    factory.builder(policy).as_worker().build()
                 }
             }
         };

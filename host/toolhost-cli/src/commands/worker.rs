@@ -51,7 +51,9 @@ pub(crate) async fn worker(
     }
     let running = worker.info().running;
     if running > 0 {
-        settings.note(&format!("waiting for {running} calls; stop again to end them now"));
+        settings.note(&format!(
+            "waiting for {running} calls; stop again to end them now"
+        ));
     }
     worker.drain().await;
     settings.note(&format!("ended {} calls", worker.info().ended));

@@ -10,7 +10,7 @@ use toolhost::fleet::{Carrier as _, CarrierError, WorkerLease};
 use toolhost_nats::{NatsCarrier, NatsConfig};
 
 use crate::line::Line;
-use crate::server::{NatsServer, id, text};
+use crate::server::{NatsServer, before, id, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_twenty_gets_a_claim() {
@@ -26,6 +26,7 @@ async fn one_of_twenty_gets_a_claim() {
         let claims = (0..20).map(|number| carriers[number % 4].claim(&call, text(number)));
         let claims = join_all(claims).await;
         let claims: Vec<_> = claims.into_iter().map(Result::unwrap).collect();
+        let claims: Vec<_> = claims.into_iter().map(before).collect();
         let winners: Vec<_> = (0..20).filter(|number| claims[*number].is_none()).collect();
         assert_eq!(winners.len(), 1, "{claims:?}");
         for claim in claims.into_iter().flatten() {
@@ -41,22 +42,22 @@ async fn a_claim_is_taken_over_once_and_forgotten() {
     };
     let carrier = server.carrier().await;
     let call = id(1);
-    assert_eq!(carrier.claim(&call, text(1)).await.unwrap(), None);
-    let claim = carrier.claim(&call, text(2)).await.unwrap().unwrap();
+    assert_eq!(before(carrier.claim(&call, text(1)).await.unwrap()), None);
+    let claim = before(carrier.claim(&call, text(2)).await.unwrap()).unwrap();
     assert_eq!(claim.holder, text(1));
     let take = (0..10).map(|number| carrier.take_over(&call, claim.revision, text(number)));
     let taken = join_all(take).await;
     let taken: Vec<_> = taken.into_iter().map(Result::unwrap).collect();
     assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
     let winner = taken.iter().position(|taken| *taken).unwrap();
-    let claim = carrier.claim(&call, text(2)).await.unwrap().unwrap();
+    let claim = before(carrier.claim(&call, text(2)).await.unwrap()).unwrap();
     assert_eq!(claim.holder, text(winner));
 
     carrier.forget(&call).await.unwrap();
     carrier.forget(&call).await.unwrap();
     let taken = carrier.take_over(&call, claim.revision, text(3)).await;
     assert!(!taken.unwrap());
-    assert_eq!(carrier.claim(&call, text(4)).await.unwrap(), None);
+    assert_eq!(before(carrier.claim(&call, text(4)).await.unwrap()), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,14 +72,14 @@ async fn a_claim_whose_answer_is_lost_is_not_taken_for_that_of_another() {
     let other = server.carrier().await;
     let (call, work) = (id(1), text(1));
     let (claimed, ()) = tokio::join!(carrier.claim(&call, work.clone()), line.lose_answers());
-    assert_eq!(claimed.unwrap(), None);
-    let claim = other.claim(&call, text(2)).await.unwrap().unwrap();
+    assert_eq!(before(claimed.unwrap()), None);
+    let claim = before(other.claim(&call, text(2)).await.unwrap()).unwrap();
     assert_eq!(claim.holder, work);
 
     let take_over = carrier.take_over(&call, claim.revision, text(3));
     let (taken, ()) = tokio::join!(take_over, line.lose_answers());
     assert!(taken.unwrap());
-    let claim = other.claim(&call, text(2)).await.unwrap().unwrap();
+    let claim = before(other.claim(&call, text(2)).await.unwrap()).unwrap();
     assert_eq!(claim.holder, text(3));
 }
 

@@ -119,7 +119,7 @@ async fn does_not_spin_while_the_server_is_away() {
     };
     let carrier = server.carrier().await;
     let mut from = calls(&carrier, &[any()]).await;
-    let mut cancellations = carrier.cancellations().await.unwrap();
+    let mut orders = carrier.orders().await.unwrap();
     server.kill();
     // Counts the attempts to connect.
     let listener = TcpListener::bind(("127.0.0.1", server.port()))
@@ -147,7 +147,7 @@ async fn does_not_spin_while_the_server_is_away() {
     let count = counted.await.unwrap();
     assert!((2..20).contains(&count), "{count} attempts");
     silent(&mut from).await;
-    silent(&mut cancellations).await;
+    silent(&mut orders).await;
 
     server.run();
     send(&carrier, &any(), 2).await;
@@ -166,10 +166,10 @@ async fn deliveries_end_when_the_carrier_is_closed() {
     };
     let carrier = server.carrier().await;
     let mut from = calls(&carrier, &[any()]).await;
-    let mut cancellations = carrier.cancellations().await.unwrap();
+    let mut orders = carrier.orders().await.unwrap();
     carrier.close().await;
     assert!(timeout(SOON, from.next()).await.unwrap().is_none());
-    assert!(timeout(SOON, cancellations.next()).await.unwrap().is_none());
+    assert!(timeout(SOON, orders.next()).await.unwrap().is_none());
     let start = Instant::now();
     let sent = carrier.send_call(&any(), &id(1), 1, text(1)).await;
     assert!(

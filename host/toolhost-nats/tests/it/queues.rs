@@ -1,4 +1,4 @@
-//! Calls, reports and cancellations.
+//! Calls, reports and orders.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use toolhost::fleet::{Carrier as _, CarrierError, Destination};
 use toolhost_nats::NatsCarrier;
 
 use crate::server::{
-    NatsServer, SOON, any, calls, id, next, route, send, send_call, send_report, silent, text,
+    NatsServer, SOON, any, before, calls, id, next, route, send, send_call, send_report, silent,
+    text,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,19 +248,19 @@ async fn delivers_reports_to_their_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tells_all_workers_of_a_cancellation() {
+async fn tells_all_workers_of_a_order() {
     let Some(server) = NatsServer::start() else {
         return;
     };
     let carrier = server.carrier().await;
     let mut workers = Vec::new();
     for _ in 0..3 {
-        workers.push(server.carrier().await.cancellations().await.unwrap());
+        workers.push(server.carrier().await.orders().await.unwrap());
     }
-    carrier.cancel(&id(9)).await.unwrap();
+    carrier.tell(text(9)).await.unwrap();
     for worker in &mut workers {
         let delivery = next(worker).await;
-        assert_eq!(delivery.message, id(9).as_str());
+        assert_eq!(delivery.message, text(9));
         assert_eq!(delivery.receipt, "");
     }
 }
@@ -277,16 +278,16 @@ async fn two_tenants_see_nothing_of_each_other() {
     let (one, other) = (tenant("a").await.unwrap(), tenant("a-b").await.unwrap());
     let mut from = calls(&other, &[any()]).await;
     let mut reports = other.reports("host1").await.unwrap();
-    let mut cancellations = other.cancellations().await.unwrap();
+    let mut orders = other.orders().await.unwrap();
     send(&one, &any(), 1).await;
     send_report(&one, "host1", 1, text(1)).await;
-    one.cancel(&id(1)).await.unwrap();
-    let claimed = one.claim(&id(1), text(1)).await.unwrap();
+    one.tell(text(1)).await.unwrap();
+    let claimed = before(one.claim(&id(1), text(1)).await.unwrap());
     assert_eq!(claimed, None);
     silent(&mut from).await;
     silent(&mut reports).await;
-    silent(&mut cancellations).await;
-    assert_eq!(other.claim(&id(1), text(2)).await.unwrap(), None);
+    silent(&mut orders).await;
+    assert_eq!(before(other.claim(&id(1), text(2)).await.unwrap()), None);
 
     // Neither acknowledges for the other.
     let mut from = calls(&one, &[any()]).await;
@@ -311,7 +312,7 @@ async fn a_receipt_of_another_form_is_refused() {
     let other = receipt.replace("_CALLS", "_OTHER");
     let bad = [
         "",
-        "toolhost.default.cancel",
+        "toolhost.default.orders",
         "$JS.API.STREAM.DELETE.TOOLHOST_default_CALLS",
         "$JS.ACK.TOOLHOST_default_CALLS",
         "$JS.ACK.TOOLHOST_default_CALLS.>",
@@ -319,7 +320,7 @@ async fn a_receipt_of_another_form_is_refused() {
         "$JS.ACK.TOOLHOST_default_CALLS.a.1.1.1.1.*",
         &other,
     ];
-    let mut cancellations = carrier.cancellations().await.unwrap();
+    let mut orders = carrier.orders().await.unwrap();
     for receipt in bad {
         for refused in [
             carrier.acknowledge(receipt).await,
@@ -332,7 +333,7 @@ async fn a_receipt_of_another_form_is_refused() {
             );
         }
     }
-    silent(&mut cancellations).await;
+    silent(&mut orders).await;
     // One of a consumer that does not exist is refused too, without waiting for it.
     let gone = "$JS.ACK.TOOLHOST_default_CALLS.gone.1.1.1.1.0";
     let refused = carrier.acknowledge(gone).await;

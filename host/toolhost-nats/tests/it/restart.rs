@@ -13,7 +13,7 @@ use toolhost::fleet::{Carrier as _, CarrierError, WorkerLease};
 use toolhost_nats::{NatsCarrier, NatsConfig};
 
 use crate::line::Line;
-use crate::server::{NatsServer, any, calls, id, next, send, send_call, send_report, text};
+use crate::server::{NatsServer, any, before, calls, id, next, send, send_call, send_report, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_that_was_sent_outlives_a_killed_server() {
@@ -22,7 +22,7 @@ async fn every_call_that_was_sent_outlives_a_killed_server() {
     };
     let (host, worker) = (server.carrier().await, Arc::new(server.carrier().await));
     let mut from = worker.calls(&[any()], 64).await.unwrap();
-    let mut cancellations = worker.cancellations().await.unwrap();
+    let mut orders = worker.orders().await.unwrap();
     let receive = tokio::spawn({
         let worker = worker.clone();
         async move {
@@ -62,8 +62,8 @@ async fn every_call_that_was_sent_outlives_a_killed_server() {
     assert_eq!(texts, (0..2000).map(text).collect());
 
     // The rest goes on too.
-    host.cancel(&id(1)).await.unwrap();
-    assert_eq!(next(&mut cancellations).await.message, id(1).as_str());
+    host.tell(text(1)).await.unwrap();
+    assert_eq!(next(&mut orders).await.message, text(1));
     let lease = WorkerLease {
         worker: "one".to_owned(),
         says: Bytes::new(),
@@ -94,7 +94,7 @@ async fn makes_again_what_the_server_has_lost() {
     assert_eq!(next(&mut from).await.message, text(2));
     send_report(&carrier, "host1", 2, text(2)).await;
     assert_eq!(next(&mut reports).await.message, text(2));
-    assert_eq!(carrier.claim(&id(2), text(2)).await.unwrap(), None);
+    assert_eq!(before(carrier.claim(&id(2), text(2)).await.unwrap()), None);
     let large = Bytes::from(vec![7; 2 << 20]);
     send_call(&carrier, &any(), 3, 1, large.clone())
         .await
@@ -113,7 +113,7 @@ async fn a_line_that_is_cut_again_and_again_loses_and_repeats_nothing() {
         .await
         .unwrap();
     let mut from = calls(&carrier, &[any()]).await;
-    let mut cancellations = carrier.cancellations().await.unwrap();
+    let mut orders = carrier.orders().await.unwrap();
     let send_all = async {
         for number in 0..300 {
             send(&carrier, &any(), number).await;
@@ -135,6 +135,6 @@ async fn a_line_that_is_cut_again_and_again_loses_and_repeats_nothing() {
     }
     texts.sort_by_key(|text| (text.len(), text.clone()));
     assert_eq!(texts, (0..300).map(text).collect::<Vec<_>>());
-    carrier.cancel(&id(1)).await.unwrap();
-    assert_eq!(next(&mut cancellations).await.message, id(1).as_str());
+    carrier.tell(text(1)).await.unwrap();
+    assert_eq!(next(&mut orders).await.message, text(1));
 }

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tempfile::TempDir;
 use tokio::time::timeout;
-use toolhost::fleet::{Carrier as _, CarrierError, Deliveries, Delivery, Destination, Route};
+use toolhost::fleet::{
+    Carrier as _, CarrierError, Claim, Claimed, Deliveries, Delivery, Destination, Route,
+};
 use toolhost_contract::WorkerCallId;
 use toolhost_nats::{NatsCarrier, NatsConfig};
 
@@ -186,5 +188,13 @@ pub(crate) async fn next(from: &mut Box<dyn Deliveries>) -> Delivery {
 pub(crate) async fn silent(from: &mut Box<dyn Deliveries>) {
     if let Ok(delivery) = timeout(WHILE, from.next()).await {
         panic!("{delivery:?} was delivered");
+    }
+}
+
+/// Returns the claim that there was before.
+pub(crate) fn before(claimed: Claimed) -> Option<Claim> {
+    match claimed {
+        Claimed::Now(_) => None,
+        Claimed::Before(claim) => Some(claim),
     }
 }
