@@ -328,7 +328,9 @@ impl HostBuilder {
         if self.workers.is_some() && self.workdirs.is_some() {
             return Err(HostError::WorkersAndWorkdirs);
         }
-        let origin = self.workers.map(|workers| {
+        // A worker that sent calls to workers would never end.
+        let workers = self.workers.filter(|_| !self.is_worker);
+        let origin = workers.map(|workers| {
             let origin = Origin::new(workers, sandbox.threads().clone());
             origin.map(Arc::new).map_err(HostError::Random)
         });
@@ -368,6 +370,7 @@ impl HostBuilder {
             audit_log: self.audit_log,
             ranker: self.ranker,
             origin,
+            is_worker: self.is_worker,
             events,
             state_root: self.state_root,
             staging,
@@ -436,6 +439,7 @@ pub(crate) struct HostInner {
     pub(crate) ranker: Option<Arc<dyn ToolRanker>>,
     /// Sends calls to workers.
     pub(crate) origin: Option<Arc<Origin>>,
+    is_worker: bool,
     pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
     /// Where transactions keep their changes. None until a policy has transactions.
@@ -452,6 +456,11 @@ impl HostInner {
     /// Whether calls get secrets from elsewhere than the policy.
     pub(crate) fn has_credential_provider(&self) -> bool {
         self.provider.is_some()
+    }
+
+    /// Whether its calls run on workers, or it runs those of others.
+    pub(crate) fn is_of_fleet(&self) -> bool {
+        self.origin.is_some() || self.is_worker
     }
 
     pub(crate) fn report(&self, progress: &LoadProgress) {

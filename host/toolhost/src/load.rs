@@ -26,6 +26,7 @@ use toolhost_sandbox::SandboxError;
 use crate::background::served;
 use crate::extension::ExtensionApi;
 use crate::extension::extend::extend;
+use crate::fleet::terms::terms;
 use crate::host::{Host, HostInner};
 use crate::loaded_bundle::{LoadedBundle, LoadedInner};
 use crate::oauth::granted;
@@ -185,11 +186,12 @@ async fn load(
         of_tools,
         files,
         later,
+        digests,
     } = components;
     let (host_of_bundle, path) = (Arc::clone(host), source.to_owned());
     let bundle_files = Arc::clone(&open);
     let assemble = move || {
-        let components = (of_tools, files);
+        let components = (of_tools, files, digests);
         let from = (path, is_served);
         assemble(
             &host_of_bundle,
@@ -231,7 +233,7 @@ fn first_overlays(host: &HostInner) -> Arc<AgentOverlays> {
 fn assemble(
     host: &Arc<HostInner>,
     open: &OpenBundle,
-    (of_tools, files): (Vec<PreparedComponent>, Vec<PathBuf>),
+    (of_tools, files, digests): (Vec<PreparedComponent>, Vec<PathBuf>, Option<Vec<[u8; 32]>>),
     (source, is_served): (PathBuf, bool),
     previous: Option<&LoadedBundle>,
 ) -> Result<LoadedBundle, LoadError> {
@@ -278,7 +280,8 @@ fn assemble(
     let path = previous.map_or_else(|| manifest(&source), |bundle| bundle.key.path().to_owned());
     let key = BundleKey::new(host.policy.workspace(), path);
     take_over(host, &key)?;
-    let tools = Arc::new(LoadedTools::new(registry, guard));
+    let terms = digests.map(|digests| terms(&host.policy, &key, open, &digests));
+    let tools = Arc::new(LoadedTools::new(registry, guard, terms));
     let shared = BundleParts {
         host,
         bundle: open.bundle(),

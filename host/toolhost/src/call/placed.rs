@@ -59,8 +59,8 @@ impl ComponentRun<'_> {
             let message = format!("Tool '{name}' failed: {why}.");
             ToolError::host(ToolErrorCode::Host, message, turn.locale())
         };
-        let terms = agent.tools.terms(&agent.host.policy, &agent.bundle);
-        let terms = terms.ok_or_else(|| super::scope::unloaded(turn.locale()))?;
+        let terms = agent.tools.terms();
+        let terms = terms.ok_or_else(|| fault("its component was not loaded"))?;
         let random = random_text::<32>().ok();
         let id = random.and_then(|text| WorkerCallId::parse(&text).ok());
         let id = id.ok_or_else(|| fault("the system gave no random bytes"))?;

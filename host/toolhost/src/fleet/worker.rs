@@ -76,9 +76,9 @@ pub enum WorkerError {
     /// The carrier refused, or cannot be reached.
     #[error(transparent)]
     Carrier(#[from] CarrierError),
-    /// The bundle was unloaded.
-    #[error("the bundle was unloaded")]
-    Unloaded,
+    /// The bundle's host was not built for a worker.
+    #[error("the host of a worker is built with `HostBuilder::as_worker`")]
+    NotOfWorker,
 }
 
 /// Runs the calls of hosts that have the same policy and the same bundle. Dropping it stops them; [`Self::drain`] waits for
@@ -164,10 +164,14 @@ impl Worker {
         let host = &bundle.0.host;
         let root = host.state_root.as_deref().ok_or(WorkerError::NoStateRoot)?;
         let root = root_id(root).map_err(WorkerError::StateRoot)?;
-        let terms = bundle.0.tools.terms(&host.policy, &bundle.0.key);
         let shared = Arc::new(Shared {
             id: random_text::<16>()?,
-            terms: terms.ok_or(WorkerError::Unloaded)?,
+            terms: bundle
+                .0
+                .tools
+                .terms()
+                .cloned()
+                .ok_or(WorkerError::NotOfWorker)?,
             root,
             slots: Arc::new(Semaphore::new(config.slots.max(1))),
             running: Mutex::default(),

@@ -1,5 +1,6 @@
 //! Prepares the components of a bundle, several at once.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
@@ -10,6 +11,7 @@ use futures_util::StreamExt;
 use futures_util::future::{self, Either};
 use futures_util::stream::FuturesUnordered;
 use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 use tokio_util::sync::DropGuard;
 use toolhost_contract::{ResourceName, ToolErrorCode, ToolResource};
@@ -65,6 +67,8 @@ pub(super) struct Components {
     pub(super) files: Vec<PathBuf>,
     /// What is not compiled yet.
     pub(super) later: CompileLater,
+    /// The digest of each Tool's component, if calls may run on workers; none if one was not read.
+    pub(super) digests: Option<Vec<[u8; 32]>>,
 }
 
 /// Reads the entries of all Tools, and prepares the components of those that are needed. Tools of one entry share a
@@ -89,6 +93,7 @@ pub(super) async fn prepare_all(
         reading: Mutex::default(),
         compiler: Arc::new(later.stop.clone().drop_guard()),
         later: std::sync::Mutex::new(later),
+        digests: std::sync::Mutex::default(),
     };
     let entries = by_entry(open.bundle().tools());
     let cores = match entries.len() {
@@ -117,7 +122,11 @@ pub(super) async fn prepare_all(
     drop(running);
     let later = preparation.later.into_inner();
     let later = later.unwrap_or_else(PoisonError::into_inner);
+    let digests = preparation.digests.into_inner();
+    let digests = digests.unwrap_or_else(PoisonError::into_inner);
+    let is_whole = host.is_of_fleet() && digests.len() == of_tools.len();
     Components {
+        digests: is_whole.then(|| digests.into_values().collect()),
         of_tools,
         files,
         later,
@@ -172,6 +181,8 @@ struct Preparation<'a> {
     later: std::sync::Mutex<CompileLater>,
     /// Ends what is compiled later.
     compiler: Arc<DropGuard>,
+    /// The digest of each Tool's component, by the index of the Tool.
+    digests: std::sync::Mutex<BTreeMap<usize, [u8; 32]>>,
 }
 
 /// When a component is compiled.
@@ -234,6 +245,10 @@ impl Preparation<'_> {
                 Some(entry) => entry,
                 None => self.read(tool).await,
             };
+            if let (Ok(entry), true) = (&entry, self.host.is_of_fleet()) {
+                let digest = Sha256::digest(&entry.component).into();
+                lock(&self.digests).extend(tools.iter().map(|index| (*index, digest)));
+            }
             let component = match entry {
                 Ok(entry) => self.prepare(tool, entry, when).await,
                 Err(finding) => Err(finding),

@@ -1,17 +1,14 @@
 //! The tools of one load of a bundle, until it is unloaded.
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolhost_manifest::bundle::WriteGuard;
-use toolhost_manifest::policy::Policy;
 use toolhost_runtime::debug_fields;
 
 use super::ToolRegistry;
-use crate::fleet::terms::terms;
-use crate::workspace::BundleKey;
 
 /// The tools of one load of a bundle and the protection of its files. All agents of the load share it.
 pub(crate) struct LoadedTools {
@@ -21,8 +18,8 @@ pub(crate) struct LoadedTools {
     running: TaskTracker,
     /// Cancelled when the tools were dropped.
     unloaded: CancellationToken,
-    /// What workers must have in common with the host, once a call needed it.
-    terms: OnceLock<Arc<str>>,
+    /// What workers must have in common with the host; none if calls run on no worker.
+    terms: Option<Arc<str>>,
 }
 
 /// What is dropped when a bundle is unloaded.
@@ -40,7 +37,11 @@ pub(crate) struct RunningCall {
 }
 
 impl LoadedTools {
-    pub(crate) fn new(registry: Arc<ToolRegistry>, guard: Arc<WriteGuard>) -> Self {
+    pub(crate) fn new(
+        registry: Arc<ToolRegistry>,
+        guard: Arc<WriteGuard>,
+        terms: Option<Arc<str>>,
+    ) -> Self {
         Self {
             contents: RwLock::new(Some(Contents {
                 registry,
@@ -48,7 +49,7 @@ impl LoadedTools {
             })),
             running: TaskTracker::new(),
             unloaded: CancellationToken::new(),
-            terms: OnceLock::new(),
+            terms,
         }
     }
 
@@ -74,14 +75,9 @@ impl LoadedTools {
             .map(|contents| Arc::clone(&contents.registry))
     }
 
-    /// Returns what workers must have in common with the host; none once the bundle was unloaded. `policy` and `key` are
-    /// those of the load.
-    pub(crate) fn terms(&self, policy: &Policy, key: &BundleKey) -> Option<Arc<str>> {
-        if let Some(terms) = self.terms.get() {
-            return Some(Arc::clone(terms));
-        }
-        let terms = terms(policy, key, &*self.registry()?);
-        Some(Arc::clone(self.terms.get_or_init(|| terms)))
+    /// Returns what workers must have in common with the host.
+    pub(crate) fn terms(&self) -> Option<&Arc<str>> {
+        self.terms.as_ref()
     }
 
     pub(crate) fn is_unloading(&self) -> bool {
