@@ -61,6 +61,7 @@ impl EventLogs {
             }
             for host in &logs.hosts {
                 host.flush_webhooks().await;
+                host.flush_workers().await;
             }
         });
     }

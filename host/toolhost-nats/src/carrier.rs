@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::OnceCell;
 use toolhost::fleet::{Carrier, CarrierError, Carrying, Claimed, Deliveries, Route, WorkerLease};
 use toolhost_contract::WorkerCallId;
@@ -27,22 +27,30 @@ const REPORTS_AHEAD: usize = 256;
 /// It connects again for ever. What it made on the server is made again if the server lost it.
 pub struct NatsCarrier {
     config: NatsConfig,
-    /// Polls the connection.
-    runtime: Handle,
+    /// Polls the connection. Taken when this is dropped.
+    runtime: Option<Runtime>,
+    handle: Handle,
     connected: OnceCell<Arc<Server>>,
 }
 
 impl NatsCarrier {
-    /// Makes a carrier that connects when it is first used, within the runtime of the caller.
+    /// Makes a carrier that connects when it is first used. It has a thread of its own.
     ///
     /// # Errors
-    /// [`NatsError::Config`], and [`NatsError::Runtime`] outside of a runtime.
+    /// [`NatsError::Config`], and [`NatsError::Thread`] where the system has no thread.
     pub fn new(config: NatsConfig) -> Result<Self, NatsError> {
         let invalid = |(key, reason)| NatsError::Config { key, reason };
         config.servers().map_err(invalid)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("toolhost-nats")
+            .enable_all()
+            .build()
+            .map_err(NatsError::Thread)?;
         Ok(Self {
             config,
-            runtime: Handle::try_current().map_err(|_| NatsError::Runtime)?,
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
             connected: OnceCell::new(),
         })
     }
@@ -53,7 +61,9 @@ impl NatsCarrier {
     /// [`NatsError`].
     pub async fn connect(config: NatsConfig) -> Result<Self, NatsError> {
         let carrier = Self::new(config)?;
-        carrier.try_server().await?;
+        OnRuntime::boxed(&carrier.handle, carrier.try_server())
+            .await
+            .map(drop)?;
         Ok(carrier)
     }
 
@@ -75,7 +85,7 @@ impl NatsCarrier {
         self.try_server().await.map_err(|error| match error {
             NatsError::Carrier(error) => error,
             NatsError::Unreachable { .. } => CarrierError::Unreachable(error.to_string()),
-            NatsError::Config { .. } | NatsError::Credentials { .. } | NatsError::Runtime => {
+            NatsError::Config { .. } | NatsError::Credentials { .. } | NatsError::Thread(_) => {
                 CarrierError::Refused(error.to_string())
             }
         })
@@ -85,14 +95,17 @@ impl NatsCarrier {
         &'a self,
         operation: impl Future<Output = Result<T, CarrierError>> + Send + 'a,
     ) -> Carrying<'a, T> {
-        OnRuntime::boxed(&self.runtime, operation)
+        OnRuntime::boxed(&self.handle, operation)
     }
 
     /// Sends what is still to be sent, and closes the connection. [`Deliveries`] end.
     pub async fn close(&self) {
         // It fails if it is closed already.
         if let Some(server) = self.connected.get() {
-            drop(tokio::time::timeout(LIMIT, server.client.drain()).await);
+            let drained = OnRuntime::boxed(&self.handle, async {
+                tokio::time::timeout(LIMIT, server.client.drain()).await
+            });
+            drop(drained.await);
         }
     }
 
@@ -116,6 +129,15 @@ impl NatsCarrier {
             }
         };
         server.attempt(LIMIT, ask).await
+    }
+}
+
+impl Drop for NatsCarrier {
+    fn drop(&mut self) {
+        // Without waiting: this may be dropped where nothing may block.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

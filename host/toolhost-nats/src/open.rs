@@ -47,9 +47,9 @@ pub enum NatsError {
         /// The servers.
         servers: String,
     },
-    /// The carrier was made outside of a runtime.
-    #[error("a carrier is made within a Tokio runtime that has timers and connections")]
-    Runtime,
+    /// The system has no thread for the connection.
+    #[error("the system has no thread for the connection")]
+    Thread(#[source] std::io::Error),
     /// Its streams and buckets cannot be made.
     #[error(transparent)]
     Carrier(#[from] CarrierError),

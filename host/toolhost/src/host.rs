@@ -562,6 +562,13 @@ impl Host {
         self.0.pending.flush_webhooks().await;
     }
 
+    /// Waits until the carrier of calls to workers knows which of them have ended, for at most 5 s: others are delivered again.
+    pub async fn flush_workers(&self) {
+        if let Some(origin) = &self.0.origin {
+            origin.flush().await;
+        }
+    }
+
     /// The events of this host's instances: subscribe to them, or wait until they are in their files.
     pub fn events(&self) -> &EventBus {
         &self.0.events

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{OnceCell, Semaphore, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 use toolhost_contract::{WorkerCall, WorkerCallId, WorkerReport};
 use toolhost_runtime::{Threads, debug_fields, lock};
 use toolhost_store::random_text;
@@ -26,6 +27,9 @@ const SEND_AGAIN: Duration = Duration::from_secs(30);
 
 /// Time beyond the deadline of a call after which its claim is forgotten: no worker claims a call so late.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
+
+/// Longest wait for the carrier when the host ends.
+const FLUSH: Duration = Duration::from_secs(5);
 
 /// Most claims that are forgotten when a call ends.
 const FORGET_AT_ONCE: usize = 4;
@@ -80,6 +84,8 @@ pub(crate) struct Origin {
     waiting: Arc<Waiting>,
     receiving: OnceCell<DropGuard>,
     root: OnceLock<String>,
+    /// What tells workers and the carrier of the ends of calls.
+    endings: TaskTracker,
     /// Claims that are forgotten at these times, the earliest first.
     claims: Mutex<VecDeque<(Instant, WorkerCallId)>>,
 }
@@ -98,6 +104,7 @@ impl Origin {
             waiting: Arc::default(),
             receiving: OnceCell::new(),
             root: OnceLock::new(),
+            endings: TaskTracker::new(),
             claims: Mutex::default(),
         })
     }
@@ -114,6 +121,18 @@ impl Origin {
         }
         let id = root_id(state_root)?;
         Ok(self.root.get_or_init(|| id))
+    }
+
+    /// Waits until the carrier knows of all calls that have ended, for 5 s at most.
+    pub(crate) async fn flush(&self) {
+        self.endings.close();
+        let known = self.threads.within(FLUSH, self.endings.wait()).await;
+        self.endings.reopen();
+        if known.is_none() {
+            tracing::warn!(
+                "calls that have ended are delivered again, as the carrier does not answer"
+            );
+        }
     }
 
     /// Sends a call, and waits for its report. If the future is dropped, the worker is asked to stop the call.
@@ -218,6 +237,10 @@ impl Origin {
         begun.await.map(drop)
     }
 
+    fn tell_later(&self, ending: impl Future<Output = ()> + Send + 'static) {
+        self.threads.spawn_own(self.endings.track_future(ending));
+    }
+
     /// Acknowledges the message of a call, and forgets old claims.
     fn end(&self, call: &WorkerCall, report: &WorkerReport) {
         let now = Instant::now();
@@ -237,7 +260,7 @@ impl Origin {
         }
         let carrier = Arc::clone(&self.carrier);
         let (id, receipt) = (call.id.clone(), report.receipt.clone());
-        self.threads.spawn_own(async move {
+        self.tell_later(async move {
             if let Err(error) = carrier.acknowledge(&receipt).await {
                 tracing::warn!(call = %id, %error, "a call that has ended could not be acknowledged");
             }
@@ -296,7 +319,7 @@ impl Drop for Awaited<'_> {
             return;
         }
         let (carrier, id) = (Arc::clone(&self.origin.carrier), self.id.clone());
-        self.origin.threads.spawn_own(async move {
+        self.origin.tell_later(async move {
             // A worker that has not begun does not begin any more.
             let withdrawn = carrier.claim(&id, Holder::Withdrawn.to_bytes()).await;
             let cancelled = carrier.tell(Order::Cancel(id.clone()).to_bytes()).await;
