@@ -71,13 +71,14 @@ async fn a_claim_whose_answer_is_lost_is_not_taken_for_that_of_another() {
         .unwrap();
     let other = server.carrier().await;
     let (call, work) = (id(1), text(1));
-    let (claimed, ()) = tokio::join!(carrier.claim(&call, work.clone()), line.lose_answers());
+    let claim = carrier.claim(&call, work.clone());
+    let claimed = line.lose_answers(claim).await;
     assert_eq!(before(claimed.unwrap()), None);
     let claim = before(other.claim(&call, text(2)).await.unwrap()).unwrap();
     assert_eq!(claim.holder, work);
 
     let take_over = carrier.take_over(&call, claim.revision, text(3));
-    let (taken, ()) = tokio::join!(take_over, line.lose_answers());
+    let taken = line.lose_answers(take_over).await;
     assert!(taken.unwrap());
     let claim = before(other.claim(&call, text(2)).await.unwrap()).unwrap();
     assert_eq!(claim.holder, text(3));

@@ -41,15 +41,18 @@ impl Line {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// Loses what the server says for a moment, then is cut, and works again.
-    pub(crate) async fn lose_answers(&self) {
+    /// Loses what the server answers to an operation, then is cut, and works again.
+    pub(crate) async fn lose_answers<T>(&self, operation: impl Future<Output = T>) -> T {
         self.state.send_replace(State::LosesAnswers);
-        sleep(Duration::from_millis(200)).await;
-        self.cut().await;
+        let cut = async {
+            sleep(Duration::from_millis(200)).await;
+            self.cut().await;
+        };
+        tokio::join!(operation, cut).0
     }
 
     /// Is cut, and works again.
-    pub(crate) async fn cut(&self) {
+    async fn cut(&self) {
         self.state.send_replace(State::Cut);
         sleep(Duration::from_millis(50)).await;
         self.state.send_replace(State::Works);
