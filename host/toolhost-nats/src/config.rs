@@ -20,7 +20,8 @@ pub struct NatsConfig {
     pub url: Vec<String>,
     /// How this client proves who it is. Default: not at all.
     pub auth: NatsAuth,
-    /// Whether connections without TLS are refused. They are for `tls://` and if the server asks for TLS. Default: false.
+    /// Whether connections without TLS are refused. They are if one URL begins with `tls://`, and if the server asks for
+    /// TLS. Default: false.
     pub tls: bool,
     /// Certificates in PEM that may sign those of the servers. Default: those of Mozilla.
     pub ca: Option<String>,

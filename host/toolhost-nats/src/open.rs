@@ -7,7 +7,7 @@ use async_nats::rustls::crypto::ring;
 use async_nats::rustls::pki_types::pem::PemObject as _;
 use async_nats::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use async_nats::rustls::{ClientConfig, RootCertStore};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use tokio::sync::watch;
 use toolhost::fleet::CarrierError;
 
@@ -82,10 +82,12 @@ pub(crate) async fn open(
         epoch: 0,
     };
     let (sender, link) = watch::channel(first);
+    // Also for the servers that the first one names.
+    let tls_only = config.tls || servers.iter().any(ServerAddr::tls_required);
     let options = authenticated(&config.auth)
         .map_err(invalid)?
         .name("toolhost")
-        .require_tls(config.tls)
+        .require_tls(tls_only)
         .tls_client_config(tls(config).map_err(invalid)?)
         .connection_timeout(config.connect_timeout)
         .ping_interval(PING)

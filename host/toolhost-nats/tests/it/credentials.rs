@@ -3,11 +3,12 @@
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use bytes::Bytes;
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-use toolhost::fleet::Carrier as _;
+use toolhost::fleet::{Carrier as _, WorkerLease};
 use toolhost_nats::{NatsAuth, NatsCarrier, NatsConfig, NatsError};
 
-use crate::server::{NatsServer, any, calls, next, send, text};
+use crate::server::{NatsServer, any, calls, id, next, send, send_call, text};
 
 /// An nkey of a user: the seed, and what the server knows of it.
 const SEED: &str = "SUABTOZXXUAHC37OZVHAYW5HAP73SYPF5PVY2MWQZ6XYAGPKNTQPSNWQIY";
@@ -85,6 +86,46 @@ async fn a_token_and_an_nkey_open_a_server() {
     let mut config = server.config();
     config.auth = NatsAuth::Nkey(SEED.to_owned().into());
     works(config).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_permissions_of_the_readme_suffice() {
+    let subjects = "\"toolhost.default.>\", \"$JS.API.>\", \"$JS.ACK.>\", \"$KV.toolhost_default_claims.>\", \
+                    \"$KV.toolhost_default_leases.>\", \"$O.toolhost_default_blobs.>\", \"_INBOX.>\"";
+    let lines = format!(
+        "authorization {{ users: [{{ user: me, password: pass, permissions: {{ \
+         publish: [{subjects}], subscribe: [{subjects}] }} }}] }}"
+    );
+    let Some(server) = NatsServer::start_with(&lines) else {
+        return;
+    };
+    let mut config = server.config();
+    config.auth = NatsAuth::Password {
+        user: "me".to_owned(),
+        password: "pass".to_owned().into(),
+    };
+    works(config.clone()).await;
+    let carrier = NatsCarrier::connect(config).await.unwrap();
+    let mut from = calls(&carrier, &[any()]).await;
+    let large = Bytes::from(vec![7; 2 << 20]);
+    let sent = send_call(&carrier, &any(), 100, 1, large.clone()).await;
+    sent.unwrap();
+    assert_eq!(next(&mut from).await.message, large);
+    let (call, lease) = (
+        id(100),
+        WorkerLease {
+            worker: "one".to_owned(),
+            says: text(1),
+        },
+    );
+    assert_eq!(carrier.claim(&call, text(1)).await.unwrap(), None);
+    carrier.forget(&call).await.unwrap();
+    carrier.keep_lease(&lease).await.unwrap();
+    assert_eq!(carrier.leases().await.unwrap(), [lease]);
+    carrier.end_lease("one").await.unwrap();
+    let mut cancellations = carrier.cancellations().await.unwrap();
+    carrier.cancel(&call).await.unwrap();
+    assert_eq!(next(&mut cancellations).await.message, call.as_str());
 }
 
 #[tokio::test(flavor = "multi_thread")]
