@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
-use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::OnceCell;
 use toolhost::fleet::{Carrier, CarrierError, Carrying, Claimed, Deliveries, Route, WorkerLease};
 use toolhost_contract::WorkerCallId;
@@ -15,8 +14,8 @@ use crate::config::NatsConfig;
 use crate::deliveries::{Queues, Subject};
 use crate::layout::{self, ACK_WAIT, LEASE};
 use crate::names::Names;
-use crate::on_runtime::OnRuntime;
 use crate::open::{NatsError, open};
+use crate::own_runtime::OwnRuntime;
 use crate::server::{Failure, LIMIT, Server, transient};
 use crate::{blobs, claims};
 
@@ -27,9 +26,7 @@ const REPORTS_AHEAD: usize = 256;
 /// It connects again for ever. What it made on the server is made again if the server lost it.
 pub struct NatsCarrier {
     config: NatsConfig,
-    /// Polls the connection. Taken when this is dropped.
-    runtime: Option<Runtime>,
-    handle: Handle,
+    runtime: Arc<OwnRuntime>,
     connected: OnceCell<Arc<Server>>,
 }
 
@@ -41,16 +38,9 @@ impl NatsCarrier {
     pub fn new(config: NatsConfig) -> Result<Self, NatsError> {
         let invalid = |(key, reason)| NatsError::Config { key, reason };
         config.servers().map_err(invalid)?;
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("toolhost-nats")
-            .enable_all()
-            .build()
-            .map_err(NatsError::Thread)?;
         Ok(Self {
             config,
-            handle: runtime.handle().clone(),
-            runtime: Some(runtime),
+            runtime: Arc::new(OwnRuntime::start().map_err(NatsError::Thread)?),
             connected: OnceCell::new(),
         })
     }
@@ -61,7 +51,9 @@ impl NatsCarrier {
     /// [`NatsError`].
     pub async fn connect(config: NatsConfig) -> Result<Self, NatsError> {
         let carrier = Self::new(config)?;
-        OnRuntime::boxed(&carrier.handle, carrier.try_server())
+        carrier
+            .runtime
+            .boxed(carrier.try_server())
             .await
             .map(drop)?;
         Ok(carrier)
@@ -72,7 +64,7 @@ impl NatsCarrier {
             let (client, link) = open(&self.config).await?;
             let names = Names::new(&self.config.tenant);
             let streams = layout::streams(&names, &self.config);
-            let server = Server::new(client, link, names, streams);
+            let server = Server::new(client, link, names, streams, &self.runtime);
             let start = Instant::now();
             server.attempt(LIMIT, || server.make_streams(start)).await?;
             Ok::<_, NatsError>(server)
@@ -95,16 +87,16 @@ impl NatsCarrier {
         &'a self,
         operation: impl Future<Output = Result<T, CarrierError>> + Send + 'a,
     ) -> Carrying<'a, T> {
-        OnRuntime::boxed(&self.handle, operation)
+        self.runtime.boxed(operation)
     }
 
     /// Sends what is still to be sent, and closes the connection. [`Deliveries`] end.
     pub async fn close(&self) {
         // It fails if it is closed already.
         if let Some(server) = self.connected.get() {
-            let drained = OnRuntime::boxed(&self.handle, async {
-                tokio::time::timeout(LIMIT, server.client.drain()).await
-            });
+            let drained = self
+                .runtime
+                .boxed(async { tokio::time::timeout(LIMIT, server.client.drain()).await });
             drop(drained.await);
         }
     }
@@ -129,15 +121,6 @@ impl NatsCarrier {
             }
         };
         server.attempt(LIMIT, ask).await
-    }
-}
-
-impl Drop for NatsCarrier {
-    fn drop(&mut self) {
-        // Without waiting: this may be dropped where nothing may block.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 
@@ -253,7 +236,11 @@ impl Carrier for NatsCarrier {
                 Ok(subscribed)
             };
             let messages = server.attempt(LIMIT, subscribe).await?;
-            Ok(Box::new(Subject(messages)) as Box<dyn Deliveries>)
+            let subject = Subject {
+                messages,
+                _server: server.clone(),
+            };
+            Ok(Box::new(subject) as Box<dyn Deliveries>)
         })
     }
 

@@ -60,7 +60,11 @@ struct Waiting {
 }
 
 /// Messages of a subject.
-pub(crate) struct Subject(pub(crate) Subscriber);
+pub(crate) struct Subject {
+    pub(crate) messages: Subscriber,
+    /// The connection ends with the last of these.
+    pub(crate) _server: Arc<Server>,
+}
 
 impl Queues {
     /// Receives the messages of queues. At most `ahead` wait, and at least one of each queue may.
@@ -143,7 +147,7 @@ impl Deliveries for Queues {
 impl Deliveries for Subject {
     fn next(&mut self) -> BoxFuture<'_, Option<Delivery>> {
         Box::pin(async {
-            let message = self.0.next().await?;
+            let message = self.messages.next().await?;
             Some(Delivery {
                 message: message.payload,
                 deliveries: 1,

@@ -36,8 +36,8 @@ mod blobs;
 mod server;
 
 mod layout;
-mod on_runtime;
 mod open;
+mod own_runtime;
 
 mod config;
 mod names;

@@ -26,6 +26,7 @@ use toolhost::fleet::CarrierError;
 use crate::layout;
 use crate::names::{Names, Queue};
 use crate::open::{Link, LinkState};
+use crate::own_runtime::OwnRuntime;
 
 /// Longest time of an operation, with its repetitions.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
@@ -53,6 +54,8 @@ pub(crate) struct Server {
     pub(crate) names: Names,
     link: watch::Receiver<Link>,
     streams: Vec<stream::Config>,
+    /// Lives as long as what receives messages.
+    _runtime: Arc<OwnRuntime>,
     /// Names of the blobs of calls that this process has stored or read, by the id of the call.
     pub(crate) blobs: std::sync::Mutex<HashMap<String, BTreeSet<String>>>,
     /// When the streams were made.
@@ -76,6 +79,7 @@ impl Server {
         link: watch::Receiver<Link>,
         names: Names,
         streams: Vec<stream::Config>,
+        runtime: &Arc<OwnRuntime>,
     ) -> Arc<Self> {
         let context = ContextBuilder::new()
             .timeout(REQUEST)
@@ -87,6 +91,7 @@ impl Server {
             names,
             link,
             streams,
+            _runtime: Arc::clone(runtime),
             blobs: std::sync::Mutex::default(),
             made: Mutex::new(None),
         })

@@ -8,7 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, 
 use toolhost::fleet::{Carrier as _, WorkerLease};
 use toolhost_nats::{NatsAuth, NatsCarrier, NatsConfig, NatsError};
 
-use crate::server::{NatsServer, any, calls, id, next, send, send_call, text};
+use crate::server::{NatsServer, any, before, calls, id, next, send, send_call, text};
 
 /// An nkey of a user: the seed, and what the server knows of it.
 const SEED: &str = "SUABTOZXXUAHC37OZVHAYW5HAP73SYPF5PVY2MWQZ6XYAGPKNTQPSNWQIY";
@@ -118,14 +118,14 @@ async fn the_permissions_of_the_readme_suffice() {
             says: text(1),
         },
     );
-    assert_eq!(carrier.claim(&call, text(1)).await.unwrap(), None);
+    assert_eq!(before(carrier.claim(&call, text(1)).await.unwrap()), None);
     carrier.forget(&call).await.unwrap();
     carrier.keep_lease(&lease).await.unwrap();
     assert_eq!(carrier.leases().await.unwrap(), [lease]);
     carrier.end_lease("one").await.unwrap();
-    let mut cancellations = carrier.cancellations().await.unwrap();
-    carrier.cancel(&call).await.unwrap();
-    assert_eq!(next(&mut cancellations).await.message, call.as_str());
+    let mut orders = carrier.orders().await.unwrap();
+    carrier.tell(text(2)).await.unwrap();
+    assert_eq!(next(&mut orders).await.message, text(2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
