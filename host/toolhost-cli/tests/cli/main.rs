@@ -25,6 +25,7 @@ mod check;
 mod docs;
 mod docs_page;
 mod doctor;
+mod fleet;
 mod front_ends;
 mod help;
 mod include;
