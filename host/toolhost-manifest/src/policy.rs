@@ -16,6 +16,7 @@ mod mcp_servers;
 mod named;
 mod oauth_apps;
 mod packages;
+mod placement_check;
 mod read;
 mod rules;
 mod tool_budgets;

@@ -38,6 +38,49 @@ pub mod credentials {
     };
 }
 
+/// Calls that run on other machines: a host sends them to workers over a [`Carrier`](fleet::Carrier), and gets their
+/// reports. [`Policy`](crate::Policy) says which: its keys `placement` and `workers`.
+///
+/// Host and worker load the same bundle under the same policy, each with its own secrets. The host admits, validates and
+/// counts a call, and ends it as every call: middleware, limits, redaction. The worker runs the component, and commits what
+/// it changed. `toolhost-nats` has a carrier over NATS.
+///
+/// ```no_run
+/// # async fn example(carrier: std::sync::Arc<dyn toolhost::fleet::Carrier>) -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost::fleet::{Worker, WorkerConfig, Workers};
+/// use toolhost::{Host, Policy};
+///
+/// let text = "workspace: shop
+/// workers: {nats: {url: \"nats://10.0.0.5:4222\"}}
+/// defaults: {placement: any}";
+/// let policy = || Policy::parse(text, "policy.yaml");
+///
+/// // On one machine: its calls run on workers.
+/// let host = Host::builder().policy(policy()?).state_root("/srv/toolhost");
+/// let host = host.workers(Workers::new(carrier.clone())).build()?;
+///
+/// // On others, which share the state root.
+/// let own = Host::builder().policy(policy()?).state_root("/srv/toolhost");
+/// let bundle = own.as_worker().build()?.load("bundle").await?;
+/// let worker = Worker::start(bundle, carrier, WorkerConfig::default()).await?;
+/// worker.told_to_drain().await;
+/// worker.drain().await;
+/// # let _ = host;
+/// # Ok(())
+/// # }
+/// ```
+pub mod fleet {
+    pub use crate::worker::{Worker, WorkerConfig, WorkerError};
+    pub use crate::workers::carrier::{
+        Carrier, CarrierError, Carrying, Claim, Claimed, Deliveries, Delivery, Destination, Route,
+        WorkerLease,
+    };
+    pub use crate::workers::order::drain;
+    pub use crate::workers::origin::Workers;
+    pub use crate::workers::worker_info::WorkerInfo;
+    pub use toolhost_contract::{WORKER_VERSION, WorkerCallId, WorkerMessageError};
+}
+
 /// HTTP for tools: what a policy allows, how servers are reached, and a client under the same
 /// rules for the host's own requests.
 pub mod http {

@@ -20,6 +20,7 @@ pub(crate) mod outer;
 mod output_schema;
 mod placed;
 mod recorded;
+pub(crate) mod repeat;
 pub(crate) mod run;
 pub(crate) mod scope;
 mod telemetry;

@@ -18,7 +18,6 @@ use crate::budgets::Budgets;
 use crate::catalog::search::ranker::ToolRanker;
 use crate::events::ring::Ring;
 use crate::events::{EventBus, EventBusConfig};
-use crate::fleet::{Origin, Workers};
 use crate::host::write_protection::WriteProtection;
 use crate::middleware::AuditLog;
 use crate::oauth::OAuth;
@@ -26,6 +25,7 @@ use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use crate::recording::kept::KeptRecordings;
 use crate::recording::recorder::CallRecorder;
 use crate::workdir_provider::{InstanceWorkdir, WorkdirProvider};
+use crate::workers::origin::{Origin, Workers};
 use toolhost_manifest::bundle::{Diagnostic, NoShippedBundles, ShippedBundles};
 use toolhost_manifest::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
@@ -290,7 +290,7 @@ impl HostBuilder {
         self
     }
 
-    /// Runs all calls here, wherever the policy places them: for the host of a [`Worker`](crate::fleet::Worker), which has
+    /// Runs all calls here, wherever the policy places them: for the host of a [`Worker`](crate::workers::Worker), which has
     /// the policy of those that send it calls.
     #[must_use]
     pub fn as_worker(mut self) -> Self {

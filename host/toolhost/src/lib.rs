@@ -58,7 +58,6 @@ mod catalog;
 mod catalog_tools;
 pub mod events;
 pub mod extension;
-pub mod fleet;
 mod handler;
 mod handles;
 mod host;
@@ -75,11 +74,15 @@ mod registry;
 mod state_store;
 mod watch;
 mod workdir_provider;
+mod worker;
+mod workers;
 mod workspace;
 
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
-pub use api::{calls, credentials, http, lock, manifest, mcp, sandbox, search, tool, workdir};
+pub use api::{
+    calls, credentials, fleet, http, lock, manifest, mcp, sandbox, search, tool, workdir,
+};
 pub use catalog::ToolCatalog;
 pub use catalog::script_language::ScriptLanguage;
 pub use catalog_tools::catalog_tools;

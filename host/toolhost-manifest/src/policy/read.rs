@@ -11,7 +11,7 @@ use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets};
 use super::{
     Names, Policy, approvals, budgets, calls, changesets, lock, mcp_servers, oauth_apps, packages,
-    workers,
+    placement_check, workers,
 };
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings, Unread};
@@ -148,7 +148,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
     })?;
     check_commit_rules(&policy, findings);
     check_ask_rules(&policy, findings);
-    workers::check(&policy, findings);
+    placement_check::check(&policy, findings);
     Some(policy)
 }
 

@@ -10,9 +10,10 @@ use toolhost_manifest::policy::Placement;
 use toolhost_sandbox::Operation;
 use toolhost_store::random_text;
 
+use super::repeat::Repeat;
 use super::run::{ComponentRun, RunEnd};
-use crate::fleet::repeat::Repeat;
-use crate::fleet::{Destination, NoReport, Origin, Route};
+use crate::workers::carrier::{Destination, Route};
+use crate::workers::origin::{NoReport, Origin};
 
 /// The import of a component that uses files.
 const FILES: &str = "wasi:filesystem/types@";

@@ -40,7 +40,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 /// How a host reaches its workers. Cheap to clone.
 #[derive(Clone)]
 pub struct Workers {
-    pub(super) carrier: Arc<dyn Carrier>,
+    pub(crate) carrier: Arc<dyn Carrier>,
     in_flight: u32,
 }
 

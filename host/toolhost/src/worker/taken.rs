@@ -13,17 +13,20 @@ use toolhost_contract::{
 use toolhost_runtime::lock;
 
 use super::run::{PlacedRun, RunsHere};
-use super::{PAUSE, Shared};
+use super::shared::Shared;
 use crate::call::fence::FenceEnd;
-use crate::fleet::carrier::{CarrierError, Claim, Claimed, Delivery};
-use crate::fleet::claim::Holder;
-use crate::fleet::repeat::Repeat;
+use crate::call::repeat::Repeat;
+use crate::workers::carrier::{CarrierError, Claim, Claimed, Delivery};
+use crate::workers::claim::Holder;
 
 /// Pause before a call that another worker runs, or that does not belong here, is delivered again.
 const GIVE_BACK: Duration = Duration::from_secs(1);
 
-/// Time beyond its deadline in which a call may be claimed. A host forgets claims [later](crate::fleet::origin).
+/// Time beyond its deadline in which a call may be claimed. A host forgets claims [later](crate::workers::origin).
 const CLAIM_MARGIN: Duration = Duration::from_secs(5);
+
+/// Pause before the carrier is asked again.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Attempts to send a report, each after a longer pause. Afterwards the call is delivered again, and gets the same report.
 const SENDS: u32 = 8;

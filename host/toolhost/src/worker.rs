@@ -2,60 +2,33 @@
 
 mod recent;
 mod run;
+mod shared;
 mod taken;
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolhost_contract::WorkerCallId;
 use toolhost_manifest::policy::is_worker_word;
-use toolhost_runtime::{Threads, debug_fields, lock};
+use toolhost_runtime::{debug_fields, lock};
 use toolhost_store::random_text;
 
-use self::recent::RecentReports;
-use super::carrier::{Carrier, CarrierError, Deliveries, Destination, Route, WorkerLease};
-use super::order::Order;
-use super::root_id::root_id;
-use super::worker_info::WorkerInfo;
+use self::shared::Shared;
+pub use self::shared::WorkerConfig;
 use crate::loaded_bundle::LoadedBundle;
+use crate::workers::carrier::{Carrier, CarrierError, Deliveries};
+use crate::workers::order::Order;
+use crate::workers::root_id::root_id;
+use crate::workers::worker_info::WorkerInfo;
 
 /// Renewals of a lease within its time.
 const RENEWALS: u32 = 4;
 
 /// Deliveries that wait in the worker until a slot is free.
 const AHEAD: usize = 1;
-
-/// Pause before the carrier is asked again.
-const PAUSE: Duration = Duration::from_millis(200);
-
-/// How a worker works.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct WorkerConfig {
-    /// Labels, for tools that the policy places by label: each 1 to 32 letters from `a` to `z`, digits and `-`.
-    /// Default: none.
-    pub labels: Vec<String>,
-    /// Calls that it runs at once. Default: 256.
-    pub slots: usize,
-    /// Name of the machine, for people. Default: empty.
-    pub machine: String,
-}
-
-impl Default for WorkerConfig {
-    fn default() -> Self {
-        Self {
-            labels: Vec::new(),
-            slots: 256,
-            machine: String::new(),
-        }
-    }
-}
 
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
@@ -91,62 +64,6 @@ pub struct Worker {
 }
 
 debug_fields!(Worker, this => id: this.shared.id);
-
-/// What the tasks of a worker share.
-struct Shared {
-    bundle: LoadedBundle,
-    carrier: Arc<dyn Carrier>,
-    id: String,
-    terms: Arc<str>,
-    root: String,
-    config: WorkerConfig,
-    slots: Arc<Semaphore>,
-    /// The calls that run, with what stops them.
-    running: Mutex<HashMap<WorkerCallId, CancellationToken>>,
-    recent: Mutex<RecentReports>,
-    ended: AtomicU64,
-    is_draining: AtomicBool,
-}
-
-impl Shared {
-    fn info(&self) -> WorkerInfo {
-        WorkerInfo {
-            worker: self.id.clone(),
-            machine: self.config.machine.clone(),
-            toolhost: env!("CARGO_PKG_VERSION").to_owned(),
-            terms: self.terms.to_string(),
-            bundle: self.bundle.0.key.text().into_owned(),
-            state_root: self.root.clone(),
-            labels: self.config.labels.clone(),
-            slots: self.config.slots,
-            running: lock(&self.running).len(),
-            ended: self.ended.load(Relaxed),
-            is_draining: self.is_draining.load(Relaxed),
-        }
-    }
-
-    fn lease(&self) -> WorkerLease {
-        WorkerLease {
-            worker: self.id.clone(),
-            says: self.info().to_bytes(),
-        }
-    }
-
-    fn threads(&self) -> &Threads {
-        self.bundle.0.host.sandbox.threads()
-    }
-
-    /// The routes by which calls come.
-    fn routes(&self) -> Vec<Route> {
-        let labels = self.config.labels.iter().cloned().map(Destination::Label);
-        let own = [Destination::Any, Destination::Worker(self.id.clone())];
-        let route = |to| Route {
-            terms: self.terms.to_string(),
-            to,
-        };
-        own.into_iter().chain(labels).map(route).collect()
-    }
-}
 
 impl Worker {
     /// Starts a worker: it writes its lease, and takes calls from now on.

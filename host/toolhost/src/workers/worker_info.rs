@@ -39,7 +39,7 @@ pub struct WorkerInfo {
 }
 
 impl WorkerInfo {
-    pub(super) fn to_bytes(&self) -> Bytes {
+    pub(crate) fn to_bytes(&self) -> Bytes {
         serde_json::to_vec(self).unwrap_or_default().into()
     }
 

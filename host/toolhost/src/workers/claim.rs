@@ -10,7 +10,7 @@ const CLAIM: JsonLimits = JsonLimits::new(1 << 10, 4, 16);
 /// Who holds the claim of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) enum Holder {
+pub(crate) enum Holder {
     /// The worker of this run has started it.
     Started(String),
     /// A worker has found that the one which had started it is dead.
@@ -20,12 +20,12 @@ pub(super) enum Holder {
 }
 
 impl Holder {
-    pub(super) fn to_bytes(&self) -> Bytes {
+    pub(crate) fn to_bytes(&self) -> Bytes {
         serde_json::to_vec(self).unwrap_or_default().into()
     }
 
     /// Returns the holder. None if it is nothing that this release writes.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         CLAIM.parse_bytes(bytes).ok()
     }
 }

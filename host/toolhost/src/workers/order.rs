@@ -12,7 +12,7 @@ const ORDER: JsonLimits = JsonLimits::new(1 << 10, 4, 16);
 /// What workers are told. It may get lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// Whichever worker runs this call stops it.
     Cancel(WorkerCallId),
     /// The worker of this id takes no more calls.
@@ -20,12 +20,12 @@ pub(super) enum Order {
 }
 
 impl Order {
-    pub(super) fn to_bytes(&self) -> Bytes {
+    pub(crate) fn to_bytes(&self) -> Bytes {
         serde_json::to_vec(self).unwrap_or_default().into()
     }
 
     /// Returns the order. None if it is nothing that this release sends.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         ORDER.parse_bytes(bytes).ok()
     }
 }
