@@ -88,7 +88,9 @@ pub use text_pattern::{TextPattern, TextPatternError};
 pub use timestamp::Timestamp;
 pub use tool_pattern::{ToolPattern, ToolPatternError};
 pub use usage::{ToolCallUsage, ToolCallsUsage, Usage};
-pub use worker::{WORKER_VERSION, WorkerCall, WorkerCallId, WorkerMessageError, WorkerReport};
+pub use worker::{
+    WORKER_VERSION, WorkerCall, WorkerCallId, WorkerCallIdError, WorkerMessageError, WorkerReport,
+};
 
 /// A JSON object, which keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

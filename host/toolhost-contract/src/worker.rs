@@ -6,7 +6,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-pub use self::call_id::WorkerCallId;
+pub use self::call_id::{WorkerCallId, WorkerCallIdError};
 use crate::recording::Operation;
 use crate::result::StoredResult;
 use crate::{AssistantMessage, JsonError, JsonLimits, ToolName, ToolResult};

@@ -78,7 +78,9 @@ pub mod fleet {
     pub use crate::workers::order::drain;
     pub use crate::workers::origin::Workers;
     pub use crate::workers::worker_info::WorkerInfo;
-    pub use toolhost_contract::{WORKER_VERSION, WorkerCallId, WorkerMessageError};
+    pub use toolhost_contract::{
+        WORKER_VERSION, WorkerCallId, WorkerCallIdError, WorkerMessageError,
+    };
 }
 
 /// HTTP for tools: what a policy allows, how servers are reached, and a client under the same

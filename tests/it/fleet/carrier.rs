@@ -14,22 +14,22 @@ use toolhost::fleet::{
 use toolhost_contract::WorkerCallId;
 
 /// Time after which a delivery that is not acknowledged is delivered again.
-pub const AGAIN: Duration = Duration::from_millis(300);
+pub(super) const AGAIN: Duration = Duration::from_millis(300);
 
 /// Time after which a lease ends.
-pub const LEASE: Duration = Duration::from_millis(300);
+pub(super) const LEASE: Duration = Duration::from_millis(300);
 
 /// What goes wrong.
 #[derive(Debug, Default)]
-pub struct Faults {
+pub(super) struct Faults {
     /// Every call is put into its queue this often, besides once.
-    pub copies: AtomicU64,
+    pub(super) copies: AtomicU64,
     /// So many reports get lost.
-    pub lost_reports: AtomicU64,
+    pub(super) lost_reports: AtomicU64,
     /// So many calls get lost.
-    pub lost_calls: AtomicU64,
+    pub(super) lost_calls: AtomicU64,
     /// So many operations fail.
-    pub failures: AtomicU64,
+    pub(super) failures: AtomicU64,
 }
 
 #[derive(Default)]
@@ -66,14 +66,14 @@ struct GivenOut {
 
 /// The carrier.
 #[derive(Clone)]
-pub struct MemoryCarrier {
+pub(super) struct MemoryCarrier {
     timers: tokio::runtime::Handle,
     state: Arc<Mutex<State>>,
-    pub faults: Arc<Faults>,
+    pub(super) faults: Arc<Faults>,
 }
 
 impl MemoryCarrier {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             timers: tokio::runtime::Handle::current(),
             state: Arc::default(),
@@ -86,7 +86,7 @@ impl MemoryCarrier {
     }
 
     /// All that was sent, as text.
-    pub fn sent(&self) -> String {
+    pub(super) fn sent(&self) -> String {
         let state = self.state();
         let texts = state
             .sent
@@ -96,15 +96,10 @@ impl MemoryCarrier {
     }
 
     /// Messages that nobody has acknowledged.
-    pub fn left(&self) -> usize {
+    pub(super) fn left(&self) -> usize {
         let state = self.state();
         let queues = state.calls.values().chain(state.reports.values());
         queues.map(VecDeque::len).sum::<usize>() + state.given_out.len()
-    }
-
-    /// Ends the lease of a worker that does not know it.
-    pub fn lose_lease(&self, worker: &str) {
-        self.state().leases.remove(worker);
     }
 
     fn fails(&self) -> Result<(), CarrierError> {

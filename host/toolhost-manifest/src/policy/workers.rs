@@ -118,10 +118,7 @@ pub(super) fn read(
     at.mapping(findings, |fields| {
         let nats = fields.required("nats", |at, findings| read_nats(at, secrets, findings));
         let in_flight = fields.optional("inFlight", |at, findings| {
-            let number = match at.node.value {
-                Value::Integer(number) => u32::try_from(number).ok(),
-                _ => None,
-            };
+            let number = integer(at).and_then(|number| u32::try_from(number).ok());
             let number = number.filter(|number| (1..=IN_FLIGHT_MAX).contains(number));
             number.or_else(|| at.expected("a number from 1 to 100,000", findings))
         });
@@ -162,11 +159,11 @@ fn read_nats(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> 
             }
         });
         let tenant = fields.optional("tenant", |at, findings| read_word(at, "tenant", findings));
-        let replicas = fields.optional("replicas", |at, findings| match at.node.value {
-            Value::Integer(1) => Some(1),
-            Value::Integer(3) => Some(3),
-            Value::Integer(5) => Some(5),
-            _ => at.expected("1, 3 or 5", findings),
+        let replicas = fields.optional("replicas", |at, findings| match integer(at) {
+            Some(1) => Some(1),
+            Some(3) => Some(3),
+            Some(5) => Some(5),
+            Some(_) | None => at.expected("1, 3 or 5", findings),
         });
         Some(NatsRule {
             urls: urls?,
@@ -176,6 +173,14 @@ fn read_nats(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> 
             replicas: replicas?.unwrap_or(1),
         })
     })
+}
+
+fn integer(at: &Cursor<'_>) -> Option<i128> {
+    if let Value::Integer(number) = at.node.value {
+        Some(number)
+    } else {
+        None
+    }
 }
 
 fn read_urls(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
@@ -218,16 +223,20 @@ fn read_url(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
 /// Reads `local`, `any` or `{label: WORD}`.
 pub(super) fn read_placement(at: &Cursor<'_>, findings: &mut Findings) -> Option<Placement> {
     const EXPECTED: &str = "'local', 'any' or {label: NAME}";
-    match &at.node.value {
-        Value::Text(text) => match text.as_str() {
-            "local" => Some(Placement::Local),
-            "any" => Some(Placement::Any),
-            _ => at.expected(EXPECTED, findings),
-        },
-        Value::Map(_) => at.mapping(findings, |fields| {
+    if let Value::Map(_) = &at.node.value {
+        return at.mapping(findings, |fields| {
             let label = fields.required("label", |at, findings| read_word(at, "label", findings));
             label.map(Placement::Label)
-        }),
+        });
+    }
+    let text = if let Value::Text(text) = &at.node.value {
+        text.as_str()
+    } else {
+        ""
+    };
+    match text {
+        "local" => Some(Placement::Local),
+        "any" => Some(Placement::Any),
         _ => at.expected(EXPECTED, findings),
     }
 }

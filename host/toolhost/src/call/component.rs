@@ -20,7 +20,7 @@ use super::outer::JoinedTransaction;
 use super::recorded::{self, record};
 use super::run::{Answer, ComponentRun, RunEnd, result_of};
 use super::scope::TurnScope;
-use super::transaction::{CallTransaction, TransactionCall};
+use super::transaction::{CallTransaction, TransactionCall, TransactionEnding};
 use super::transaction_part::TransactionPart;
 use super::{access_tokens, output_schema, telemetry};
 use crate::agent::ToolPermit;
@@ -345,8 +345,12 @@ impl<'a> EndedRun<'a> {
                 let limit = run.tool.error_message_limit;
                 Some((fence, exit(&host.redactor, result, limit)))
             });
-            let kept = (is_kept, rules, fence);
-            let ending = own.end(end.answer, &mut end.usage, &host.sandbox, kept);
+            let ending = TransactionEnding {
+                is_kept,
+                rules,
+                fence,
+            };
+            let ending = own.end(end.answer, &mut end.usage, &host.sandbox, ending);
             let ended = Box::pin(ending).await;
             host.redactor.changes(&mut end.usage.changes);
             end.answer = match ended {

@@ -55,12 +55,11 @@ impl Fence {
 
     /// Keeps why the run did not commit, if another run of the call is why.
     pub(super) fn keep(&self, error: &CommitError) {
-        let end = match error {
-            CommitError::Superseded => FenceEnd::Superseded,
-            CommitError::Committed { note } => FenceEnd::Committed(note.clone()),
-            _ => return,
-        };
-        *lock(&self.end) = Some(end);
+        if let CommitError::Committed { note } = error {
+            *lock(&self.end) = Some(FenceEnd::Committed(note.clone()));
+        } else if let CommitError::Superseded = error {
+            *lock(&self.end) = Some(FenceEnd::Superseded);
+        }
     }
 
     /// Takes why the run did not commit; none if no other run is why.

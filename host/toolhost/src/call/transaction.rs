@@ -42,6 +42,16 @@ pub(super) struct TransactionCall<'a> {
     pub(super) diffs: bool,
 }
 
+/// How the transaction of a call ends.
+pub(super) struct TransactionEnding<'a, K> {
+    /// Whether the changes of a call with this answer are kept.
+    pub(super) is_kept: K,
+    /// Which changes have to wait.
+    pub(super) rules: Option<&'a Arc<AskRules>>,
+    /// Lets one run of the call commit; with the result of this run.
+    pub(super) fence: Option<(&'a Fence, ToolResult)>,
+}
+
 impl<'a> CallTransaction<'a> {
     /// Begins the transaction of a call, whose `workdir` becomes one that only the call changes. None if the
     /// changes take effect at once, or the call may change nothing.
@@ -83,8 +93,7 @@ impl<'a> CallTransaction<'a> {
     }
 
     /// Commits the changes of a call that succeeded and whose answer `is_kept`, and adds them to its usage; or returns them
-    /// where these rules, or those of a call within it, say that they have to wait. Drops those of another. A `fence` lets one
-    /// run of the call commit; it comes with the result of this one.
+    /// where its rules, or those of a call within it, say that they have to wait. Drops those of another.
     ///
     /// If the future is dropped before the commit begins, nothing is committed. Afterwards the commit is made
     /// all the same, and the log says so: nobody gets the result.
@@ -93,13 +102,14 @@ impl<'a> CallTransaction<'a> {
         answer: Result<T, ToolError>,
         usage: &mut Usage,
         sandbox: &Sandbox,
-        (is_kept, rules, fence): (
-            impl Fn(&T) -> bool,
-            Option<&Arc<AskRules>>,
-            Option<(&Fence, ToolResult)>,
-        ),
+        ending: TransactionEnding<'_, impl Fn(&T) -> bool>,
     ) -> Result<(T, Option<HeldChanges>), ToolError> {
         let TransactionCall { tool, call, .. } = self.call;
+        let TransactionEnding {
+            is_kept,
+            rules,
+            fence,
+        } = ending;
         let locale = call.origin.locale;
         let workdir = self.joined.workdir.clone();
         if let Some(error) = workdir.transaction_failure() {

@@ -16,6 +16,7 @@ const WORKERS: usize = 3;
 const CALLERS: usize = 16;
 
 /// How long calls are made: seconds in `TOOLHOST_FLEET_SECONDS`.
+#[expect(clippy::disallowed_methods, reason = "a longer run of the test")]
 fn time() -> Duration {
     let seconds = std::env::var("TOOLHOST_FLEET_SECONDS");
     Duration::from_secs(seconds.map_or(12, |seconds| seconds.parse().unwrap()))

@@ -125,9 +125,11 @@ fn a_run_is_known_as_committed_after_its_undo_record_was_removed() {
 #[test]
 fn a_run_whose_renames_were_taken_back_lets_the_next_one_commit() {
     let (_top, site) = site();
-    on_step(Some(Box::new(|step| match step {
-        Step::Renamed => Err(io::Error::other("refused")),
-        _ => Ok(()),
+    on_step(Some(Box::new(|step| {
+        if step == Step::Renamed {
+            return Err(io::Error::other("refused"));
+        }
+        Ok(())
     })));
     let error = put(&site, "one").commit_with(&options(1)).unwrap_err();
     on_step(None);
