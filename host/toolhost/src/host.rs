@@ -290,7 +290,7 @@ impl HostBuilder {
         self
     }
 
-    /// Runs all calls here, wherever the policy places them: for the host of a [`Worker`](crate::workers::Worker), which has
+    /// Runs all calls here, wherever the policy places them: for the host of a [`Worker`](crate::fleet::Worker), which has
     /// the policy of those that send it calls.
     #[must_use]
     pub fn as_worker(mut self) -> Self {

@@ -22,7 +22,7 @@ use crate::workers::claim::Holder;
 /// Pause before a call that another worker runs, or that does not belong here, is delivered again.
 const GIVE_BACK: Duration = Duration::from_secs(1);
 
-/// Time beyond its deadline in which a call may be claimed. A host forgets claims [later](crate::workers::origin).
+/// Time beyond its deadline in which a call may be claimed. A host forgets claims later.
 const CLAIM_MARGIN: Duration = Duration::from_secs(5);
 
 /// Pause before the carrier is asked again.
