@@ -142,10 +142,15 @@ const OWNERS: [(&str, &[&str]); 24] = [
             "toolhost-testing",
         ],
     ),
-    ("rustls", &["toolhost-egress"]),
-    ("tokio-rustls", &["toolhost-egress"]),
-    ("webpki-roots", &["toolhost-egress", "toolhost-nats"]),
+    // The store: the connection to PostgreSQL, which is no HTTP.
+    ("rustls", &["toolhost-egress", "toolhost-store"]),
+    ("tokio-rustls", &["toolhost-egress", "toolhost-store"]),
+    (
+        "webpki-roots",
+        &["toolhost-egress", "toolhost-nats", "toolhost-store"],
+    ),
     ("async-nats", &["toolhost-nats"]),
+    ("tokio-postgres", &["toolhost-store"]),
     ("jsonschema", &["toolhost-schema"]),
     ("serde-saphyr", &["toolhost-manifest"]),
     ("rusqlite", &["toolhost-store"]),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolhost_contract::{AgentEvent, ResourceName};
 use toolhost_runtime::lock;
-use toolhost_store::{Store, StoreError};
+use toolhost_store::{Database, Store, StoreError};
 
 use super::delivery::{Asker, Envelope, ReplyMode};
 use super::local_port::LocalPort;
@@ -114,8 +114,18 @@ impl Orchestrator {
         state_root: &Path,
         config: OrchestratorConfig,
     ) -> Result<Self, OrchestratorError> {
-        let state_root = state_root.to_owned();
-        let result = tokio::task::spawn_blocking(move || Store::open(&state_root, &SCHEMA)).await;
+        Self::open_on(state_root.into(), config).await
+    }
+
+    /// Starts an orchestrator that stores its events in a database.
+    ///
+    /// # Errors
+    /// [`OrchestratorError::Store`].
+    pub async fn open_on(
+        database: Database,
+        config: OrchestratorConfig,
+    ) -> Result<Self, OrchestratorError> {
+        let result = tokio::task::spawn_blocking(move || Store::open(database, &SCHEMA)).await;
         let result = result.map_err(|error| OrchestratorError::Store(error.into()))?;
         Ok(Self::new(result.map_err(store)?, config))
     }
@@ -169,7 +179,7 @@ impl Orchestrator {
         }
         // Before the agent is registered: events that are accepted later are in their mailboxes.
         let events = &state.event_store;
-        let orphans = events.claim(name, events.own_run()).await.map_err(store)?;
+        let orphans = events.claim(name, &events.own_run()).await.map_err(store)?;
         lock(&state.agents).insert(name.to_owned(), Arc::new(setup));
         state.restore(orphans);
         state.recover().await.map_err(store)

@@ -6,5 +6,6 @@ use toolhost_store::Schema;
 pub(crate) const SCHEMA: Schema = Schema {
     owner: "agents",
     steps: &[include_str!("schema.sql")],
+    postgres: &[include_str!("schema.postgres.sql")],
     legacy_versions: &[2],
 };

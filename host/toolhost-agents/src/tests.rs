@@ -21,6 +21,7 @@ use toolhost_contract::{HandlerError, ResourceName};
 use toolhost_runtime::lock;
 
 use toolhost_store::Store;
+use toolhost_store::testing;
 
 use super::schema::SCHEMA;
 use super::*;
@@ -125,6 +126,20 @@ fn config() -> OrchestratorConfig {
     }
 }
 
+/// Makes a store of its own.
+fn store() -> Store {
+    match testing::memory() {
+        Some(database) => Store::open(database, &SCHEMA).unwrap(),
+        None => Store::in_memory(&SCHEMA).unwrap(),
+    }
+}
+
+#[test]
+fn all_of_it_is_so_in_postgresql() {
+    let of_sqlite = ["store_failures::an_event", "store_failures::events"];
+    testing::rerun("tests::", &of_sqlite);
+}
+
 /// Starts an orchestrator with these agents, on a store of its own.
 async fn orchestrator<const N: usize>(agents: [(&str, AgentSetup); N]) -> Orchestrator {
     with_config(config(), agents).await
@@ -134,7 +149,7 @@ async fn with_config<const N: usize>(
     config: OrchestratorConfig,
     agents: [(&str, AgentSetup); N],
 ) -> Orchestrator {
-    on_store(Store::in_memory(&SCHEMA).unwrap(), config, agents).await
+    on_store(store(), config, agents).await
 }
 
 async fn on_store<const N: usize>(

@@ -285,7 +285,7 @@ impl Inner {
             rows: FileRows::new(),
         };
         if let State::Committing { run_id } = &state
-            && !self.is_committing(id, run_id)
+            && !self.is_committing(id, run_id).await?
         {
             // The process that committed has ended: what it left tells how far it came.
             found.rows = rows;
@@ -299,10 +299,13 @@ impl Inner {
         Ok(found)
     }
 
-    fn is_committing(&self, id: &str, run_id: &str) -> bool {
-        let committing = self.committing.lock();
-        let committing = committing.unwrap_or_else(PoisonError::into_inner);
-        committing.contains(id) || self.records.is_elsewhere(run_id)
+    async fn is_committing(&self, id: &str, run_id: &str) -> Result<bool, ChangesetError> {
+        let is_here = {
+            let committing = self.committing.lock();
+            let committing = committing.unwrap_or_else(PoisonError::into_inner);
+            committing.contains(id)
+        };
+        Ok(is_here || self.records.is_elsewhere(run_id).await?)
     }
 
     /// Ends a commit whose process has ended: its renames were made, or were taken back when this process

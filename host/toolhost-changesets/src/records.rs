@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
-use toolhost_store::rusqlite::{self, OptionalExtension, Transaction, types::Type};
+use toolhost_store::sql::{self, Transaction};
 use toolhost_store::{Schema, Store, StoreError};
 
 use crate::entry::Digest;
@@ -18,6 +18,8 @@ use crate::owner::ChangesetOwner;
 const SCHEMA: Schema = Schema {
     owner: "changesets",
     steps: &[include_str!("records.sql")],
+    // The files of changesets lie in the state root, and so do their rows.
+    postgres: &[],
     legacy_versions: &[],
 };
 
@@ -91,12 +93,19 @@ pub(crate) struct Records(Store);
 
 impl Records {
     pub(crate) fn open(state_root: &Path) -> Result<Self, StoreError> {
-        Ok(Self(Store::open(state_root, &SCHEMA)?))
+        Ok(Self(Store::open_local(state_root, &SCHEMA)?))
     }
 
     /// Returns whether the run that commits a changeset is another one that is alive.
-    pub(crate) fn is_elsewhere(&self, run_id: &str) -> bool {
-        run_id != self.0.run_id() && self.0.is_alive(run_id)
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(crate) async fn is_elsewhere(&self, run_id: &str) -> Result<bool, StoreError> {
+        let run_id = run_id.to_owned();
+        let elsewhere = self
+            .0
+            .read(move |db| Ok(run_id != db.run_id() && db.is_alive(&run_id)?));
+        elsewhere.await
     }
 
     /// Adds an open changeset, if the owner has fewer than `max`. Returns whether it did.
@@ -159,9 +168,10 @@ impl Records {
                 FileVersion::Content(name) => (Some(name), false),
                 FileVersion::Deleted => (None, true),
             };
-            let set =
-                "INSERT OR REPLACE INTO changeset_files (changeset, path, base, content, deleted)
-                SELECT ?1, ?2, ?3, ?4, ?5 FROM changesets WHERE id = ?1 AND state = 'open'";
+            let set = "INSERT INTO changeset_files (changeset, path, base, content, deleted)
+                SELECT ?1, ?2, ?3, ?4, ?5 FROM changesets WHERE id = ?1 AND state = 'open'
+                ON CONFLICT (changeset, path) DO UPDATE SET base = excluded.base,
+                    content = excluded.content, deleted = excluded.deleted";
             let base = row.base.map(|digest| HEXLOWER.encode(&digest));
             let changed = db.execute(set, (&id, &path, base, content, deleted))?;
             Ok(changed == 1)
@@ -171,11 +181,11 @@ impl Records {
 
     /// Begins a commit of an open changeset, and returns its files; none if it is not open.
     pub(crate) async fn begin_commit(&self, id: &str) -> Result<Option<FileRows>, StoreError> {
-        let (id, run_id) = (id.to_owned(), self.0.run_id().to_owned());
+        let id = id.to_owned();
         let begin = move |db: &Transaction<'_>| {
             let begin = "UPDATE changesets SET state = 'committing', run_id = ?2, changed_at = ?3
                 WHERE id = ?1 AND state = 'open'";
-            match db.execute(begin, (&id, &run_id, now()))? {
+            match db.execute(begin, (&id, db.run_id(), now()))? {
                 1 => files(db, &id).map(Some),
                 _ => Ok(None),
             }
@@ -218,34 +228,26 @@ impl Records {
     }
 }
 
-fn open_of(db: &Transaction<'_>, owner: &ChangesetOwner) -> rusqlite::Result<Vec<String>> {
+fn open_of(db: &Transaction<'_>, owner: &ChangesetOwner) -> sql::Result<Vec<String>> {
     let select = "SELECT id FROM changesets WHERE bundle = ?1 AND agent = ?2 AND instance = ?3
         AND state IN ('open', 'committing') ORDER BY rowid";
-    let mut select = db.prepare_cached(select)?;
     let of = (&owner.bundle, &owner.agent, &owner.instance);
-    let ids = select.query_map(of, |row| row.get(0))?;
-    ids.collect()
+    db.query_map(select, of, |row| row.get(0))
 }
 
-fn state_of(
-    db: &Transaction<'_>,
-    id: &str,
-    owner: &ChangesetOwner,
-) -> rusqlite::Result<Option<State>> {
+fn state_of(db: &Transaction<'_>, id: &str, owner: &ChangesetOwner) -> sql::Result<Option<State>> {
     let select = "SELECT state, run_id FROM changesets
         WHERE id = ?1 AND bundle = ?2 AND agent = ?3 AND instance = ?4";
     let of = (id, &owner.bundle, &owner.agent, &owner.instance);
-    let state = db.query_row(select, of, |row| {
+    db.query_optional(select, of, |row| {
         let state: String = row.get(0)?;
         Ok(State::parse(&state, row.get(1)?))
-    });
-    state.optional()
+    })
 }
 
-fn files(db: &Transaction<'_>, id: &str) -> rusqlite::Result<FileRows> {
+fn files(db: &Transaction<'_>, id: &str) -> sql::Result<FileRows> {
     let select = "SELECT path, base, content, deleted FROM changeset_files WHERE changeset = ?1";
-    let mut select = db.prepare_cached(select)?;
-    let rows = select.query_map([id], |row| {
+    let rows = db.query_map(select, [id], |row| {
         let content: Option<String> = row.get(2)?;
         let version = match (row.get(3)?, content) {
             (true, _) => FileVersion::Deleted,
@@ -256,21 +258,21 @@ fn files(db: &Transaction<'_>, id: &str) -> rusqlite::Result<FileRows> {
         let base = base.as_deref().map(parse_digest).transpose()?;
         Ok((row.get(0)?, FileRow { base, version }))
     })?;
-    rows.collect()
+    Ok(rows.into_iter().collect())
 }
 
 /// Reads the digest in the column `base`.
-fn parse_digest(text: &str) -> rusqlite::Result<Digest> {
+fn parse_digest(text: &str) -> sql::Result<Digest> {
     let bytes = HEXLOWER.decode(text.as_bytes()).ok();
     let digest = bytes.and_then(|bytes| Digest::try_from(bytes).ok());
     digest.ok_or_else(|| {
         let reason = "`base` of a file of a changeset is not 64 hexadecimal digits";
-        rusqlite::Error::FromSqlConversionFailure(1, Type::Text, reason.into())
+        sql::Error::unreadable("base", reason)
     })
 }
 
 /// Removes the rows of changesets that were closed long ago.
-fn forget_closed(db: &Transaction<'_>) -> rusqlite::Result<()> {
+fn forget_closed(db: &Transaction<'_>) -> sql::Result<()> {
     let before = now().saturating_sub(i64::try_from(CLOSED_KEPT.as_secs()).unwrap_or(i64::MAX));
     let forget =
         "DELETE FROM changesets WHERE state IN ('committed', 'discarded') AND changed_at < ?1";

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use toolhost::oauth::{OAuth, OAuthConfig, OAuthEgress, OAuthKeyFile, OAuthStore};
+use toolhost::state::database_of;
 use toolhost::{Policy, Sandbox};
 
 use crate::failure::Failure;
@@ -24,30 +25,37 @@ pub(crate) fn open_for(
     let Some(root) = root.filter(|_| policy.grants_any_oauth_app()) else {
         return Ok(None);
     };
-    match (open_at(sandbox, policy, root), state_root) {
+    match (open_at(sandbox, policy, policy, root), state_root) {
         (Ok(oauth), _) => Ok(Some(oauth)),
         (Err(_), StateRoot::Optional) => Ok(None),
         (Err(failure), StateRoot::Needed) => Err(failure),
     }
 }
 
-/// Opens the grants of the user's state root.
+/// Opens the grants of the user's state root, or of the database that the policy `state` names.
 pub(crate) fn open(
     sandbox: &Sandbox,
     policy: &Policy,
+    state: &Policy,
     settings: &Settings,
 ) -> Result<OAuth, Failure> {
     let root = settings.dirs.state_root.as_deref().ok_or_else(|| {
         let error = anyhow!("the directory for the grants is not known");
         Failure::from(error).hint("Pass --state-root DIR, or set HOME.")
     })?;
-    open_at(sandbox, policy, root)
+    open_at(sandbox, policy, state, root)
 }
 
-fn open_at(sandbox: &Sandbox, policy: &Policy, root: &Path) -> Result<OAuth, Failure> {
+fn open_at(
+    sandbox: &Sandbox,
+    policy: &Policy,
+    state: &Policy,
+    root: &Path,
+) -> Result<OAuth, Failure> {
     let hint = "Pass --state-root DIR with a directory that only you can write.";
     let unusable = |error| Failure::from(error).hint(hint);
-    let store = OAuthStore::open(root).map_err(unusable)?;
+    let database = database_of(state, Some(root))?.unwrap_or_else(|| root.into());
+    let store = OAuthStore::open_on(database, Some(root.to_owned())).map_err(unusable)?;
     let mut egress = OAuthEgress::new(sandbox.egress().clone());
     egress.private_networks = policy.oauth_networks();
     let key = Arc::new(OAuthKeyFile::new(root.join(KEY_FILE)));

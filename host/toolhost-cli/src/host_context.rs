@@ -186,10 +186,11 @@ impl HostContext {
     /// calls.
     pub(crate) fn open_recorded(
         settings: &Settings,
-        policy: PolicyFile,
+        mut policy: PolicyFile,
         root: &Path,
         recorder: Option<&CallRecorder>,
     ) -> Result<Self, Failure> {
+        policy.policy = policy.policy.without_state();
         Self::build(
             settings,
             policy,

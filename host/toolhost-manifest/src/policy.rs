@@ -19,6 +19,7 @@ mod packages;
 mod placement_check;
 mod read;
 mod rules;
+mod state;
 mod tool_budgets;
 mod unknown_names;
 mod variable;
@@ -58,6 +59,7 @@ pub use oauth_apps::{OAuthAppGrant, ToolOAuthGrant};
 pub use packages::{PackageRules, PackageSigner, SignerTrust};
 pub use read::{PolicyError, read_at};
 use rules::{AgentRules, CommitRule, Defaults, Rule};
+pub use state::{PostgresRules, StateRules};
 pub use variable::{SecretSource, Secrets};
 pub use workers::{NatsLogin, NatsRule, Placement, WorkersRule, is_worker_word};
 
@@ -73,6 +75,8 @@ pub use workers::{NatsLogin, NatsRule, Placement, WorkersRule, is_worker_word};
 ///   webhook: {url: https://example.com/hook, secret: {fromEnv: WEBHOOK_SECRET}}
 /// workers:                         # other machines, for tools with `placement`
 ///   nats: {url: nats://10.0.0.5:4222}
+/// state:                           # a database that several hosts share; default: a file in the state root
+///   postgres: {url: postgres://toolhost@db.example.com/toolhost, password: {fromEnv: DB_PASSWORD}}
 /// locale: en                       # or ko: the language of suggestions
 /// defaults:
 ///   limits: {deadlineMs: 30000, memoryBytes: 256MiB}
@@ -84,8 +88,6 @@ pub use workers::{NatsLogin, NatsRule, Placement, WorkersRule, is_worker_word};
 ///   bash:
 ///     limits: {diskBytes: 1MiB}
 ///     cost: 5                      # the price of a call, for budgets
-///     placement: any               # its calls run on workers; or local, or {label: NAME}
-///     repeatable: true             # a call whose worker died may run again
 ///     env:                         # the only variables the tool sees
 ///       LANG: C.UTF-8
 ///       TOKEN: {secret: sk-12345}  # kept out of results, errors and logs
@@ -95,6 +97,9 @@ pub use workers::{NatsLogin, NatsRule, Placement, WorkersRule, is_worker_word};
 ///     readOnly: true               # the workdir may be read, not changed
 ///     workdir: transactional       # the changes of a call are kept all together, or not at all
 ///     commitWhen: {pointer: /exitCode, equals: 0}  # only if the output has this there; or always
+///   resizer:
+///     placement: any               # its calls run on workers; or local, or {label: NAME}
+///     repeatable: true             # a call whose worker died may run again
 ///   fetcher:
 ///     http:
 ///       allow:                     # "[METHOD ]scheme://host[:port][/path*]"
@@ -166,6 +171,7 @@ pub struct Policy {
     lock: LockRule,
     calls: Calls,
     approvals: ApprovalRules,
+    state: StateRules,
     packages: Option<Arc<PackageRules>>,
     workers: Option<Arc<WorkersRule>>,
     /// The digest of its text.
@@ -230,6 +236,18 @@ impl Policy {
     /// Returns where people decide about calls that wait, and who is told of them. Default: nowhere, nobody.
     pub fn approvals(&self) -> &ApprovalRules {
         &self.approvals
+    }
+
+    /// Keeps the state in the state root, whatever the policy says: of what is tried out.
+    #[must_use]
+    pub fn without_state(mut self) -> Self {
+        self.state = StateRules::default();
+        self
+    }
+
+    /// Returns which database keeps the state.
+    pub fn state(&self) -> &StateRules {
+        &self.state
     }
 
     /// Returns whose signatures packages of registries must have. Default: packages need none.
@@ -364,6 +382,7 @@ impl Policy {
         self.calls = operators.calls;
         self.approvals.clone_from(&operators.approvals);
         self.workers.clone_from(&operators.workers);
+        self.state.clone_from(&operators.state);
         self.operators = Some(Arc::new(operators.clone()));
         self
     }
@@ -588,6 +607,7 @@ impl Policy {
         redactor.add(self.oauth_apps.values().flat_map(OAuthAppRule::secrets));
         redactor.add(self.approvals.secrets());
         redactor.add(self.workers.iter().flat_map(|workers| workers.secrets()));
+        redactor.add(self.state.secrets());
     }
 }
 

@@ -7,8 +7,8 @@ pub(crate) mod sessions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolhost_store::rusqlite::{self, Transaction};
-use toolhost_store::{Schema, Store};
+use toolhost_store::sql::{self, Transaction};
+use toolhost_store::{Database, Schema, Store};
 
 use crate::cipher::Cipher;
 use crate::error::OAuthError;
@@ -28,6 +28,7 @@ const SCHEMA: Schema = Schema {
         include_str!("store/tables.sql"),
         include_str!("store/servers.sql"),
     ],
+    postgres: &[include_str!("store/tables.postgres.sql")],
     legacy_versions: &[],
 };
 
@@ -52,9 +53,17 @@ impl OAuthStore {
     /// # Errors
     /// [`OAuthError::Store`] as [`Store::open`].
     pub fn open(state_root: &Path) -> Result<Self, OAuthError> {
+        Self::open_on(state_root.into(), Some(state_root.to_owned()))
+    }
+
+    /// Opens the tables in a database. `state_root` has what an earlier release kept in files.
+    ///
+    /// # Errors
+    /// [`OAuthError::Store`] as [`Store::open`].
+    pub fn open_on(database: Database, state_root: Option<PathBuf>) -> Result<Self, OAuthError> {
         Ok(Self {
-            store: Store::open(state_root, &SCHEMA)?,
-            state_root: Some(state_root.to_owned()),
+            store: Store::open(database, &SCHEMA)?,
+            state_root,
         })
     }
 
@@ -90,7 +99,7 @@ impl Tables {
     /// Runs a transaction. `work` gets these tables too, for their key.
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>, &Self) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Transaction<'_>, &Self) -> sql::Result<T> + Send + 'static,
     ) -> Result<T, OAuthError> {
         let tables = self.clone();
         let done = self.store.write(move |db| work(db, &tables)).await;
@@ -99,7 +108,7 @@ impl Tables {
 
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>, &Self) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Transaction<'_>, &Self) -> sql::Result<T> + Send + 'static,
     ) -> Result<T, OAuthError> {
         let tables = self.clone();
         let done = self.store.read(move |db| work(db, &tables)).await;

@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use toolhost_contract::AddressBlock;
 use toolhost_egress::{Egress, HttpConfig};
 use toolhost_runtime::{Quota, Threads};
+use toolhost_store::testing;
 
 use self::server::{Answer, Server, json};
 use crate::app::tests::app;
@@ -60,9 +61,26 @@ fn network() -> Egress {
     SHARED.get_or_init(start).clone()
 }
 
+fn store(root: &Path) -> OAuthStore {
+    let database = testing::replaced(root).unwrap_or_else(|| root.into());
+    OAuthStore::open_on(database, Some(root.to_owned())).unwrap()
+}
+
+#[test]
+fn all_of_it_is_so_in_postgresql() {
+    testing::rerun(
+        "tests::",
+        &[
+            "moved_to_another_place",
+            "open_sessions_of_a_key",
+            "stores_bytes",
+        ],
+    );
+}
+
 /// Opens a state root as another process would.
 fn open(root: &Path, clock: &Arc<TestClock>, request_time: Duration) -> OAuth {
-    let store = OAuthStore::open(root).unwrap();
+    let store = store(root);
     let key = Arc::new(OAuthKeyFile::new(root.join("oauth.key")));
     let mut egress = OAuthEgress::new(network());
     egress.private_networks = vec![AddressBlock::parse("127.0.0.0/8").unwrap()];

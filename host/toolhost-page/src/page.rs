@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use toolhost::approvals::Approvers;
 use toolhost::recording::CallRecording;
+use toolhost::state::Database;
 use toolhost::{LiveBundle, Workdir};
 use toolhost_runtime::debug_fields;
 
@@ -29,7 +30,7 @@ pub type CaseOfRecording =
 #[derive(Clone)]
 pub struct PageConfig {
     pub(crate) viewers: Approvers,
-    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) roots: Vec<(PathBuf, Option<Database>)>,
     pub(crate) bundle: Option<LiveBundle>,
     pub(crate) workdir: Option<Workdir>,
     pub(crate) case_of: Option<CaseOfRecording>,
@@ -54,7 +55,14 @@ impl PageConfig {
     /// Shows the calls of a state root, also of processes that run or ended.
     #[must_use]
     pub fn state_root(mut self, root: impl Into<PathBuf>) -> Self {
-        self.roots.push(root.into());
+        self.roots.push((root.into(), None));
+        self
+    }
+
+    /// Shows the calls of a state root whose approvals are in this database.
+    #[must_use]
+    pub fn state_in(mut self, root: impl Into<PathBuf>, database: Database) -> Self {
+        self.roots.push((root.into(), Some(database)));
         self
     }
 
@@ -117,9 +125,11 @@ impl Page {
         let others = config
             .roots
             .iter()
-            .filter(|root| Some(root.as_path()) != own);
+            .filter(|(root, _)| Some(root.as_path()) != own);
         let own = host.as_ref().map(Root::of_host);
-        let roots = own.into_iter().chain(others.map(|root| Root::new(root)));
+        let roots = own
+            .into_iter()
+            .chain(others.map(|(root, database)| Root::new(root, database.as_ref())));
         Self(Arc::new(PageInner {
             roots: roots.collect(),
             viewers: config.viewers,

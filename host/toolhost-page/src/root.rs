@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::OnceCell;
 use toolhost::approvals::{ApprovalError, Approvals};
 use toolhost::calls::{CallLog, CallRecord};
+use toolhost::state::Database;
 use toolhost::{Host, text};
 
 use crate::failure::Failure;
@@ -13,14 +14,16 @@ use crate::failure::Failure;
 pub(crate) struct Root {
     /// None for a host without a state root.
     pub(crate) path: Option<PathBuf>,
+    database: Option<Database>,
     calls: OnceCell<CallLog>,
     approvals: OnceCell<Approvals>,
 }
 
 impl Root {
-    pub(crate) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path, database: Option<&Database>) -> Self {
         Self {
             path: Some(path.to_owned()),
+            database: Some(database.map_or_else(|| path.into(), Database::clone)),
             calls: OnceCell::new(),
             approvals: OnceCell::new(),
         }
@@ -30,6 +33,7 @@ impl Root {
     pub(crate) fn of_host(host: &Host) -> Self {
         Self {
             path: host.state_root().map(Path::to_owned),
+            database: host.database().cloned(),
             calls: OnceCell::new(),
             approvals: OnceCell::new_with(Some(host.approvals())),
         }
@@ -63,12 +67,13 @@ impl Root {
         if let Some(approvals) = self.approvals.get() {
             return Ok(Some(approvals));
         }
-        let Some(path) = self.path.clone() else {
+        let (Some(path), Some(database)) = (self.path.clone(), self.database.clone()) else {
             return Ok(None);
         };
         let open = move || -> Result<Option<Approvals>, ApprovalError> {
-            let is_kept = path.join("toolhost.db").exists();
-            is_kept.then(|| Approvals::open(&path)).transpose()
+            let may_exist = database.may_exist();
+            let open = || Approvals::open_on(database, &path);
+            may_exist.then(open).transpose()
         };
         match blocking(open).await?? {
             None => Ok(None),

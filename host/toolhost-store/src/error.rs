@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
+use super::sql;
+
 /// How long an operation waits for the lock of another process, whose transactions take milliseconds.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -107,15 +109,40 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
-    /// SQLite failed otherwise: the disk is full, a file is read-only, a row has an unexpected value.
+    /// The database failed otherwise: the disk is full, a file is read-only, a row has an unexpected value.
     #[error("the database {} cannot be read or written", .path.display())]
     Failed {
         /// The database.
         path: PathBuf,
         /// The cause.
         #[source]
-        source: rusqlite::Error,
+        source: sql::Error,
     },
+    /// The database in PostgreSQL cannot be reached, or does not let this process in.
+    #[error(
+        "the PostgreSQL database {database} cannot be used: look whether it runs, and at `state.postgres` of the policy"
+    )]
+    Unreachable {
+        /// Its address, without a password.
+        database: String,
+        /// The cause.
+        #[source]
+        source: sql::Error,
+    },
+    /// The state of this state root is in PostgreSQL, and not in a file.
+    #[error(
+        "the state of {} is in {database}: use a policy with this `state.postgres`, or remove {} to begin anew in a file",
+        .marker.parent().unwrap_or(.marker).display(), .marker.display()
+    )]
+    Elsewhere {
+        /// The file that says so.
+        marker: PathBuf,
+        /// The database.
+        database: String,
+    },
+    /// The settings of PostgreSQL are wrong.
+    #[error("the settings of PostgreSQL cannot be used: {0}")]
+    Settings(String),
     /// The work panicked, and its transaction was rolled back.
     #[error("work on the database {} panicked", .path.display())]
     Panicked {
@@ -136,10 +163,17 @@ impl StoreError {
         let Self::Failed { source, .. } = self else {
             return false;
         };
-        matches!(
-            source,
-            rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..)
-        )
+        match source {
+            sql::Error::Unreadable { .. } => true,
+            sql::Error::Sqlite(source) => matches!(
+                source,
+                rusqlite::Error::FromSqlConversionFailure(..)
+                    | rusqlite::Error::InvalidColumnType(..)
+            ),
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(_) => false,
+            sql::Error::NoRow | sql::Error::Unstorable(_) | sql::Error::Unavailable(_) => false,
+        }
     }
 
     /// Returns the error and its causes on one line.
@@ -168,7 +202,22 @@ impl StoreError {
         } else if code == Some(ErrorCode::OperationInterrupted) {
             Self::TooSlow { path, source }
         } else {
-            Self::Failed { path, source }
+            Self::Failed {
+                path,
+                source: source.into(),
+            }
         }
+    }
+
+    /// Makes the error of work on a database.
+    pub(crate) fn of(path: &Path, error: sql::Error) -> Self {
+        let sql::Error::Sqlite(source) = error else {
+            let path = path.to_owned();
+            return Self::Failed {
+                path,
+                source: error,
+            };
+        };
+        Self::sqlite(path, source)
     }
 }

@@ -17,6 +17,9 @@ pub struct Schema {
     /// SQL of each step: step `n` leads from version `n` to version `n + 1`. A step that was released
     /// is never changed; a change is one more step at the end.
     pub steps: &'static [&'static str],
+    /// The same for PostgreSQL, which has a history of its own: its first step makes what all steps of SQLite make together
+    /// that were released by then.
+    pub postgres: &'static [&'static str],
     /// For each step that was released before owners had versions: the `user_version` of the database
     /// after it.
     pub legacy_versions: &'static [i64],

@@ -1,90 +1,91 @@
-//! The handle of the database.
+//! The database of a state root, for all owners of tables.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
-use tokio::sync::{mpsc, oneshot};
+use rusqlite::TransactionBehavior::{Deferred, Immediate};
 use toolhost_files::PrivateDir;
 
+use super::database::{self, Database, FILE_NAME};
 use super::error::StoreError;
 use super::lease::{FileLease, Lease, LocalLease};
 use super::open;
 use super::schema::Schema;
+use super::sql::{self, Transaction};
+use super::sqlite::{self, SqliteStore};
+use super::sqlite_work::SqliteWork;
 
-pub(super) const FILE_NAME: &str = "toolhost.db";
-
-/// Jobs that wait for the thread; further callers wait until there are fewer.
-const QUEUE: usize = 1024;
-
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
-
-/// One SQLite database, and one thread behind a bounded queue. Cheap to clone; the thread ends after the
-/// last clone is dropped and the queue is empty.
+/// The database of a state root: a file of SQLite, or a schema in PostgreSQL. One transaction writes at a time, in all
+/// processes and on all machines that share it. Cheap to clone.
 ///
 /// A committed write survives a process that is killed at any moment. A machine that loses power may
-/// lose the last writes, never the database's consistency.
+/// lose the last writes to a file of SQLite, never the database's consistency.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Inner);
 
-struct Inner {
-    path: PathBuf,
-    lease: Arc<dyn Lease>,
-    jobs: mpsc::Sender<Job>,
+#[derive(Clone)]
+enum Inner {
+    Sqlite(SqliteStore, Arc<dyn Lease>),
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<crate::postgres::Session>),
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store")
-            .field("path", &self.0.path)
+        let mut shown = f.debug_struct("Store");
+        match &self.0 {
+            Inner::Sqlite(store, _) => shown.field("path", &store.path()),
+            #[cfg(feature = "postgres")]
+            Inner::Postgres(session) => shown.field("database", &session.name()),
+        };
+        shown
             .field("run_id", &self.run_id())
             .finish_non_exhaustive()
     }
 }
 
 impl Store {
-    /// Opens `{state_root}/toolhost.db` with a [`FileLease`], and brings the tables of `schema` up to
-    /// date; makes both, readable for this user alone, where they are missing. Several processes may
-    /// share a state root. Blocks, for some seconds at most if another process locks the database.
+    /// Opens a database, and brings the tables of `schema` up to date; makes what is missing. Several processes may share it.
+    /// Blocks, for some seconds at most if another process locks the database.
     ///
-    /// The state root must be this user's, and nobody else may be able to write it. In it no link is
-    /// followed, and only regular files are opened.
+    /// A file of SQLite is `{state_root}/toolhost.db`, with a [`FileLease`], both readable for this user alone. The state
+    /// root must be this user's, and nobody else may be able to write it. In it no link is followed, and only regular files
+    /// are opened.
     ///
     /// # Errors
-    /// [`StoreError`] where a file or a lock cannot be made or is not this user's, or the database is
-    /// damaged, locked or of a newer version.
-    pub fn open(state_root: &Path, schema: &Schema) -> Result<Self, StoreError> {
+    /// [`StoreError`] where a file or a lock cannot be made or is not this user's, the database is damaged, locked or of a
+    /// newer version, or PostgreSQL cannot be reached.
+    pub fn open(database: impl Into<Database>, schema: &Schema) -> Result<Self, StoreError> {
+        match database.into() {
+            Database::Sqlite(state_root) => {
+                database::check_is_here(&state_root)?;
+                Self::open_local(&state_root, schema)
+            }
+            #[cfg(feature = "postgres")]
+            Database::Postgres(postgres) => {
+                let session = postgres.session()?;
+                session.migrate(schema)?;
+                Ok(Self(Inner::Postgres(session)))
+            }
+        }
+    }
+
+    /// Opens the file of SQLite of a state root, also of one whose database is elsewhere: for rows that name files in it.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_local(state_root: &Path, schema: &Schema) -> Result<Self, StoreError> {
         PrivateDir::make(state_root).map_err(|source| StoreError::Make {
             path: state_root.to_owned(),
             source,
         })?;
-        let state_root = Self::root(state_root)?;
+        let state_root = SqliteStore::root(state_root)?;
         let path = state_root.join(FILE_NAME);
         let connection = open::file(&path, schema)?;
-        Self::start(path, connection, Arc::new(FileLease::acquire(&state_root)?))
-    }
-
-    /// Opens another database, `{state_root}/{name}`, as [`Self::open`] does, but without a lease, and only where the state
-    /// root exists: for rows that no run
-    /// takes over from another, and whose writes must not delay those to `toolhost.db`.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_apart(state_root: &Path, name: &str, schema: &Schema) -> Result<Self, StoreError> {
-        let path = Self::root(state_root)?.join(name);
-        let connection = open::file(&path, schema)?;
-        Self::start(path, connection, Arc::new(LocalLease::new()?))
-    }
-
-    /// Returns the state root without links, which SQLite refuses anywhere in a path.
-    fn root(state_root: &Path) -> Result<PathBuf, StoreError> {
-        let real = PrivateDir::open(state_root).and_then(|_| state_root.canonicalize());
-        real.map_err(|source| StoreError::Make {
-            path: state_root.to_owned(),
-            source,
-        })
+        let lease: Arc<dyn Lease> = Arc::new(FileLease::acquire(&state_root)?);
+        let store = SqliteStore::start(path, connection, Arc::clone(&lease))?;
+        Ok(Self(Inner::Sqlite(store, lease)))
     }
 
     /// Makes a store that lives as long as its clones.
@@ -92,20 +93,39 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where the system gives no memory, thread or random bytes.
     pub fn in_memory(schema: &Schema) -> Result<Self, StoreError> {
-        let path = PathBuf::from(":memory:");
-        let connection = open::memory(&path, schema)?;
-        Self::start(path, connection, Arc::new(LocalLease::new()?))
+        let lease: Arc<dyn Lease> = Arc::new(LocalLease::new()?);
+        let store = SqliteStore::in_memory(schema, Arc::clone(&lease))?;
+        Ok(Self(Inner::Sqlite(store, lease)))
     }
 
-    /// Reads from the database of a state root on this thread, and brings the tables of `schema` up to date. None where
-    /// there is no database.
+    /// Reads from a database on this thread, and brings the tables of `schema` up to date. None where there is no file of
+    /// SQLite.
     ///
     /// # Errors
     /// Those of [`open`](Self::open) and of `work`.
-    pub fn read_file<T>(
+    pub fn read_from<T: Send + 'static>(
+        database: &Database,
+        schema: &Schema,
+        work: impl Fn(&Transaction<'_>) -> sql::Result<T> + Send + 'static,
+    ) -> Result<Option<T>, StoreError> {
+        match database {
+            Database::Sqlite(state_root) => {
+                database::check_is_here(state_root)?;
+                Self::read_file(state_root, schema, work)
+            }
+            #[cfg(feature = "postgres")]
+            Database::Postgres(postgres) => {
+                let session = postgres.session()?;
+                session.migrate(schema)?;
+                session.blocking_read(work).map(Some)
+            }
+        }
+    }
+
+    fn read_file<T>(
         state_root: &Path,
         schema: &Schema,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+        work: impl Fn(&Transaction<'_>) -> sql::Result<T>,
     ) -> Result<Option<T>, StoreError> {
         let path = state_root.join(FILE_NAME);
         let real = match path.canonicalize() {
@@ -113,142 +133,88 @@ impl Store {
             real => real.map_err(|source| StoreError::Make { path, source })?,
         };
         let mut connection = open::file(&real, schema)?;
-        run(&mut connection, &real, TransactionBehavior::Deferred, work).map(Some)
-    }
-
-    /// Starts the thread. It ends when every sender is dropped and the queue is empty, and drops the lease
-    /// last: a run is alive until the last of its writes.
-    fn start(
-        path: PathBuf,
-        mut connection: Connection,
-        lease: Arc<dyn Lease>,
-    ) -> Result<Self, StoreError> {
-        let (jobs, mut queue) = mpsc::channel::<Job>(QUEUE);
-        let held = Arc::clone(&lease);
-        let work = move || {
-            while let Some(job) = queue.blocking_recv() {
-                job(&mut connection);
-            }
-            drop(connection);
-            drop(held);
+        let lease = LocalLease::new()?;
+        let work = |tx: &rusqlite::Transaction<'_>| {
+            work(&Transaction::new(&SqliteWork { tx, lease: &lease }))
         };
-        std::thread::Builder::new()
-            .name("toolhost-store".to_owned())
-            .spawn(work)
-            .map_err(StoreError::Thread)?;
-        Ok(Self(Arc::new(Inner { path, lease, jobs })))
+        sqlite::run(&mut connection, &real, Deferred, work).map(Some)
     }
 
     /// Runs `work` on the store's thread in a transaction that may write; commits if it returns `Ok`,
     /// and rolls back otherwise. Waits while the store's queue is full.
     ///
-    /// `work` blocks every other user of the store, so it should only use the database. If this future
-    /// is dropped while the job is queued, `work` is not run; work that has begun is completed.
+    /// `work` blocks every other user of the store, so it should only use the database. It may run again, if the connection
+    /// to PostgreSQL breaks before it is committed. If this future is dropped while the job is queued, `work` is not run;
+    /// work that has begun is completed.
     ///
     /// # Errors
-    /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
+    /// [`StoreError`] where the database or `work` fails, or `work` panics; after 30 s where PostgreSQL cannot be reached.
     pub async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Transaction<'_>) -> sql::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.transact(TransactionBehavior::Immediate, work).await
+        match &self.0 {
+            Inner::Sqlite(store, lease) => {
+                let lease = Arc::clone(lease);
+                let work = move |tx: &rusqlite::Transaction<'_>| {
+                    work(&Transaction::new(&SqliteWork { tx, lease: &*lease }))
+                };
+                store.transact(Immediate, work).await
+            }
+            #[cfg(feature = "postgres")]
+            Inner::Postgres(session) => session.write(work).await,
+        }
     }
 
-    /// Runs `work` on the store's thread in a transaction that reads one consistent snapshot. Dropped or
-    /// queued as [`write`](Self::write) is.
+    /// Runs `work` on the store's thread in a transaction that reads one consistent snapshot. Dropped,
+    /// queued or run again as [`write`](Self::write) is.
     ///
     /// # Errors
-    /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
+    /// As [`Self::write`].
     pub async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Transaction<'_>) -> sql::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.transact(TransactionBehavior::Deferred, work).await
+        match &self.0 {
+            Inner::Sqlite(store, lease) => {
+                let lease = Arc::clone(lease);
+                let work = move |tx: &rusqlite::Transaction<'_>| {
+                    work(&Transaction::new(&SqliteWork { tx, lease: &*lease }))
+                };
+                store.transact(Deferred, work).await
+            }
+            #[cfg(feature = "postgres")]
+            Inner::Postgres(session) => session.read(work).await,
+        }
     }
 
-    /// Writes as [`write`](Self::write) does, on a thread that may wait: not one that runs futures.
-    ///
-    /// # Errors
-    /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
-    pub fn blocking_write<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (job, replied) = self.job(TransactionBehavior::Immediate, work);
-        let sent = self.0.jobs.blocking_send(job);
-        sent.map_err(|_| self.stopped())?;
-        replied.blocking_recv().map_err(|_| self.stopped())?
+    /// Returns the id of this run of the store. In PostgreSQL a process whose run was declared dead, as it was stopped for
+    /// too long, goes on as another run: within a transaction, [`Transaction::run_id`] is the one that counts.
+    pub fn run_id(&self) -> Arc<str> {
+        match &self.0 {
+            Inner::Sqlite(_, lease) => lease.run_id().into(),
+            #[cfg(feature = "postgres")]
+            Inner::Postgres(session) => session.run_id(),
+        }
     }
 
-    /// Returns the id of this run of the store: see [`Lease::run_id`].
-    pub fn run_id(&self) -> &str {
-        self.0.lease.run_id()
-    }
-
-    /// Whether the run of this id is alive: see [`Lease::is_alive`].
-    pub fn is_alive(&self, run_id: &str) -> bool {
-        self.0.lease.is_alive(run_id)
+    /// Whether the run of this id is alive: see [`Transaction::is_alive`].
+    #[cfg(test)]
+    pub(super) fn is_alive(&self, run_id: &str) -> bool {
+        match &self.0 {
+            Inner::Sqlite(_, lease) => lease.is_alive(run_id),
+            #[cfg(feature = "postgres")]
+            Inner::Postgres(_) => panic!("a transaction knows"),
+        }
     }
 
     /// How many more jobs the queue takes.
     #[cfg(test)]
     pub(super) fn queue_capacity(&self) -> usize {
-        self.0.jobs.capacity()
-    }
-
-    async fn transact<T: Send + 'static>(
-        &self,
-        behavior: TransactionBehavior,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (job, replied) = self.job(behavior, work);
-        let sent = self.0.jobs.send(job).await;
-        sent.map_err(|_| self.stopped())?;
-        replied.await.map_err(|_| self.stopped())?
-    }
-
-    fn job<T: Send + 'static>(
-        &self,
-        behavior: TransactionBehavior,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> (Job, oneshot::Receiver<Result<T, StoreError>>) {
-        let (reply, replied) = oneshot::channel();
-        let path = self.0.path.clone();
-        let job = move |connection: &mut Connection| {
-            if !reply.is_closed() {
-                let done = run(connection, &path, behavior, work);
-                // The caller may have been dropped meanwhile.
-                let _ = reply.send(done);
-            }
-        };
-        (Box::new(job), replied)
-    }
-
-    fn stopped(&self) -> StoreError {
-        StoreError::Stopped {
-            path: self.0.path.clone(),
+        match &self.0 {
+            Inner::Sqlite(store, _) => store.queue_capacity(),
+            #[cfg(feature = "postgres")]
+            Inner::Postgres(_) => 0,
         }
     }
-}
-
-/// Runs `work` in a transaction; rolls it back where it fails or panics.
-fn run<T>(
-    connection: &mut Connection,
-    path: &Path,
-    behavior: TransactionBehavior,
-    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-) -> Result<T, StoreError> {
-    let sqlite = |source| StoreError::sqlite(path, source);
-    open::limit_time(connection).map_err(sqlite)?;
-    let transaction = connection
-        .transaction_with_behavior(behavior)
-        .map_err(sqlite)?;
-    // Unwind safe: dropping the transaction rolls back, and nothing else is shared.
-    let done = catch_unwind(AssertUnwindSafe(|| work(&transaction)));
-    let panicked = |_| StoreError::Panicked {
-        path: path.to_owned(),
-    };
-    let done = done.map_err(panicked)?.map_err(sqlite)?;
-    transaction.commit().map_err(sqlite)?;
-    Ok(done)
 }

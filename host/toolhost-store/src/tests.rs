@@ -1,6 +1,8 @@
 mod damaged_log;
 mod foreign_files;
 mod formats;
+#[cfg(feature = "testing")]
+mod postgres;
 mod second_process;
 
 use std::fs::{self, File, Permissions};
@@ -13,17 +15,17 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use self::second_process::{SecondProcess, given_state_root, report, wait};
+use super::database::FILE_NAME;
 use super::schema::FORMAT;
-use super::store::FILE_NAME;
 use super::*;
 
 const SCHEMA: Schema = Schema {
     owner: "tests",
     steps: &["CREATE TABLE first (n)", "CREATE TABLE second (n)"],
+    postgres: &[],
     legacy_versions: &[1, 3],
 };
 
@@ -65,8 +67,9 @@ async fn note(store: &Store, text: &'static str) -> Result<(), StoreError> {
 
 async fn notes(store: &Store) -> Vec<String> {
     let read = store.read(|tx| {
-        let mut query = tx.prepare("SELECT text FROM notes ORDER BY rowid")?;
-        query.query_map([], |row| row.get(0))?.collect()
+        tx.query_map("SELECT text FROM notes ORDER BY rowid", (), |row| {
+            row.get(0)
+        })
     });
     read.await.unwrap()
 }
@@ -74,7 +77,7 @@ async fn notes(store: &Store) -> Vec<String> {
 /// Occupies the store's thread until the sender is dropped.
 async fn occupy(store: &Store) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>) {
     let (release, released) = mpsc::channel::<()>();
-    let (begin, begun) = oneshot::channel();
+    let (begin, mut begun) = tokio::sync::mpsc::unbounded_channel();
     let store = store.clone();
     let occupied = tokio::spawn(async move {
         let work = store.read(move |_| {
@@ -84,7 +87,7 @@ async fn occupy(store: &Store) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>
         });
         work.await.unwrap();
     });
-    begun.await.unwrap();
+    begun.recv().await.unwrap();
     (release, occupied)
 }
 
@@ -99,7 +102,7 @@ async fn all_files_are_private() {
     for file in ["toolhost.db", "toolhost.db-wal", "toolhost.db-shm"] {
         assert_eq!(mode(&dir.join(file)), 0o600, "{file}");
     }
-    assert_eq!(mode(&lock_of(&dir, store.run_id())), 0o600);
+    assert_eq!(mode(&lock_of(&dir, &store.run_id())), 0o600);
     let left: Vec<_> = fs::read_dir(&dir).unwrap().map(|e| e.unwrap()).collect();
     assert_eq!(left.len(), 4, "{left:?}");
 
@@ -117,20 +120,21 @@ async fn a_connection_has_the_documented_settings() {
         let store = store.clone();
         async move {
             let read = store.read(move |tx| {
-                tx.pragma_query_value(None, name, |row| row.get_ref(0).map(|v| format!("{v:?}")))
+                let pragma = format!("PRAGMA {name}");
+                tx.query_row(&pragma, (), |row| row.get::<i64>(0))
             });
             read.await.unwrap()
         }
     };
     for (name, value) in [
-        ("synchronous", "Integer(1)"),
-        ("foreign_keys", "Integer(1)"),
-        ("busy_timeout", "Integer(5000)"),
-        ("user_version", &format!("Integer({FORMAT})")),
+        ("synchronous", 1),
+        ("foreign_keys", 1),
+        ("busy_timeout", 5000),
+        ("user_version", FORMAT),
     ] {
         assert_eq!(pragma(name).await, value, "{name}");
     }
-    let journal = store.read(|tx| tx.pragma_query_value(None, "journal_mode", |r| r.get(0)));
+    let journal = store.read(|tx| tx.query_row("PRAGMA journal_mode", (), |row| row.get(0)));
     let journal: String = journal.await.unwrap();
     assert_eq!(journal, "wal");
 }
@@ -142,8 +146,8 @@ async fn keeps_commits_and_rolls_back_failures() {
     make_notes(&store).await;
     note(&store, "kept").await.unwrap();
     let failed = store.write(|tx| {
-        tx.execute("INSERT INTO notes VALUES ('half')", [])?;
-        tx.execute("INSERT INTO notes VALUES (NULL)", [])
+        tx.execute("INSERT INTO notes VALUES ('half')", ())?;
+        tx.execute("INSERT INTO notes VALUES (NULL)", ())
     });
     let failed = failed.await;
     assert!(
@@ -166,8 +170,8 @@ async fn a_panic_rolls_back_and_the_thread_continues() {
     ] {
         make_notes(&store).await;
         for _ in 0..3 {
-            let panicked = store.write(|tx| -> rusqlite::Result<()> {
-                tx.execute("INSERT INTO notes VALUES ('half')", [])?;
+            let panicked = store.write(|tx| -> sql::Result<()> {
+                tx.execute("INSERT INTO notes VALUES ('half')", ())?;
                 panic!("on purpose");
             });
             let panicked = panicked.await;
@@ -198,21 +202,21 @@ async fn dropped_work_is_completed_or_not_begun() {
     drop(release);
     occupied.await.unwrap();
 
-    let (begin, begun) = oneshot::channel();
+    let (begin, mut begun) = tokio::sync::mpsc::unbounded_channel();
     let (release, released) = mpsc::channel::<()>();
     let begun_work = tokio::spawn({
         let store = store.clone();
         async move {
             let work = store.write(move |tx| {
-                tx.execute("INSERT INTO notes VALUES ('begun')", [])?;
+                tx.execute("INSERT INTO notes VALUES ('begun')", ())?;
                 begin.send(()).unwrap();
                 let _ = released.recv();
-                tx.execute("INSERT INTO notes VALUES ('whole')", [])
+                tx.execute("INSERT INTO notes VALUES ('whole')", ())
             });
             work.await
         }
     });
-    begun.await.unwrap();
+    begun.recv().await.unwrap();
     begun_work.abort();
     assert!(begun_work.await.unwrap_err().is_cancelled());
     drop(release);
@@ -242,7 +246,7 @@ async fn a_full_queue_makes_callers_wait() {
 async fn the_thread_ends_with_the_last_clone() {
     let root = state_root();
     let store = open(root.path()).unwrap();
-    let lock = lock_of(root.path(), store.run_id());
+    let lock = lock_of(root.path(), &store.run_id());
     let watched = File::open(&lock).unwrap();
     let clone = store.clone();
     drop(store);
@@ -264,7 +268,7 @@ async fn a_database_locked_for_too_long_is_an_error() {
     let store = open(root.path()).unwrap();
     make_notes(&store).await;
     // Without the five seconds that the store waits.
-    let hasty = store.write(|tx| tx.busy_timeout(Duration::ZERO));
+    let hasty = store.write(|tx| tx.exists("PRAGMA busy_timeout = 0", ()));
     hasty.await.unwrap();
 
     let other = Connection::open(database(&root)).unwrap();
@@ -296,7 +300,7 @@ async fn a_run_is_alive_until_its_store_is_closed() {
     assert!(!second.is_alive(&first_id));
 
     let alone = Store::in_memory(&SCHEMA).unwrap();
-    assert!(alone.is_alive(alone.run_id()) && !alone.is_alive(&second_id));
+    assert!(alone.is_alive(&alone.run_id()) && !alone.is_alive(&second_id));
 }
 
 #[tokio::test]
@@ -316,7 +320,7 @@ async fn concurrent_tests_of_a_lock_do_not_change_the_result() {
         threads.spawn(|| {
             for _ in 0..20 {
                 let other = open(dir).unwrap();
-                assert!(store.is_alive(other.run_id()));
+                assert!(store.is_alive(&other.run_id()));
             }
         });
     });
@@ -329,7 +333,7 @@ async fn opens_the_store_as_a_second_process() {
         return;
     };
     let store = open(&root).unwrap();
-    report(store.run_id());
+    report(&store.run_id());
     wait();
 }
 
@@ -349,7 +353,7 @@ async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
     let _next = open(root.path()).unwrap();
     assert!(!lock.exists());
     assert!(!store.is_alive(&run_id));
-    assert!(lock_of(root.path(), store.run_id()).exists());
+    assert!(lock_of(root.path(), &store.run_id()).exists());
 }
 
 /// The second process of the test below: opens the store and writes when it is resumed.

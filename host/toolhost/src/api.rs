@@ -29,6 +29,16 @@ pub mod calls {
     pub use toolhost_manifest::policy::CallsRule;
 }
 
+/// Which database keeps pending calls, approvals, the use of budgets, grants and events: a file in the state root, or one in
+/// PostgreSQL that several machines share (the feature `postgres`).
+pub mod state {
+    pub use crate::state_store::database_of;
+    pub use toolhost_manifest::policy::{PostgresRules, StateRules};
+    pub use toolhost_store::{Database, StoreError};
+    #[cfg(feature = "postgres")]
+    pub use toolhost_store::{Postgres, PostgresConfig};
+}
+
 /// The secrets that calls get, and how to provide them otherwise than by the policy: see
 /// [`HostBuilder::credential_provider`](crate::HostBuilder::credential_provider).
 pub mod credentials {

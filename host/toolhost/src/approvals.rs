@@ -29,7 +29,7 @@ use serde_json::Value;
 use toolhost_contract::text::shorten;
 use toolhost_contract::{Timestamp, ToolError, ToolName};
 use toolhost_sandbox::{StagingError, StagingRoot};
-use toolhost_store::{Store, StoreError};
+use toolhost_store::{Database, Store, StoreError};
 
 use crate::agent::Agent;
 use crate::call::consent;
@@ -231,7 +231,15 @@ impl Approvals {
     /// # Errors
     /// [`ApprovalError::Store`], [`ApprovalError::Staging`].
     pub fn open(state_root: &Path) -> Result<Self, ApprovalError> {
-        let store = Store::open(state_root, &SCHEMA)?;
+        Self::open_on(state_root.into(), state_root)
+    }
+
+    /// Opens the approvals in a database, with a state root of this machine for what calls staged on it.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_on(database: Database, state_root: &Path) -> Result<Self, ApprovalError> {
+        let store = Store::open(database, &SCHEMA)?;
         let staging = StagingRoot::open(state_root)?;
         let records = Records::new(store, toolhost_contract::Locale::En);
         Ok(Self {

@@ -30,6 +30,9 @@ use toolhost_manifest::bundle::{Diagnostic, NoShippedBundles, ShippedBundles};
 use toolhost_manifest::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 use toolhost_runtime::debug_fields;
+use toolhost_store::{Database, StoreError};
+
+use crate::state_store;
 
 /// Why a host could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +69,9 @@ pub enum HostError {
     /// The staging directory of transactions in the state root cannot be used.
     #[error("the changes of transactions cannot be staged")]
     Staging(#[from] StagingError),
+    /// The database of the state cannot be used.
+    #[error("the state cannot be kept")]
+    State(#[from] StoreError),
 }
 
 /// Progress of loading a bundle.
@@ -132,6 +138,7 @@ pub struct HostBuilder {
     policy: Policy,
     credentials: Option<Arc<dyn CredentialProvider>>,
     state_root: Option<PathBuf>,
+    database: Option<Database>,
     keep_out_of: Vec<(&'static str, PathBuf)>,
     keep_private: Vec<(&'static str, PathBuf)>,
     on_progress: Option<OnProgress>,
@@ -182,6 +189,14 @@ impl HostBuilder {
     #[must_use]
     pub fn state_root(mut self, dir: impl Into<PathBuf>) -> Self {
         self.state_root = Some(dir.into());
+        self
+    }
+
+    /// Sets which database keeps pending calls, approvals and the use of budgets. Default: the policy's `state`, or else a file
+    /// in the state root. Give each host its own.
+    #[must_use]
+    pub fn database(mut self, database: Database) -> Self {
+        self.database = Some(database);
         self
     }
 
@@ -302,7 +317,8 @@ impl HostBuilder {
     ///
     /// # Errors
     /// [`HostError`] if the sandbox cannot start, or the state root cannot be created, belongs to another user
-    /// or can be written by others; if the policy has transactions, and there is no state root.
+    /// or can be written by others; if the policy has transactions, and there is no state root; if the policy's `state`
+    /// cannot be used.
     pub fn build(self) -> Result<Host, HostError> {
         let sandbox = match self.sandbox {
             Some(sandbox) => sandbox,
@@ -337,6 +353,13 @@ impl HostBuilder {
         let origin = origin.transpose()?;
         let staging = open_staging(self.state_root.as_deref(), &self.policy)?;
         let root = self.state_root.clone();
+        let database = match self.database {
+            None => state_store::database_of(&self.policy, root.as_deref())?,
+            database => database,
+        };
+        if let (Some(database), Some(root)) = (&database, &root) {
+            database.mark(root)?;
+        }
         let policy = Arc::new(self.policy);
         let (expiry, locale) = (self.pending_expiry.unwrap_or(EXPIRY), policy.locale());
         let redactor = policy.redactor();
@@ -348,8 +371,9 @@ impl HostBuilder {
                 .threads()
                 .spawn_own(events.forward_grants(oauth.granted()));
         }
-        let budgets = Budgets::new(sandbox.threads().clone(), root.clone());
-        let pending = PendingCalls::new(sandbox.clone(), (root, staging.clone()), expiry, locale);
+        let budgets = Budgets::new(sandbox.threads().clone(), database.clone());
+        let kept = (database.clone(), staging.clone());
+        let pending = PendingCalls::new(sandbox.clone(), kept, expiry, locale);
         let pending = Arc::new(pending);
         pending.tell(policy.approvals());
         Ok(Host(Arc::new(HostInner {
@@ -373,6 +397,7 @@ impl HostBuilder {
             is_worker: self.is_worker,
             events,
             state_root: self.state_root,
+            database,
             staging,
             on_progress: self.on_progress,
         })))
@@ -442,6 +467,7 @@ pub(crate) struct HostInner {
     is_worker: bool,
     pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
+    pub(crate) database: Option<Database>,
     /// Where transactions keep their changes. None until a policy has transactions.
     pub(crate) staging: Option<StagingRoot>,
     on_progress: Option<OnProgress>,
@@ -587,6 +613,11 @@ impl Host {
     /// The audit log, as [`HostBuilder::audit_log`] got it.
     pub fn audit_log(&self) -> Option<&AuditLog> {
         self.0.audit_log.as_ref()
+    }
+
+    /// Returns the database that keeps the state; none in memory.
+    pub fn database(&self) -> Option<&Database> {
+        self.0.database.as_ref()
     }
 
     /// Returns the state root, if there is one: see [`HostBuilder::state_root`].

@@ -11,6 +11,7 @@ use toolhost_manifest::policy::Policy;
 
 use crate::budgets::{self, BudgetUse, BudgetsError};
 use crate::load::manifest;
+use crate::state_store::database_of;
 use crate::workspace::{BundleKey, INSTANCES, WORKSPACES};
 
 /// What the name of a directory begins with that is being removed.
@@ -42,7 +43,7 @@ pub fn name_of(policy: &Policy, bundle: &Path) -> String {
     BundleKey::new(policy.workspace(), manifest(bundle)).directory()
 }
 
-/// Reads the use of a policy's budgets by the calls of a bundle from the database of a state root: all limits, and of
+/// Reads the use of a policy's budgets by the calls of a bundle from the policy's database, or that of a state root: all limits, and of
 /// budgets that each instance has, those of the instances that made calls. What running processes have taken for their
 /// next calls counts as used. Blocks.
 ///
@@ -53,11 +54,12 @@ pub fn budgets(
     policy: &Policy,
     bundle: &Path,
 ) -> Result<Vec<BudgetUse>, BudgetsError> {
+    let database = database_of(policy, Some(state_root))?.unwrap_or_else(|| state_root.into());
     let (key, now) = (
         BundleKey::new(policy.workspace(), manifest(bundle)),
         SystemTime::now(),
     );
-    budgets::stored_uses(policy.budgets(), state_root, &key.text(), now)
+    budgets::stored_uses(policy.budgets(), &database, &key.text(), now)
 }
 
 /// Lists the instances beneath a state root, the most recently used first. Follows no links.

@@ -81,7 +81,7 @@ mod workspace;
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
 pub use api::{
-    calls, credentials, fleet, http, lock, manifest, mcp, sandbox, search, tool, workdir,
+    calls, credentials, fleet, http, lock, manifest, mcp, sandbox, search, state, tool, workdir,
 };
 pub use catalog::ToolCatalog;
 pub use catalog::script_language::ScriptLanguage;

@@ -77,7 +77,7 @@ async fn a_response_survives_restarts_until_it_is_acknowledged() {
 #[tokio::test]
 async fn stored_responses_are_limited_in_number_and_age() {
     let gate = Gate::new();
-    let store = Store::in_memory(&SCHEMA).unwrap();
+    let store = store();
     let limits = OrchestratorConfig {
         responses_max: 3,
         ..config()

@@ -30,7 +30,7 @@ async fn the_longest_durations_never_panic() {
 
 #[tokio::test]
 async fn running_turns_may_end_in_the_grace_period_and_queued_events_stay_stored() {
-    let store = Store::in_memory(&SCHEMA).unwrap();
+    let store = store();
     let gate = Gate::new();
     let first = on_store(store.clone(), config(), [("a", gate.agent())]).await;
     let client = user(&first);
@@ -82,7 +82,7 @@ async fn running_turns_may_end_in_the_grace_period_and_queued_events_stay_stored
 
 #[tokio::test]
 async fn a_turn_that_the_shutdown_aborts_is_delivered_at_the_next_start() {
-    let store = Store::in_memory(&SCHEMA).unwrap();
+    let store = store();
     for _ in 0..5 {
         let gate = Gate::new();
         let host = on_store(store.clone(), config(), [("a", gate.agent())]).await;
@@ -130,7 +130,7 @@ async fn a_client_without_its_orchestrator_fails() {
 
 #[tokio::test]
 async fn an_agent_registered_after_the_shutdown_gets_no_turn_and_blocks_nothing() {
-    let store = Store::in_memory(&SCHEMA).unwrap();
+    let store = store();
     let gate = Gate::new();
     let first = on_store(store.clone(), config(), [("a", gate.agent())]).await;
     first.deliver("a", event("e-1", json!(1))).await.unwrap();

@@ -63,11 +63,7 @@ fn submit(input: Value) -> Request {
 // tool-spec-v2 §2.6(1): what was accepted is delivered.
 #[tokio::test]
 async fn events_and_answers_are_handled_once_after_the_store_has_failed_for_long() {
-    let (store, gate, errors) = (
-        Store::in_memory(&SCHEMA).unwrap(),
-        Gate::new(),
-        Errors::default(),
-    );
+    let (store, gate, errors) = (store(), Gate::new(), Errors::default());
     let _logged = tracing::subscriber::set_default(errors.clone());
     let host = on_store(store.clone(), config(), [("a", gate.agent())]).await;
     let client = user(&host);
@@ -98,11 +94,7 @@ async fn events_and_answers_are_handled_once_after_the_store_has_failed_for_long
 
 #[tokio::test]
 async fn an_event_that_cannot_be_read_for_long_is_delivered_once_it_can() {
-    let (store, gate, errors) = (
-        Store::in_memory(&SCHEMA).unwrap(),
-        Gate::new(),
-        Errors::default(),
-    );
+    let (store, gate, errors) = (store(), Gate::new(), Errors::default());
     let _logged = tracing::subscriber::set_default(errors.clone());
     let host = on_store(store.clone(), config(), [("a", gate.agent())]).await;
     let client = user(&host);

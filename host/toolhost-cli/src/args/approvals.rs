@@ -1,5 +1,7 @@
 //! The arguments of `toolhost approvals`, `approve` and `deny`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
@@ -10,6 +12,9 @@ pub(crate) struct ApprovalsArgs {
     /// List also what was decided, has expired or was cancelled
     #[arg(long)]
     pub(crate) all: bool,
+    /// The operator's policy, whose `state` names the database [default: the file in the state root]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print the approvals as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -27,6 +32,9 @@ pub(crate) struct ShowApprovalArgs {
     /// The approval, by the id that the list has
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    /// The operator's policy, whose `state` names the database [default: the file in the state root]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -43,6 +51,9 @@ pub(crate) struct DecideArgs {
     /// Who decides [default: the user of this process]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
+    /// The operator's policy, whose `state` names the database [default: the file in the state root]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print the approval as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -56,6 +56,9 @@ pub(crate) struct AuthLoginArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuthListArgs {
+    /// The operator's policy, whose `state` names the database [default: the file in the state root]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print the grants as JSON
     #[arg(long)]
     pub(crate) json: bool,

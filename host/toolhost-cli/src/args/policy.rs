@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Command, WorkersAction};
+use super::{ApprovalsAction, AuthAction, Command, WorkersAction};
 
 impl Command {
     /// The option `--policy` of a command that works without one.
@@ -34,16 +34,21 @@ impl Command {
             Self::Vendor(args) => Some(&mut args.policy),
             Self::Sign(args) => Some(&mut args.policy),
             Self::Verify(args) => Some(&mut args.policy),
+            Self::Approvals(args) => match &mut args.action {
+                Some(ApprovalsAction::Show(args)) => Some(&mut args.policy),
+                None => Some(&mut args.policy),
+            },
+            Self::Approve(args) | Self::Deny(args) => Some(&mut args.policy),
+            Self::Auth(args) => match &mut args.action {
+                AuthAction::Ls(args) => Some(&mut args.policy),
+                AuthAction::Login(_) | AuthAction::Revoke(_) => None,
+            },
             Self::New(_)
             | Self::Build(_)
             | Self::Calls(_)
             | Self::Replay(_)
             | Self::Undo(_)
-            | Self::Approvals(_)
-            | Self::Approve(_)
-            | Self::Deny(_)
             | Self::Mcp(_)
-            | Self::Auth(_)
             | Self::Inspect(_)
             | Self::Wit(_)
             | Self::Component(_)

@@ -14,8 +14,8 @@ pub(crate) struct WatchArgs {
     /// be replayed with its components
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) bundle: Option<PathBuf>,
-    /// The operator's policy for the bundle: grants, limits and budgets
-    #[arg(long, value_name = "FILE", requires = "bundle")]
+    /// The operator's policy: the database of the state root, and for the bundle grants, limits and budgets
+    #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     /// The directory that calls by hand see as `/` [default: the workspace of their instance]
     #[arg(long, value_name = "DIR", requires = "bundle")]

@@ -1,8 +1,11 @@
 //! `toolhost approvals`, `approve` and `deny`: calls that wait for a person's consent.
 
+use std::path::Path;
+
 use anyhow::anyhow;
 use serde_json::{Value, json};
 use toolhost::approvals::{Approval, ApprovalError, ApprovalState, Approvals, HeldEffect};
+use toolhost::state::{Database, database_of};
 use toolhost::text::shell_word;
 
 use crate::args::{ApprovalsAction, ApprovalsArgs, DecideArgs};
@@ -10,11 +13,16 @@ use crate::environment;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn approvals(args: &ApprovalsArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let opened = open(settings).await?;
+    let policy = match &args.action {
+        Some(ApprovalsAction::Show(args)) => &args.policy,
+        None => &args.policy,
+    };
+    let opened = open(policy.as_deref(), settings).await?;
     if let Some(ApprovalsAction::Show(args)) = &args.action {
         let approvals = opened.ok_or_else(|| unknown(&args.id))?;
         let approval = approvals.get(&args.id).await.map_err(failure)?;
@@ -59,7 +67,9 @@ pub(crate) async fn decide(
     is_approved: bool,
     settings: &Settings,
 ) -> Result<Exit, Failure> {
-    let approvals = open(settings).await?.ok_or_else(|| unknown(&args.id))?;
+    let approvals = open(args.policy.as_deref(), settings)
+        .await?
+        .ok_or_else(|| unknown(&args.id))?;
     let by = args.by.clone().unwrap_or_else(user);
     let (id, why) = (&args.id, args.why.as_deref());
     let decided = if is_approved {
@@ -86,14 +96,17 @@ pub(crate) async fn decide(
 }
 
 /// Opens the approvals of the state root. None if nothing was kept in it yet: nothing is made.
-async fn open(settings: &Settings) -> Result<Option<Approvals>, Failure> {
+async fn open(policy: Option<&Path>, settings: &Settings) -> Result<Option<Approvals>, Failure> {
+    let policy = PolicyFile::read(policy).await?.policy;
     let Some(root) = settings.dirs.state_root.clone() else {
         let error = anyhow!("the state root is not known");
         return Err(Failure::from(error).hint("Pass --state-root DIR, or set HOME."));
     };
+    let database = database_of(&policy, Some(&root)).map_err(ApprovalError::from)?;
     let open = move || {
-        let is_kept = root.join("toolhost.db").exists();
-        Ok(is_kept.then(|| Approvals::open(&root)).transpose()?)
+        let database = database.filter(Database::may_exist);
+        let opened = database.map(|database| Approvals::open_on(database, &root));
+        Ok(opened.transpose()?)
     };
     Ok(files::spawn_blocking(open).await?)
 }

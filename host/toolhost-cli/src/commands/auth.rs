@@ -3,6 +3,8 @@
 mod app;
 mod login;
 
+use std::path::Path;
+
 use serde_json::json;
 use toolhost::oauth::{GrantInfo, Revoked};
 use toolhost::{Policy, ResourceName};
@@ -10,6 +12,7 @@ use toolhost::{Policy, ResourceName};
 use crate::args::{AuthAction, AuthArgs, AuthRevokeArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, Hint};
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 use crate::{grants, host_context};
@@ -18,14 +21,15 @@ use app::{display, find};
 pub(crate) async fn auth(args: &AuthArgs, settings: &Settings) -> Result<Exit, Failure> {
     match &args.action {
         AuthAction::Login(args) => login::login(args, settings).await,
-        AuthAction::Ls(args) => list(args.json, settings).await,
+        AuthAction::Ls(args) => list(args.json, args.policy.as_deref(), settings).await,
         AuthAction::Revoke(args) => revoke(args, settings).await,
     }
 }
 
-async fn list(json: bool, settings: &Settings) -> Result<Exit, Failure> {
+async fn list(json: bool, policy: Option<&Path>, settings: &Settings) -> Result<Exit, Failure> {
     let sandbox = host_context::sandbox(settings)?;
-    let oauth = grants::open(&sandbox, &Policy::default(), settings)?;
+    let state = PolicyFile::read(policy).await?.policy;
+    let oauth = grants::open(&sandbox, &Policy::default(), &state, settings)?;
     let grants = oauth.grants().await?;
     if json {
         stdout::json(&json!(grants))?
@@ -64,7 +68,7 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
     let was_there = match &args.policy {
         Some(policy) => {
             let (app, policy) = find(&args.app, policy, settings).await?;
-            let oauth = grants::open(&sandbox, &policy, settings)?;
+            let oauth = grants::open(&sandbox, &policy, &policy, settings)?;
             let revoked = oauth.revoke(&app, subject).await;
             match revoked? {
                 Revoked::NoGrant => false,
@@ -81,7 +85,8 @@ async fn revoke(args: &AuthRevokeArgs, settings: &Settings) -> Result<Exit, Fail
         None => {
             let app = ResourceName::parse(&args.app.app);
             let app = app.hint("Pass the name of an OAuthApp.")?;
-            let oauth = grants::open(&sandbox, &Policy::default(), settings)?;
+            let none = Policy::default();
+            let oauth = grants::open(&sandbox, &none, &none, settings)?;
             let removed = oauth.forget(&app, subject).await?;
             settings.note("the server was not asked to revoke the tokens: pass --policy for that");
             removed > 0

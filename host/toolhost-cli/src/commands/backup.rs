@@ -1,8 +1,9 @@
 //! `toolhost backup`: copies the state root.
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use serde_json::json;
 use toolhost::backup;
+use toolhost::state::Database;
 
 use crate::args::BackupArgs;
 use crate::exit::Exit;
@@ -18,12 +19,20 @@ pub(crate) async fn backup(args: &BackupArgs, settings: &Settings) -> Result<Exi
         return Err(Failure::from(error).hint("Pass --state-root DIR, or set HOME."));
     };
     let to = args.to.clone();
+    let elsewhere = Database::elsewhere(&root).context("the state root cannot be read")?;
     let made = files::spawn_blocking(move || Ok(backup::make(&root, &to)?)).await?;
     for path in &made.skipped {
         settings.note(&format!("not copied: {}", text::path(path)));
     }
+    if let Some(database) = &elsewhere {
+        settings.note(&format!(
+            "pending calls, approvals, budgets and grants are in {}: copy them with pg_dump, or as that database is copied",
+            text::line(database)
+        ));
+    }
     if args.json {
         stdout::json(&json!({
+            "stateIn": elsewhere,
             "files": made.files,
             "bytes": made.bytes,
             "databases": made.databases,

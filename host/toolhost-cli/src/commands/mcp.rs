@@ -70,7 +70,7 @@ pub(super) fn authorization(bundle: &LoadedBundle, settings: &Settings) -> McpAu
     if !host.policy().authorizes_at_any_mcp_server() {
         return authorization;
     }
-    match grants::open(host.sandbox(), &Policy::default(), settings) {
+    match grants::open(host.sandbox(), &Policy::default(), host.policy(), settings) {
         Ok(grants) => authorization.grants(grants),
         Err(_) => {
             settings
@@ -86,6 +86,8 @@ struct Server {
     url: String,
     grant: HttpGrant,
     oauth: Option<McpOAuth>,
+    /// Names the database with the credentials.
+    state: Policy,
 }
 
 impl Server {
@@ -110,6 +112,7 @@ impl Server {
                 url,
                 grant,
                 oauth,
+                state: file.policy.clone(),
             }),
             McpReach::Process { .. } => {
                 let error = anyhow!("the MCP server '{name}' of the policy is a process");
@@ -132,7 +135,7 @@ async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
         );
     }
     let sandbox = host_context::sandbox(settings)?;
-    let grants = grants::open(&sandbox, &Policy::default(), settings)?;
+    let grants = grants::open(&sandbox, &Policy::default(), &server.state, settings)?;
     let mut limits = McpLimits::default();
     limits.authorization = Duration::from_secs(args.timeout.into());
     let callback = Browser {
@@ -152,7 +155,7 @@ async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
 async fn logout(name: &str, policy: &Path, settings: &Settings) -> Result<Exit, Failure> {
     let server = Server::find(name, policy).await?;
     let sandbox = host_context::sandbox(settings)?;
-    let grants = grants::open(&sandbox, &Policy::default(), settings)?;
+    let grants = grants::open(&sandbox, &Policy::default(), &server.state, settings)?;
     let result = grants.server(&server.name, &server.url).remove().await;
     let was_there = result.map_err(|error| {
         Failure::from(anyhow::Error::new(error).context("the credentials cannot be removed"))

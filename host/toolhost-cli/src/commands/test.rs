@@ -240,6 +240,7 @@ impl Tests<'_> {
         let make_host = {
             let factory = Arc::clone(&factory);
             move |policy: Policy| {
+                let policy = policy.without_state();
                 if policy.has_transactions() {
                     let policy = policy.without_calls();
                     factory

@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use toolhost::approvals::Approvers;
+use toolhost::state::database_of;
 use toolhost::text::shell_word;
 use toolhost::{Host, LiveBundle, Workdir};
 use toolhost_mcp::BearerToken;
@@ -19,7 +20,7 @@ use crate::args::{OperationArgs, WatchArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, Hint};
 use crate::host_context::{HostContext, StateRoot};
-use crate::policy_file::PolicyChoice;
+use crate::policy_file::{PolicyChoice, PolicyFile};
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
 use crate::terminal::{stderr, stdout, text};
@@ -48,7 +49,14 @@ pub(crate) async fn watch(
             return Err(Failure::from(error)
                 .hint("Name the directory that the servers have as --state-root."));
         }
-        config = config.state_root(root);
+        config = match &args.policy {
+            None => config.state_root(root),
+            Some(policy) => {
+                let policy = PolicyFile::read(Some(policy)).await?.policy;
+                let database = database_of(&policy, Some(root))?;
+                config.state_in(root, database.unwrap_or_else(|| root.into()))
+            }
+        };
     }
     // Dropping them ends the MCP servers.
     let mut tasks = JoinSet::new();
@@ -137,7 +145,10 @@ impl ServerPage {
         }
         let config = match (bundle, host.state_root()) {
             (Some(bundle), _) => config.bundle(bundle.clone()),
-            (None, Some(root)) => config.state_root(root),
+            (None, Some(root)) => {
+                let database = host.database().cloned();
+                config.state_in(root, database.unwrap_or_else(|| root.into()))
+            }
             (None, None) => config,
         };
         let address = &self.address;

@@ -47,6 +47,7 @@ mod rpc;
 mod script;
 mod search;
 mod serve;
+mod shared_state;
 mod shells;
 mod state_root;
 mod strangers;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::Policy;
 use super::credentials::SECRET_MIN;
+use super::state::password_in;
 use crate::yaml::{self, Node, Value, YamlSource};
 
 /// Shortest word of a plain variable's value that is masked everywhere in the text, in characters.
@@ -21,7 +22,7 @@ struct Mask {
 
 impl Policy {
     /// Returns the text of a policy with `*` in place of each byte of the values of environment variables,
-    /// of credentials, and of keys named `secret`. Positions stay the same. Returns `None` if the text is
+    /// of credentials, of keys named `secret` and `password`, and of URLs with a password. Positions stay the same. Returns `None` if the text is
     /// not valid YAML, because its secrets cannot be found then.
     pub fn masked(text: &str, file: &str) -> Option<YamlSource> {
         let source = YamlSource::new(file, text);
@@ -34,14 +35,16 @@ impl Policy {
 }
 
 impl Mask {
-    /// Adds the values beneath keys named `env`, `secret` and `value`. `shortest` is the length of the shortest word
+    /// Adds the values beneath keys named `env`, `secret`, `password` and `value`, and URLs with a password. `shortest` is the length of the shortest word
     /// to mask everywhere; if it is `None`, the value is not beneath such a key.
     fn gather(&mut self, source: &YamlSource, node: &Node, shortest: Option<usize>) {
+        let has_password = matches!(&node.value, Value::Text(text) if password_in(text).is_some());
+        let shortest = shortest.or(has_password.then_some(SECRET_MIN));
         if let Value::Map(entries) = &node.value {
             for (key, value) in entries {
                 let shortest = match key.name.as_str() {
                     // A credential may have its secret as `value` by mistake.
-                    "secret" | "value" => Some(SECRET_MIN),
+                    "secret" | "value" | "password" => Some(SECRET_MIN),
                     "env" => shortest.or(Some(WORD_MIN)),
                     _ => shortest,
                 };

@@ -11,7 +11,7 @@ use super::rules::{AgentRules, Defaults, Rule};
 use super::variable::{Secrets, no_secrets};
 use super::{
     Names, Policy, approvals, budgets, calls, changesets, lock, mcp_servers, oauth_apps, packages,
-    placement_check, workers,
+    placement_check, state, workers,
 };
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings, Unread};
@@ -62,7 +62,7 @@ impl Policy {
 }
 
 /// Reads a policy in another document. It contains all its secrets, grants no MCP server and no OAuthApp, names no
-/// signers, and changes neither what the lock stops, where instances work, what is kept of calls nor who is told of
+/// signers, and changes neither what the lock stops, where instances work, what is kept of calls, where state is nor who is told of
 /// those that wait: processes of the machine, accounts and
 /// files of users and trust are the operator's.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
@@ -78,6 +78,7 @@ pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
             "approvals",
             "say where people decide about calls that wait, and who is told of them",
         ),
+        ("state", "say which database keeps the state"),
     ];
     for (key, what) in operators {
         if let Some(granted) = at.node.get(key) {
@@ -128,6 +129,9 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
                 .read("approvals", |at, findings| {
                     approvals::read(at, secrets, findings)
                 })
+                .unwrap_or_default(),
+            state: fields
+                .read("state", |at, findings| state::read(at, secrets, findings))
                 .unwrap_or_default(),
             http_for_all: Vec::new(),
             tools_called: BTreeMap::new(),

@@ -9,6 +9,7 @@ mod lock;
 mod mcp_servers;
 mod oauth_apps;
 mod packages;
+mod state;
 mod workers;
 
 use toolhost_contract::{HttpGrant, HttpRule, WorkdirAccess, WorkdirChanges};

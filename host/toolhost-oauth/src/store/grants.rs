@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use toolhost_store::random_text;
-use toolhost_store::rusqlite::{
-    self, Connection, OptionalExtension as _, Row, Transaction, named_params, params,
-};
+use toolhost_store::sql::{self, Row, Transaction, named_params, params};
 
 use super::{GrantKey, Tables, Unreadable, join, split};
 use crate::answer::Tokens;
@@ -105,15 +103,15 @@ impl Tables {
         asked: &[String],
         tokens: &Tokens,
         now_ms: i64,
-    ) -> rusqlite::Result<()> {
+    ) -> sql::Result<()> {
         let (access, refresh) = self.seal(key, tokens)?;
         let scopes = tokens.scopes.as_deref().unwrap_or(asked);
         db.execute(
             "INSERT INTO oauth_grants VALUES (:app, :subject, :client, :asked, :scopes, :access, :refresh,
                  :now, :now, :expires, 1, NULL, 0, 0, 0)
-             ON CONFLICT DO UPDATE SET asked = :asked, scopes = :scopes, access = :access,
+             ON CONFLICT (app, subject, client) DO UPDATE SET asked = :asked, scopes = :scopes, access = :access,
                  refresh = :refresh, granted_ms = :now, issued_ms = :now, expires_ms = :expires,
-                 revision = revision + 1, lease = NULL, failures = 0, retry_ms = 0",
+                 revision = oauth_grants.revision + 1, lease = NULL, failures = 0, retry_ms = 0",
             named_params! {
                 ":app": key.app, ":subject": key.subject, ":client": key.client,
                 ":asked": join(asked), ":scopes": join(scopes), ":access": access, ":refresh": refresh,
@@ -128,13 +126,12 @@ impl Tables {
     pub(crate) async fn claim(
         &self,
         key: &GrantKey,
-        is_due: impl FnOnce(&Grant) -> bool + Send + 'static,
+        is_due: impl Fn(&Grant) -> bool + Send + 'static,
         now_ms: i64,
         time: Duration,
     ) -> Result<Result<Claim, Unreadable>, OAuthError> {
         let key = key.clone();
         let random = random_text::<LEASE_LETTERS>().map_err(|_| OAuthError::Random)?;
-        let lease = format!("{}/{random}", self.store.run_id());
         let work = move |db: &Transaction<'_>, tables: &Self| {
             let grant = match tables.find(db, &key)? {
                 Err(unreadable) => return Ok(Err(unreadable)),
@@ -147,6 +144,7 @@ impl Tables {
             if tables.is_leased(db, &key, now_ms)? {
                 return Ok(Ok(Claim::Taken(grant)));
             }
+            let lease = format!("{}/{random}", db.run_id());
             let until = now_ms.saturating_add(millis_of(time));
             db.execute(
                 "UPDATE oauth_grants SET lease = ?4, lease_until_ms = ?5
@@ -224,13 +222,13 @@ impl Tables {
     ) -> Result<i64, OAuthError> {
         let key = key.clone();
         let work = move |db: &Transaction<'_>, _: &Self| {
-            let failures = db.query_row(
+            let failures = db.query_optional(
                 "UPDATE oauth_grants SET failures = failures + 1
                  WHERE app = ?1 AND subject = ?2 AND client = ?3 RETURNING failures",
                 params![key.app, key.subject, key.client],
-                |row| row.get::<_, i64>(0),
+                |row| row.get::<i64>(0),
             );
-            let failures = failures.optional()?.unwrap_or(1);
+            let failures = failures?.unwrap_or(1);
             let doublings = u32::try_from(failures - 1).unwrap_or(0).min(10);
             let retry_after_ms = retry_after.map_or(0, millis_of).min(RETRY_AFTER_MAX_MS);
             let pause = (1000_i64 << doublings)
@@ -272,21 +270,20 @@ impl Tables {
             let select =
                 "SELECT app, subject, client, scopes, granted_ms, expires_ms, refresh IS NOT NULL
                  FROM oauth_grants ORDER BY app, subject, client";
-            let mut select = db.prepare(select)?;
-            let rows = select.query_map([], |row| {
+            let rows = db.query_map(select, (), |row| {
                 Ok(Listed {
                     key: GrantKey {
                         app: row.get(0)?,
                         subject: row.get(1)?,
                         client: row.get(2)?,
                     },
-                    scopes: split(&row.get::<_, String>(3)?),
+                    scopes: split(&row.get::<String>(3)?),
                     granted_ms: row.get(4)?,
                     expires_ms: row.get(5)?,
                     can_refresh: row.get(6)?,
                 })
             })?;
-            rows.collect()
+            Ok(rows)
         })
         .await
     }
@@ -301,7 +298,8 @@ impl Tables {
         let (app, subject) = (app.to_owned(), subject.to_owned());
         let client = client.map(str::to_owned);
         let work = move |db: &Transaction<'_>, _: &Self| {
-            let which = "WHERE app = ?1 AND subject = ?2 AND (?3 IS NULL OR client = ?3)";
+            let which =
+                "WHERE app = ?1 AND subject = ?2 AND (CAST(?3 AS TEXT) IS NULL OR client = ?3)";
             let of = params![app, subject, client];
             db.execute(&format!("DELETE FROM oauth_sessions {which}"), of)?;
             db.execute(&format!("DELETE FROM oauth_grants {which}"), of)
@@ -311,22 +309,18 @@ impl Tables {
 
     fn find(
         &self,
-        db: &Connection,
+        db: &Transaction<'_>,
         key: &GrantKey,
-    ) -> rusqlite::Result<Result<Option<Grant>, Unreadable>> {
+    ) -> sql::Result<Result<Option<Grant>, Unreadable>> {
         let select =
             "SELECT asked, scopes, access, refresh, issued_ms, expires_ms, revision, retry_ms
              FROM oauth_grants WHERE app = ?1 AND subject = ?2 AND client = ?3";
         let of = params![key.app, key.subject, key.client];
-        let query = db.query_row(select, of, |row| self.open_row(key, row));
-        Ok(query.optional()?.transpose())
+        let query = db.query_optional(select, of, |row| self.open_row(key, row));
+        Ok(query?.transpose())
     }
 
-    fn open_row(
-        &self,
-        key: &GrantKey,
-        row: &Row<'_>,
-    ) -> rusqlite::Result<Result<Grant, Unreadable>> {
+    fn open_row(&self, key: &GrantKey, row: &Row<'_>) -> sql::Result<Result<Grant, Unreadable>> {
         let access: Vec<u8> = row.get(2)?;
         let refresh: Option<Vec<u8>> = row.get(3)?;
         let open = |column, sealed: &[u8]| {
@@ -342,8 +336,8 @@ impl Tables {
             (Err(unreadable), _) | (_, Err(unreadable)) => return Ok(Err(unreadable)),
         };
         Ok(Ok(Grant {
-            asked: split(&row.get::<_, String>(0)?),
-            scopes: split(&row.get::<_, String>(1)?),
+            asked: split(&row.get::<String>(0)?),
+            scopes: split(&row.get::<String>(1)?),
             access,
             refresh,
             issued_ms: row.get(4)?,
@@ -353,24 +347,20 @@ impl Tables {
         }))
     }
 
-    fn is_leased(&self, db: &Connection, key: &GrantKey, now_ms: i64) -> rusqlite::Result<bool> {
+    fn is_leased(&self, db: &Transaction<'_>, key: &GrantKey, now_ms: i64) -> sql::Result<bool> {
         let select = "SELECT lease FROM oauth_grants
              WHERE app = ?1 AND subject = ?2 AND client = ?3 AND lease IS NOT NULL AND lease_until_ms > ?4";
         let of = params![key.app, key.subject, key.client, now_ms];
-        let lease: Option<String> = db.query_row(select, of, |row| row.get(0)).optional()?;
+        let lease: Option<String> = db.query_optional(select, of, |row| row.get(0))?;
         let run_id = lease.as_deref().and_then(|lease| lease.split('/').next());
-        Ok(run_id.is_some_and(|run_id| self.store.is_alive(run_id)))
+        run_id.map_or(Ok(false), |run_id| db.is_alive(run_id))
     }
 
-    fn seal(
-        &self,
-        key: &GrantKey,
-        tokens: &Tokens,
-    ) -> rusqlite::Result<(Vec<u8>, Option<Vec<u8>>)> {
+    fn seal(&self, key: &GrantKey, tokens: &Tokens) -> sql::Result<(Vec<u8>, Option<Vec<u8>>)> {
         let row = [key.app.as_str(), key.subject.as_str(), key.client.as_str()];
         let seal = |column, token: &Secret| {
             let sealed = self.cipher.seal(place(&row, column), token);
-            sealed.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+            sealed.map_err(|error| sql::Error::Unstorable(error.into()))
         };
         let refresh = tokens.refresh.as_ref();
         let refresh = refresh.map(|token| seal("refresh", token)).transpose()?;
@@ -386,7 +376,7 @@ fn place<'a>(row: &'a [&'a str], column: &'static str) -> ValuePlace<'a> {
     }
 }
 
-fn release(db: &Connection, key: &GrantKey, lease: &GrantLease) -> rusqlite::Result<()> {
+fn release(db: &Transaction<'_>, key: &GrantKey, lease: &GrantLease) -> sql::Result<()> {
     let update = "UPDATE oauth_grants SET lease = NULL
          WHERE app = ?1 AND subject = ?2 AND client = ?3 AND lease = ?4";
     db.execute(update, params![key.app, key.subject, key.client, lease.0])

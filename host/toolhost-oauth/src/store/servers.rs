@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolhost_store::random_text;
-use toolhost_store::rusqlite::{self, Connection, OptionalExtension as _, params};
+use toolhost_store::sql::{self, Transaction, params};
 
 use super::Tables;
 use crate::cipher::ValuePlace;
@@ -39,7 +39,7 @@ impl Tables {
         self.write(move |db, tables| {
             db.execute(
                 "INSERT INTO oauth_servers (server, url, record) VALUES (?1, ?2, ?3)
-                 ON CONFLICT DO UPDATE SET record = excluded.record",
+                 ON CONFLICT (server, url) DO UPDATE SET record = excluded.record",
                 params![key.server, key.url, tables.sealed_server(&key, &record)?],
             )
             .map(drop)
@@ -66,7 +66,7 @@ impl Tables {
             };
             db.execute(
                 "INSERT INTO oauth_servers (server, url, record) VALUES (?1, ?2, ?3)
-                 ON CONFLICT DO UPDATE SET record = coalesce(record, excluded.record)",
+                 ON CONFLICT (server, url) DO UPDATE SET record = coalesce(oauth_servers.record, excluded.record)",
                 params![key.server, key.url, tables.sealed_server(&key, &record)?],
             )?;
             tables.find_server(db, &key)
@@ -90,8 +90,9 @@ impl Tables {
         self.write(move |db, _| {
             let delete = "DELETE FROM oauth_servers WHERE server = ?1 AND url = ?2
                  RETURNING record IS NOT NULL";
-            let had_record = db.query_row(delete, params![key.server, key.url], |row| row.get(0));
-            Ok(had_record.optional()?.unwrap_or(false))
+            let had_record =
+                db.query_optional(delete, params![key.server, key.url], |row| row.get(0));
+            Ok(had_record?.unwrap_or(false))
         })
         .await
     }
@@ -105,21 +106,21 @@ impl Tables {
     ) -> Result<Option<String>, OAuthError> {
         let key = key.clone();
         let random = random_text::<LEASE_LETTERS>().map_err(|_| OAuthError::Random)?;
-        let holder = format!("{}/{random}", self.store.run_id());
-        self.write(move |db, tables| {
+        self.write(move |db, _| {
             let select = "SELECT lease FROM oauth_servers
                  WHERE server = ?1 AND url = ?2 AND lease IS NOT NULL AND lease_until_ms > ?3";
-            let lease = db.query_row(select, params![key.server, key.url, now_ms], |row| {
-                row.get::<_, String>(0)
+            let lease = db.query_optional(select, params![key.server, key.url, now_ms], |row| {
+                row.get::<String>(0)
             });
-            let lease = lease.optional()?;
+            let lease = lease?;
             let run_id = lease.as_deref().and_then(|lease| lease.split('/').next());
-            if run_id.is_some_and(|run_id| tables.store.is_alive(run_id)) {
+            if run_id.map_or(Ok(false), |run_id| db.is_alive(run_id))? {
                 return Ok(None);
             }
+            let holder = format!("{}/{random}", db.run_id());
             db.execute(
                 "INSERT INTO oauth_servers (server, url, lease, lease_until_ms) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT DO UPDATE SET lease = excluded.lease,
+                 ON CONFLICT (server, url) DO UPDATE SET lease = excluded.lease,
                      lease_until_ms = excluded.lease_until_ms",
                 params![key.server, key.url, holder, now_ms.saturating_add(millis_of(time))],
             )?;
@@ -142,12 +143,12 @@ impl Tables {
         .await
     }
 
-    fn find_server(&self, db: &Connection, key: &ServerKey) -> rusqlite::Result<Option<Secret>> {
+    fn find_server(&self, db: &Transaction<'_>, key: &ServerKey) -> sql::Result<Option<Secret>> {
         let select = "SELECT record FROM oauth_servers WHERE server = ?1 AND url = ?2";
-        let sealed = db.query_row(select, params![key.server, key.url], |row| {
-            row.get::<_, Option<Vec<u8>>>(0)
+        let sealed = db.query_optional(select, params![key.server, key.url], |row| {
+            row.get::<Option<Vec<u8>>>(0)
         });
-        let Some(sealed) = sealed.optional()?.flatten() else {
+        let Some(sealed) = sealed?.flatten() else {
             return Ok(None);
         };
         let record = self.cipher.open(place(&[&key.server, &key.url]), &sealed);
@@ -158,9 +159,9 @@ impl Tables {
         Ok(record)
     }
 
-    fn sealed_server(&self, key: &ServerKey, record: &Secret) -> rusqlite::Result<Vec<u8>> {
+    fn sealed_server(&self, key: &ServerKey, record: &Secret) -> sql::Result<Vec<u8>> {
         let sealed = self.cipher.seal(place(&[&key.server, &key.url]), record);
-        sealed.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+        sealed.map_err(|error| sql::Error::Unstorable(error.into()))
     }
 }
 

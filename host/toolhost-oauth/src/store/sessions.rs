@@ -1,9 +1,7 @@
 //! The table of sessions: authorizations that have begun.
 
 use subtle::ConstantTimeEq as _;
-use toolhost_store::rusqlite::{
-    self, Connection, OptionalExtension as _, Row, Transaction, named_params, params,
-};
+use toolhost_store::sql::{self, Row, Transaction, named_params, params};
 
 use super::{GrantKey, Tables, Unreadable, join, split};
 use crate::answer::Tokens;
@@ -66,7 +64,7 @@ impl Tables {
             db.execute(
                 "DELETE FROM oauth_sessions WHERE id IN (
                      SELECT id FROM oauth_sessions WHERE app = ?1 AND subject = ?2 AND client = ?3
-                     ORDER BY created_ms DESC, id LIMIT -1 OFFSET ?4)",
+                     ORDER BY created_ms DESC, id LIMIT 1000000 OFFSET ?4)",
                 params![key.app, key.subject, key.client, SESSIONS_MAX - 1],
             )?;
             tables.insert(db, &session, now_ms)
@@ -88,7 +86,7 @@ impl Tables {
         let work = move |db: &Transaction<'_>, tables: &Self| {
             let select = format!(
                 "{SELECT} WHERE app = ?1 AND subject = ?2 AND client = ?3 AND scopes = ?4
-                     AND redirect IS ?5 AND expires_ms > ?6 ORDER BY expires_ms DESC LIMIT 1"
+                     AND redirect IS NOT DISTINCT FROM ?5 AND expires_ms > ?6 ORDER BY expires_ms DESC LIMIT 1"
             );
             let of = params![
                 key.app,
@@ -98,9 +96,9 @@ impl Tables {
                 redirect,
                 expires_after_ms
             ];
-            let session = db.query_row(&select, of, |row| tables.opened_session(row));
+            let session = db.query_optional(&select, of, |row| tables.opened_session(row));
             // One that does not open is of no use, and not in the way.
-            Ok(session.optional()?.and_then(Result::ok))
+            Ok(session?.and_then(Result::ok))
         };
         self.read(work).await
     }
@@ -208,12 +206,12 @@ impl Tables {
         self.write(move |db, _| remove(db, &id)).await
     }
 
-    fn insert(&self, db: &Transaction<'_>, session: &Session, now_ms: i64) -> rusqlite::Result<()> {
+    fn insert(&self, db: &Transaction<'_>, session: &Session, now_ms: i64) -> sql::Result<()> {
         let key = &session.key;
         let row = place_of(session);
         let seal = |column, value: &Secret| {
             let sealed = self.cipher.seal(place(&row, column), value);
-            sealed.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+            sealed.map_err(|error| sql::Error::Unstorable(error.into()))
         };
         let (flow, redirect, state, verifier, device, interval, poll_after) = match &session.flow {
             SessionFlow::Code {
@@ -250,15 +248,14 @@ impl Tables {
 
     fn find_session(
         &self,
-        db: &Connection,
+        db: &Transaction<'_>,
         id: &str,
-    ) -> rusqlite::Result<Option<Result<Session, Unreadable>>> {
+    ) -> sql::Result<Option<Result<Session, Unreadable>>> {
         let select = format!("{SELECT} WHERE id = ?1");
-        db.query_row(&select, [id], |row| self.opened_session(row))
-            .optional()
+        db.query_optional(&select, [id], |row| self.opened_session(row))
     }
 
-    fn opened_session(&self, row: &Row<'_>) -> rusqlite::Result<Result<Session, Unreadable>> {
+    fn opened_session(&self, row: &Row<'_>) -> sql::Result<Result<Session, Unreadable>> {
         let key = GrantKey {
             app: row.get(1)?,
             subject: row.get(2)?,
@@ -293,7 +290,7 @@ impl Tables {
             _ => return Ok(Err(Unreadable)),
         };
         Ok(Ok(Session {
-            scopes: split(&row.get::<_, String>(4)?),
+            scopes: split(&row.get::<String>(4)?),
             expires_ms: row.get(9)?,
             id,
             key,
@@ -318,7 +315,7 @@ fn place<'a>(row: &'a [&'a str], column: &'static str) -> ValuePlace<'a> {
     }
 }
 
-fn remove(db: &Connection, id: &str) -> rusqlite::Result<()> {
+fn remove(db: &Transaction<'_>, id: &str) -> sql::Result<()> {
     db.execute("DELETE FROM oauth_sessions WHERE id = ?1", [id])
         .map(drop)
 }

@@ -59,7 +59,7 @@ async fn bent_answers_grant_nothing_and_are_not_repeated() {
 async fn a_private_address_that_is_not_listed_is_not_reached() {
     let world = World::new(rotating());
     let state = parameter(&world.begin().await, "state");
-    let store = OAuthStore::open(world.root.path()).unwrap();
+    let store = super::store(world.root.path());
     let key = Arc::new(OAuthKeyFile::new(world.root.path().join("oauth.key")));
     let mut config = OAuthConfig::new(store, key, OAuthEgress::new(network()));
     config.clock = Arc::clone(&world.clock) as Arc<dyn Clock>;

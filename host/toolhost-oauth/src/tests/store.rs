@@ -8,13 +8,13 @@ use crate::cipher::Cipher;
 use crate::resolved_app::ResolvedApp;
 use crate::store::grants::{Claim, Grant};
 use crate::store::sessions::{Session, SessionFlow};
-use crate::store::{GrantKey, OAuthStore, Tables};
+use crate::store::{GrantKey, Tables};
 
 const NOW: i64 = 1_800_000_000_000;
 const LEASE: Duration = Duration::from_secs(60);
 
 fn tables(root: &Path) -> Tables {
-    Tables::new(OAuthStore::open(root).unwrap(), Cipher::new(&[7; 32]))
+    Tables::new(super::store(root), Cipher::new(&[7; 32]))
 }
 
 fn key(subject: &str) -> GrantKey {

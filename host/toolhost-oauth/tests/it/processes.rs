@@ -17,6 +17,11 @@ const ISSUER: &str = "TOOLHOST_OAUTH_TEST_ISSUER";
 /// Before each token in the output of a process.
 const TOKEN: &str = "token: ";
 
+#[test]
+fn all_of_it_is_so_in_postgresql() {
+    toolhost_store::testing::rerun("processes::", &[]);
+}
+
 struct Process {
     child: Child,
     input: ChildStdin,

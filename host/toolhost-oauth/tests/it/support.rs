@@ -17,6 +17,7 @@ use toolhost_oauth::{
     OAuthStore, SubjectMode, TokenResult,
 };
 use toolhost_runtime::{Quota, Threads};
+use toolhost_store::testing;
 
 /// Where the browser is sent back to. Nothing listens there.
 const REDIRECT: &str = "http://127.0.0.1:8765/callback";
@@ -144,7 +145,8 @@ impl Clock for Forward {
 }
 
 pub(crate) fn open(root: &Path, clock: &Arc<Forward>) -> OAuth {
-    let store = OAuthStore::open(root).unwrap();
+    let database = testing::replaced(root).unwrap_or_else(|| root.into());
+    let store = OAuthStore::open_on(database, Some(root.to_owned())).unwrap();
     let key = Arc::new(OAuthKeyFile::new(root.join("oauth.key")));
     let (files, threads) = (Quota::open_files(3), Threads::start(1).unwrap());
     let network = Egress::new(&HttpConfig::default(), Arc::new(files), 3, threads);

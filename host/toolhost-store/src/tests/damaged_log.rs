@@ -158,12 +158,12 @@ async fn what_a_killed_process_leaves_is_no_damage() {
         note(&store, "early").await.unwrap();
     }
     store
-        .read(|tx| tx.query_row("SELECT 1", [], |_| Ok(())))
+        .read(|tx| tx.query_row("SELECT 1", (), |_| Ok(())))
         .await
         .unwrap();
     let other = Connection::open(database(&live)).unwrap();
     other
-        .query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))
+        .query_row("PRAGMA wal_checkpoint(RESTART)", (), |_| Ok(()))
         .unwrap();
     note(&store, "late").await.unwrap();
     let root = state_root();

@@ -28,8 +28,7 @@ async fn a_newer_database_is_refused_and_left_unchanged() {
 async fn tables(store: &Store) -> Vec<String> {
     let read = store.read(|tx| {
         let select = "SELECT name FROM sqlite_schema WHERE name <> 'schema_versions' ORDER BY name";
-        let mut select = tx.prepare(select)?;
-        select.query_map([], |row| row.get(0))?.collect()
+        tx.query_map(select, (), |row| row.get(0))
     });
     let mut tables: Vec<String> = read.await.unwrap();
     tables.retain(|name| !name.starts_with("sqlite_"));
@@ -42,6 +41,7 @@ async fn each_owner_migrates_its_own_tables() {
     let other = Schema {
         owner: "other",
         steps: &["CREATE TABLE others (n)"],
+        postgres: &[],
         legacy_versions: &[],
     };
     const GROWN: Schema = Schema {
@@ -78,6 +78,7 @@ async fn a_database_of_an_earlier_toolhost_is_migrated() {
     let other = Schema {
         owner: "other",
         steps: &["CREATE TABLE others (n)"],
+        postgres: &[],
         legacy_versions: &[2],
     };
     for (version, made) in [
@@ -109,7 +110,7 @@ async fn a_database_of_an_earlier_toolhost_is_migrated() {
                 ["first", "others", "second"],
                 "{version}"
             );
-            let kept = store.read(|tx| tx.query_row("SELECT n FROM first", [], |row| row.get(0)));
+            let kept = store.read(|tx| tx.query_row("SELECT n FROM first", (), |row| row.get(0)));
             let kept: i64 = kept.await.unwrap();
             assert_eq!(kept, 7);
         }
@@ -120,7 +121,7 @@ async fn a_database_of_an_earlier_toolhost_is_migrated() {
 async fn a_damaged_database_is_named_in_the_error() {
     let root = state_root();
     let store = open(root.path()).unwrap();
-    let watched = File::open(lock_of(root.path(), store.run_id())).unwrap();
+    let watched = File::open(lock_of(root.path(), &store.run_id())).unwrap();
     make_notes(&store).await;
     drop(store);
     flock(&watched, FlockOperation::LockShared).unwrap();
@@ -151,7 +152,7 @@ async fn a_damaged_database_is_named_in_the_error() {
     let read: Result<i64, _> = match open(root.path()) {
         Ok(store) => {
             store
-                .read(move |tx| tx.query_row(count, [], |row| row.get(0)))
+                .read(move |tx| tx.query_row(count, (), |row| row.get(0)))
                 .await
         }
         Err(refused) => Err(refused),
@@ -163,11 +164,11 @@ async fn a_damaged_database_is_named_in_the_error() {
 async fn an_index_that_lost_its_rows_is_found_when_the_database_is_opened() {
     let root = state_root();
     let store = open(root.path()).unwrap();
-    let watched = File::open(lock_of(root.path(), store.run_id())).unwrap();
+    let watched = File::open(lock_of(root.path(), &store.run_id())).unwrap();
     let made = store.write(|tx| {
         tx.execute_batch("CREATE TABLE t (k TEXT PRIMARY KEY); INSERT INTO t VALUES ('kept')")?;
         let page = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_t_1'";
-        tx.query_row(page, [], |row| row.get::<_, u32>(0))
+        tx.query_row(page, (), |row| row.get::<u32>(0))
     });
     let page = usize::try_from(made.await.unwrap()).unwrap();
     drop(store);
@@ -180,7 +181,7 @@ async fn an_index_that_lost_its_rows_is_found_when_the_database_is_opened() {
     fs::write(database(&root), &bytes).unwrap();
     let found = Connection::open(database(&root)).unwrap();
     let count = "SELECT count(*) FROM t WHERE k = 'kept'";
-    let count: i64 = found.query_row(count, [], |row| row.get(0)).unwrap();
+    let count: i64 = found.query_row(count, (), |row| row.get(0)).unwrap();
     assert_eq!(count, 0);
     drop(found);
 

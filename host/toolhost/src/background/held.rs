@@ -10,6 +10,7 @@ use toolhost_contract::{
     ToolStatus, WorkdirChanges,
 };
 use toolhost_sandbox::{CommitError, CommitOptions, Durability, HeldError, HeldState, StagingRoot};
+use toolhost_store::Database;
 
 use super::guest_poll::in_layers;
 use super::poll_reply::PollReply;
@@ -165,7 +166,9 @@ impl PendingCalls {
         // Once the bundle is loaded again, or a turn of the instance has a client for other agents, it is released.
         let cannot_run = turn.begin_call().is_err()
             || hold.effect == HeldEffect::Agents && turn.options.agents.is_none();
-        if cannot_run || records.is_released_elsewhere(&hold) {
+        let is_elsewhere = records.is_released_elsewhere(&hold).await;
+        let is_elsewhere = is_elsewhere.map_err(|error| self.store_error(&error))?;
+        if cannot_run || is_elsewhere || self.is_staged_elsewhere(&hold) {
             return Ok(Released::Waits(waiting(record, &hold)));
         }
         let taking = match (hold.effect, guest_handle) {
@@ -294,6 +297,16 @@ impl PendingCalls {
         };
         self.drop_changes(hold);
         Some(Err(self.error(code, message)))
+    }
+
+    /// Whether the changes of a call were staged on another machine, which alone can commit them.
+    fn is_staged_elsewhere(&self, hold: &Hold) -> bool {
+        let is_here = |(staging, id): (&StagingRoot, &String)| staging.held(id) != HeldState::Gone;
+        let is_shared = self.database.as_ref().is_some_and(Database::is_shared);
+        is_shared && hold.staging.is_some() && {
+            let staged = self.staging.as_ref().zip(hold.staging.as_ref());
+            !staged.is_some_and(is_here)
+        }
     }
 
     pub(super) fn drop_changes(&self, hold: &Hold) {

@@ -7,6 +7,7 @@ use super::*;
 const SCHEMA: Schema = Schema {
     owner: "notes",
     steps: &["CREATE TABLE notes (n INTEGER)"],
+    postgres: &[],
     legacy_versions: &[],
 };
 
@@ -119,8 +120,8 @@ async fn each_database_is_copied_as_it_is_at_one_moment_while_it_is_written() {
             for n in 0.. {
                 // Two rows each: a copy with an odd number would not be of one moment.
                 let written = store.write(move |tx| {
-                    tx.execute("INSERT INTO notes VALUES (?1)", (n,))?;
-                    tx.execute("INSERT INTO notes VALUES (?1)", (n,))
+                    tx.execute("INSERT INTO notes VALUES (?1)", (i64::from(n),))?;
+                    tx.execute("INSERT INTO notes VALUES (?1)", (i64::from(n),))
                 });
                 written.await.unwrap();
             }
@@ -138,7 +139,7 @@ async fn each_database_is_copied_as_it_is_at_one_moment_while_it_is_written() {
         let copy = Store::open(&to, &SCHEMA).unwrap();
         let count = "SELECT count(*), count(DISTINCT n) FROM notes";
         let count =
-            copy.read(move |tx| tx.query_row(count, [], |row| Ok((row.get(0)?, row.get(1)?))));
+            copy.read(move |tx| tx.query_row(count, (), |row| Ok((row.get(0)?, row.get(1)?))));
         let (rows, distinct): (i64, i64) = count.await.unwrap();
         assert_eq!(rows, 2 * distinct);
         assert!(rows >= last, "{rows} after {last}");

@@ -1,6 +1,5 @@
 //! The budgets of a host.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -8,7 +7,7 @@ use tokio::sync::OnceCell;
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage};
 use toolhost_manifest::policy::{Budget, BudgetAmounts, ToolBudgets, used};
 use toolhost_runtime::{Threads, lock};
-use toolhost_store::{Store, StoreError};
+use toolhost_store::{Database, Store, StoreError};
 
 use super::account::{AccountKey, Accounts, Claim, Exceeded, Keeps, Slice, Taken};
 use super::spent::InnerSpent;
@@ -24,7 +23,7 @@ const WRITE_AGAIN: Duration = Duration::from_secs(5);
 /// The budgets of a host. Hosts with other policies share it.
 pub(crate) struct Budgets {
     threads: Threads,
-    state_root: Option<PathBuf>,
+    database: Option<Database>,
     store: OnceCell<Store>,
     pub(super) known: Mutex<Known>,
     pub(super) clock: Box<dyn Fn() -> SystemTime + Send + Sync>,
@@ -58,10 +57,10 @@ pub(crate) struct CountedCall {
 }
 
 impl Budgets {
-    pub(crate) fn new(threads: Threads, state_root: Option<PathBuf>) -> Self {
+    pub(crate) fn new(threads: Threads, database: Option<Database>) -> Self {
         Self {
             threads,
-            state_root,
+            database,
             store: OnceCell::new(),
             known: Mutex::default(),
             clock: Box::new(SystemTime::now),
@@ -226,7 +225,7 @@ impl Budgets {
     }
 
     pub(super) async fn store(&self) -> Result<&Store, StoreError> {
-        let open = || state_store::open(&self.threads, self.state_root.clone(), &rows::SCHEMA);
+        let open = || state_store::open(&self.threads, self.database.clone(), &rows::SCHEMA);
         self.store.get_or_try_init(open).await
     }
 }

@@ -1,6 +1,5 @@
 //! What is used of the budgets of a policy.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 use toolhost_contract::Timestamp;
 use toolhost_manifest::policy::{Budget, BudgetAmounts, BudgetInfo};
 use toolhost_runtime::lock;
-use toolhost_store::{Store, StoreError};
+use toolhost_store::{Database, Store, StoreError};
 
 use super::account::{AccountKey, Keeps, at};
 use super::ledger::{Budgets, Caller};
@@ -71,13 +70,14 @@ impl BudgetUse {
 /// Returns the stored use of budgets by the calls of a bundle in the windows of `now`.
 pub(crate) fn stored_uses(
     budgets: Vec<Budget>,
-    state_root: &Path,
+    database: &Database,
     bundle: &str,
     now: SystemTime,
 ) -> Result<Vec<BudgetUse>, BudgetsError> {
-    let bundle = bundle.into();
-    let used = Store::read_file(state_root, &rows::SCHEMA, |tx| {
-        rows::current(tx, &bundle, now)
+    let bundle: Arc<str> = bundle.into();
+    let of = Arc::clone(&bundle);
+    let used = Store::read_from(database, &rows::SCHEMA, move |tx| {
+        rows::current(tx, &of, now)
     })?;
     Ok(uses_of(budgets, &bundle, &used.unwrap_or_default(), now))
 }

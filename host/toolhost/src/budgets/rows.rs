@@ -1,11 +1,12 @@
 //! Reads and writes rows of the table `budgets`.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use toolhost_manifest::policy::{BudgetAmounts, BudgetPeriod, Policy};
 use toolhost_store::Schema;
-use toolhost_store::rusqlite::{self, Transaction, named_params};
+use toolhost_store::sql::{self, Transaction, named_params};
 
 use super::account::{AccountKey, Claim, Entry, Exceeded, Slice, at, change};
 
@@ -13,6 +14,7 @@ use super::account::{AccountKey, Claim, Entry, Exceeded, Slice, at, change};
 pub(super) const SCHEMA: Schema = Schema {
     owner: "budgets",
     steps: &[include_str!("budgets.sql")],
+    postgres: &[include_str!("budgets.postgres.sql")],
     legacy_versions: &[],
 };
 
@@ -29,7 +31,7 @@ const USED_MAX: u64 = 1 << 62;
 pub(super) fn take(
     tx: &Transaction<'_>,
     claims: &[Claim],
-) -> rusqlite::Result<Result<Vec<Slice>, Box<Exceeded>>> {
+) -> sql::Result<Result<Vec<Slice>, Box<Exceeded>>> {
     let mut slices = Vec::new();
     for claim in claims {
         let mut used = used(tx, &claim.key)?;
@@ -65,7 +67,7 @@ pub(super) fn take(
 pub(super) fn write(
     tx: &Transaction<'_>,
     entries: &[Entry],
-) -> rusqlite::Result<Vec<(AccountKey, BudgetAmounts)>> {
+) -> sql::Result<Vec<(AccountKey, BudgetAmounts)>> {
     let mut sums = Vec::new();
     for entry in entries {
         add(tx, &entry.key, &entry.add)?;
@@ -80,26 +82,27 @@ pub(super) fn write(
     Ok(sums)
 }
 
-fn used(tx: &Transaction<'_>, key: &AccountKey) -> rusqlite::Result<BudgetAmounts> {
-    let mut select = tx.prepare_cached(
+fn used(tx: &Transaction<'_>, key: &AccountKey) -> sql::Result<BudgetAmounts> {
+    let mut used = BudgetAmounts::default();
+    tx.for_each(
         "SELECT kind, used FROM budgets
          WHERE bundle = :bundle AND period = :period AND starts_ms = :starts_ms
              AND agent = :agent AND tool = :tool AND instance = :instance",
+        named_params! {
+            ":bundle": &*key.bundle,
+            ":period": key.period.as_str(),
+            ":starts_ms": signed(key.starts_ms),
+            ":agent": key.agent,
+            ":tool": key.tool,
+            ":instance": key.instance,
+        },
+        |row| {
+            let kind: String = row.get(0)?;
+            let amount: i64 = row.get(1)?;
+            set(&mut used, &kind, amount);
+            Ok(ControlFlow::Continue(()))
+        },
     )?;
-    let mut rows = select.query(named_params! {
-        ":bundle": &*key.bundle,
-        ":period": key.period.as_str(),
-        ":starts_ms": signed(key.starts_ms),
-        ":agent": key.agent,
-        ":tool": key.tool,
-        ":instance": key.instance,
-    })?;
-    let mut used = BudgetAmounts::default();
-    while let Some(row) = rows.next()? {
-        let kind: String = row.get(0)?;
-        let amount: i64 = row.get(1)?;
-        set(&mut used, &kind, amount);
-    }
     Ok(used)
 }
 
@@ -111,33 +114,34 @@ pub(super) fn current(
     tx: &Transaction<'_>,
     bundle: &Arc<str>,
     now: SystemTime,
-) -> rusqlite::Result<Vec<Used>> {
+) -> sql::Result<Vec<Used>> {
     let mut accounts: Vec<Used> = Vec::new();
     for period in BudgetPeriod::ALL {
         let starts_ms = period.starts_ms(now);
-        let mut select = tx.prepare_cached(
+        tx.for_each(
             "SELECT agent, tool, instance, kind, used FROM budgets
              WHERE bundle = ?1 AND period = ?2 AND starts_ms = ?3
              ORDER BY agent, tool, instance",
+            (&**bundle, period.as_str(), signed(starts_ms)),
+            |row| {
+                let key = AccountKey {
+                    bundle: Arc::clone(bundle),
+                    agent: row.get(0)?,
+                    tool: row.get(1)?,
+                    instance: row.get(2)?,
+                    period,
+                    starts_ms,
+                };
+                let (kind, amount): (String, i64) = (row.get(3)?, row.get(4)?);
+                if accounts.last().is_none_or(|(last, _)| *last != key) {
+                    accounts.push((key, BudgetAmounts::default()));
+                }
+                if let Some((_, used)) = accounts.last_mut() {
+                    set(used, &kind, amount);
+                }
+                Ok(ControlFlow::Continue(()))
+            },
         )?;
-        let mut rows = select.query((&**bundle, period.as_str(), signed(starts_ms)))?;
-        while let Some(row) = rows.next()? {
-            let key = AccountKey {
-                bundle: Arc::clone(bundle),
-                agent: row.get(0)?,
-                tool: row.get(1)?,
-                instance: row.get(2)?,
-                period,
-                starts_ms,
-            };
-            let (kind, amount): (String, i64) = (row.get(3)?, row.get(4)?);
-            if accounts.last().is_none_or(|(last, _)| *last != key) {
-                accounts.push((key, BudgetAmounts::default()));
-            }
-            if let Some((_, used)) = accounts.last_mut() {
-                set(used, &kind, amount);
-            }
-        }
     }
     Ok(accounts)
 }
@@ -150,18 +154,16 @@ fn set(used: &mut BudgetAmounts, kind: &str, amount: i64) {
     }
 }
 
-fn add(tx: &Transaction<'_>, key: &AccountKey, amounts: &BudgetAmounts) -> rusqlite::Result<()> {
+fn add(tx: &Transaction<'_>, key: &AccountKey, amounts: &BudgetAmounts) -> sql::Result<()> {
     for (kind, info) in Policy::budget_kinds().iter().enumerate() {
         let amount = at(amounts, kind).min(USED_MAX >> 1);
         if amount == 0 {
             continue;
         }
-        tx.prepare_cached(
-            "INSERT INTO budgets VALUES
+        tx.execute("INSERT INTO budgets VALUES
                  (:bundle, :agent, :tool, :instance, :period, :starts_ms, :kind, :amount)
-             ON CONFLICT DO UPDATE SET used = min(used + excluded.used, :most)",
-        )?
-        .execute(named_params! {
+             ON CONFLICT (bundle, period, starts_ms, agent, tool, instance, kind) DO UPDATE SET used =
+                 CASE WHEN budgets.used + excluded.used < :most THEN budgets.used + excluded.used ELSE :most END", named_params! {
             ":bundle": &*key.bundle,
             ":agent": key.agent,
             ":tool": key.tool,
@@ -176,41 +178,36 @@ fn add(tx: &Transaction<'_>, key: &AccountKey, amounts: &BudgetAmounts) -> rusql
     Ok(())
 }
 
-fn give_back(
-    tx: &Transaction<'_>,
-    key: &AccountKey,
-    kind: &str,
-    amount: u64,
-) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "UPDATE budgets SET used = max(used - :amount, 0)
+fn give_back(tx: &Transaction<'_>, key: &AccountKey, kind: &str, amount: u64) -> sql::Result<()> {
+    tx.execute(
+        "UPDATE budgets SET used = CASE WHEN used > :amount THEN used - :amount ELSE 0 END
          WHERE bundle = :bundle AND period = :period AND starts_ms = :starts_ms
              AND agent = :agent AND tool = :tool AND instance = :instance AND kind = :kind",
-    )?
-    .execute(named_params! {
-        ":amount": signed(amount),
-        ":bundle": &*key.bundle,
-        ":period": key.period.as_str(),
-        ":starts_ms": signed(key.starts_ms),
-        ":agent": key.agent,
-        ":tool": key.tool,
-        ":instance": key.instance,
-        ":kind": kind,
-    })?;
+        named_params! {
+            ":amount": signed(amount),
+            ":bundle": &*key.bundle,
+            ":period": key.period.as_str(),
+            ":starts_ms": signed(key.starts_ms),
+            ":agent": key.agent,
+            ":tool": key.tool,
+            ":instance": key.instance,
+            ":kind": kind,
+        },
+    )?;
     Ok(())
 }
 
 /// Removes some rows of windows that began long ago.
-pub(super) fn sweep(tx: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> {
+pub(super) fn sweep(tx: &Transaction<'_>, now: SystemTime) -> sql::Result<()> {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let before = i64::try_from(since.saturating_sub(KEPT).as_millis()).unwrap_or(0);
-    tx.prepare_cached(
+    tx.execute(
         "DELETE FROM budgets WHERE (bundle, period, starts_ms, agent, tool, instance, kind) IN (
              SELECT bundle, period, starts_ms, agent, tool, instance, kind FROM budgets
              WHERE starts_ms < ?1 LIMIT ?2
          )",
-    )?
-    .execute((before, BATCH))?;
+        (before, BATCH),
+    )?;
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! The pending calls of a host, in a store that is opened when it is first needed.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -10,7 +9,7 @@ use tokio::sync::{Notify, OnceCell, broadcast};
 use toolhost_contract::{Locale, ToolError, ToolErrorCode};
 use toolhost_runtime::debug_fields;
 use toolhost_sandbox::{Sandbox, StagingRoot};
-use toolhost_store::StoreError;
+use toolhost_store::{Database, StoreError};
 
 use super::completion::{Completion, Completions, CompletionsError, announce, channel};
 use super::per_handle_lock::HandleLocks;
@@ -34,7 +33,7 @@ const DROP_PAUSE: Duration = Duration::from_millis(50);
 /// The pending calls of a host: in the store of the state root, or in memory without one.
 pub(crate) struct PendingCalls {
     pub(crate) sandbox: Sandbox,
-    state_root: Option<PathBuf>,
+    pub(crate) database: Option<Database>,
     expiry: Duration,
     locale: Locale,
     records: OnceCell<Records>,
@@ -54,13 +53,13 @@ impl PendingCalls {
     /// `locale` is that of the results that the host makes.
     pub(crate) fn new(
         sandbox: Sandbox,
-        (state_root, staging): (Option<PathBuf>, Option<StagingRoot>),
+        (database, staging): (Option<Database>, Option<StagingRoot>),
         expiry: Duration,
         locale: Locale,
     ) -> Self {
         Self {
             sandbox,
-            state_root,
+            database,
             expiry,
             locale,
             records: OnceCell::new(),
@@ -92,8 +91,8 @@ impl PendingCalls {
 
     /// Returns the records if there may be any: nothing is made to look.
     pub(crate) async fn kept_records(&self) -> Option<&Records> {
-        let is_kept = |root: &PathBuf| root.join("toolhost.db").exists();
-        if self.opened().is_none() && !self.state_root.as_ref().is_some_and(is_kept) {
+        let may_exist = self.database.as_ref().is_some_and(Database::may_exist);
+        if self.opened().is_none() && !may_exist {
             return None;
         }
         self.records().await.ok()
@@ -101,8 +100,8 @@ impl PendingCalls {
 
     async fn opened_records(&self) -> Result<&Records, StoreError> {
         let records = self.records.get_or_try_init(async || {
-            let root = self.state_root.clone();
-            let store = state_store::open(self.sandbox.threads(), root, &SCHEMA).await?;
+            let database = self.database.clone();
+            let store = state_store::open(self.sandbox.threads(), database, &SCHEMA).await?;
             Ok(Records::new(store, self.locale))
         });
         records.await
@@ -352,4 +351,4 @@ fn after(now: SystemTime, time: Duration) -> SystemTime {
     now.checked_add(time).or_else(latest).unwrap_or(now)
 }
 
-debug_fields!(PendingCalls, this => state_root: this.state_root);
+debug_fields!(PendingCalls, this => database: this.database);

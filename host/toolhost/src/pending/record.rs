@@ -16,8 +16,7 @@ mod schema;
 use std::time::SystemTime;
 
 use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolResult};
-use toolhost_store::rusqlite::types::ToSqlOutput;
-use toolhost_store::rusqlite::{self, ToSql};
+use toolhost_store::sql::{ToValue, ValueRef};
 use toolhost_store::{is_random_text, random_text};
 
 pub(crate) use self::approval::{
@@ -55,9 +54,9 @@ impl Handle {
     }
 }
 
-impl ToSql for Handle {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        self.0.to_sql()
+impl ToValue for Handle {
+    fn to_value(&self) -> ValueRef<'_> {
+        self.0.to_value()
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn login(args: &AuthLoginArgs, settings: &Settings) -> Result<E
         return Err(Failure::from(error).hint("Pass --subject USER."));
     }
     let sandbox = host_context::sandbox(settings)?;
-    let oauth = grants::open(&sandbox, &policy, settings)?;
+    let oauth = grants::open(&sandbox, &policy, &policy, settings)?;
     let login = Login {
         args,
         settings,

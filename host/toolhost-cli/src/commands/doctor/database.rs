@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use toolhost::agents::{Orchestrator, OrchestratorConfig};
+use toolhost::state::Database;
 use toolhost::text::shell_word;
 use toolhost_files::PrivateFile;
 
@@ -28,6 +29,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) async fn examine(settings: &Settings) -> Option<Finding> {
     let root = settings.dirs.state_root.clone()?;
     let finding = |value: String| Finding::ok(STATE, "database", value);
+    if let Ok(Some(database)) = Database::elsewhere(&root) {
+        return Some(finding(format!("is {database}, was not opened")));
+    }
     let path = root.join(FILES[0]);
     let bytes = match fs::symlink_metadata(&path) {
         Ok(metadata) => metadata.len(),

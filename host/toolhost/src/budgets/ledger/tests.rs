@@ -6,6 +6,8 @@ use std::time::UNIX_EPOCH;
 use toolhost_contract::{ErrorCode, ResourceName};
 use toolhost_manifest::Policy;
 
+use toolhost_store::testing;
+
 use super::*;
 
 /// Milliseconds since 1970, which a test sets.
@@ -25,13 +27,22 @@ fn process(root: Option<&Path>, clock: &TestClock) -> Arc<Budgets> {
     let clock = Arc::clone(clock);
     Arc::new(Budgets {
         clock: Box::new(move || UNIX_EPOCH + Duration::from_millis(clock.load(Relaxed))),
-        ..Budgets::new(Threads::start(2).unwrap(), root.map(Path::to_owned))
+        ..Budgets::new(
+            Threads::start(2).unwrap(),
+            root.map(|root| testing::replaced(root).unwrap_or_else(|| root.into())),
+        )
     })
 }
 
 fn of(policy: &str, agent: &str, tool: &str) -> Arc<ToolBudgets> {
     let policy = Policy::parse(policy, "p.yaml").unwrap();
     Arc::new(policy.budgets_of(agent, &ResourceName::parse(tool).unwrap()))
+}
+
+#[test]
+fn all_of_it_is_so_in_postgresql() {
+    let of_sqlite = ["if_the_database_fails"];
+    testing::rerun("budgets::ledger::tests", &of_sqlite);
 }
 
 fn caller(instance: &str) -> Caller {
@@ -353,11 +364,10 @@ async fn rows_of_windows_of_long_ago_are_removed() {
         "fetch",
     );
     let count = async |budgets: &Arc<Budgets>| {
-        let read = budgets.store().await.unwrap().read(|tx| {
-            tx.query_row("SELECT count(*) FROM budgets", [], |row| {
-                row.get::<_, i64>(0)
-            })
-        });
+        let read =
+            budgets.store().await.unwrap().read(|tx| {
+                tx.query_row("SELECT count(*) FROM budgets", (), |row| row.get::<i64>(0))
+            });
         read.await.unwrap()
     };
     let budgets = process(Some(root.path()), &clock);

@@ -8,5 +8,7 @@ pub(super) const FILE_NAME: &str = "calls.db";
 pub(super) const SCHEMA: Schema = Schema {
     owner: "calls",
     steps: &[include_str!("calls.sql")],
+    // Always a file of SQLite.
+    postgres: &[],
     legacy_versions: &[],
 };

@@ -7,7 +7,7 @@ use toolhost_contract::ToolStatus;
 use toolhost_runtime::debug_fields;
 use toolhost_store::rusqlite::types::Value;
 use toolhost_store::rusqlite::{self, OptionalExtension, Transaction, params_from_iter};
-use toolhost_store::{Store, StoreError};
+use toolhost_store::{SqliteStore, StoreError};
 
 use super::database::{FILE_NAME, SCHEMA};
 use super::record::CallRecord;
@@ -95,7 +95,7 @@ pub struct CallPage {
 
 /// The calls that hosts keep in a state root, also those of other processes, which may run or have ended. Cheap to clone.
 #[derive(Clone)]
-pub struct CallLog(Store);
+pub struct CallLog(SqliteStore);
 
 debug_fields!(CallLog);
 
@@ -117,7 +117,7 @@ impl CallLog {
         if !state_root.join(FILE_NAME).is_file() {
             return Ok(None);
         }
-        let store = Store::open_apart(state_root, FILE_NAME, &SCHEMA)?;
+        let store = SqliteStore::open(state_root, FILE_NAME, &SCHEMA)?;
         Ok(Some(Self(store)))
     }
 

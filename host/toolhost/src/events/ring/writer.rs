@@ -8,7 +8,7 @@ use toolhost_contract::Redactor;
 use toolhost_manifest::policy::CallsRule;
 use toolhost_runtime::lock;
 use toolhost_store::rusqlite::{self, Transaction};
-use toolhost_store::{Store, StoreError};
+use toolhost_store::{SqliteStore, StoreError};
 
 use super::super::worker::Batch;
 use super::database::{FILE_NAME, SCHEMA};
@@ -34,7 +34,7 @@ pub(super) struct Writer {
     root: PathBuf,
     redactor: Redactor,
     rule: Arc<Mutex<CallsRule>>,
-    store: Option<Store>,
+    store: Option<SqliteStore>,
     /// When the database is opened again, after a failure.
     retry_at: Option<Instant>,
     /// Calls that were not written, which is not written either.
@@ -87,7 +87,7 @@ impl Writer {
                 return Ok(());
             }
             None => {
-                let opened = Store::open_apart(&self.root, FILE_NAME, &SCHEMA)?;
+                let opened = SqliteStore::open(&self.root, FILE_NAME, &SCHEMA)?;
                 self.store.insert(opened).clone()
             }
         };

@@ -6,11 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use toolhost_contract::{HeldEffect, ToolResult};
-use toolhost_store::rusqlite::types::ToSqlOutput;
-use toolhost_store::rusqlite::{self, OptionalExtension, Row, ToSql, Transaction, named_params};
+use toolhost_store::sql::{self, Row, ToValue, Transaction, ValueRef, named_params};
 use toolhost_store::{StoreError, is_random_text, random_text};
 
-use super::records::{AcceptError, Records, unix_ms};
+use super::records::{AcceptError, Records, is_dead, unix_ms};
 use super::row::{unreadable, workdir};
 use super::{CallWorkdir, Handle, NewRecord, Owner};
 
@@ -52,9 +51,9 @@ impl fmt::Display for ApprovalId {
     }
 }
 
-impl ToSql for ApprovalId {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        self.0.to_sql()
+impl ToValue for ApprovalId {
+    fn to_value(&self) -> ValueRef<'_> {
+        self.0.to_value()
     }
 }
 
@@ -220,7 +219,6 @@ impl Records {
     ) -> Result<Handle, AcceptError> {
         let most = self.ceiling.held_bytes_per_owner;
         let is_inner = hold.is_inner;
-        let run_id = is_inner.then(|| self.store.run_id().to_owned());
         let Some(handle) = existing else {
             let insert_hold =
                 move |tx: &Transaction<'_>, handle: &Handle| insert(tx, handle, &hold, now, most);
@@ -231,8 +229,9 @@ impl Records {
         let message = new.call.message.as_json().to_owned();
         let stored = self.store.write(move |tx| {
             let open = "SELECT 1 FROM pending
-                 WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')";
-            if !tx.prepare_cached(open)?.exists((&held,))? {
+                 WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')
+                     AND (run_id IS NULL OR run_id = ?2)";
+            if !tx.exists(open, (&held, tx.run_id()))? {
                 return Ok(Err(AcceptError::Cancelled));
             }
             // Nothing may be changed before it: a refusal is stored as well.
@@ -240,10 +239,13 @@ impl Records {
                 return Ok(Err(refusal));
             }
             let sql = "UPDATE pending
-                 SET state = 'held', run_id = ?4, message = ?3, expires_ms = max(expires_ms, ?2)
+                 SET state = 'held', run_id = ?4, message = ?3,
+                     expires_ms = CASE WHEN expires_ms > ?2 THEN expires_ms ELSE ?2 END
                  WHERE handle = ?1";
-            tx.prepare_cached(sql)?
-                .execute((&held, expires_ms, &message, &run_id))?;
+            tx.execute(
+                sql,
+                (&held, expires_ms, &message, is_inner.then(|| tx.run_id())),
+            )?;
             Ok(Ok(()))
         });
         stored.await?.map(|()| handle)
@@ -259,7 +261,7 @@ impl Records {
         let approved = self.store.read(move |tx| {
             let sql = "SELECT 1 FROM approvals
                  WHERE handle = ?1 AND effect = 'call' AND decision = 'approved' AND bound = ?2";
-            tx.prepare_cached(sql)?.exists((&handle, bound))
+            tx.exists(sql, (&handle, &bound))
         });
         approved.await
     }
@@ -271,8 +273,7 @@ impl Records {
             let sql = format!(
                 "SELECT {COLUMNS} FROM approvals a WHERE a.handle = ?1 ORDER BY a.number DESC LIMIT 1"
             );
-            let hold = tx.prepare_cached(&sql)?.query_row((&handle,), read);
-            hold.optional()
+            tx.query_optional(&sql, (&handle,), read)
         });
         newest.await
     }
@@ -286,30 +287,28 @@ impl Records {
         now: SystemTime,
         most: u32,
     ) -> Result<Vec<OwnedHold>, StoreError> {
-        let (now_ms, this) = (unix_ms(now), self.clone());
+        let now_ms = unix_ms(now);
         let listed = self.store.read(move |tx| {
             let sql = format!(
                 "SELECT {COLUMNS}, {OWNED}, CASE WHEN octet_length(c.shown) <= {LISTED_BYTES} THEN c.shown END AS shown
                  FROM approvals a JOIN pending p ON p.handle = a.handle
                      LEFT JOIN approval_contents c ON c.number = a.number
-                 WHERE (?1 IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3))
-                     AND (NOT ?4 OR a.number IN (SELECT number FROM ({WAITING}) WHERE ?1 IS NOT NULL OR nth <= 100))
+                 WHERE (CAST(?1 AS TEXT) IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3))
+                     AND (NOT ?4 OR a.number IN (SELECT number FROM ({WAITING}) AS waiting WHERE CAST(?1 AS TEXT) IS NOT NULL OR nth <= 100))
                  ORDER BY a.number DESC LIMIT ?6"
             );
             let (bundle, agent, key) = columns(owner.as_ref());
-            let mut query = tx.prepare_cached(&sql)?;
             let rows = (bundle, agent, key, is_open, now_ms, most);
-            let rows = query.query_map(rows, |row| {
+            let rows = tx.query_map(&sql, rows, |row| {
                 let (shown, (_, one)): (Option<String>, _) = (row.get("shown")?, read_owned(row)?);
                 Ok(OwnedHold {
                     shown: parse_shown(&shown.unwrap_or_default()),
-                    ..this.with_state(one)
+                    ..with_state(tx, one)?
                 })
             })?;
-            let is_listed = |row: &rusqlite::Result<OwnedHold>| {
-                !is_open || row.as_ref().is_ok_and(|one| one.is_open) || row.is_err()
-            };
-            rows.filter(is_listed).collect()
+            let mut listed = rows;
+            listed.retain(|one| !is_open || one.is_open);
+            Ok(listed)
         });
         listed.await
     }
@@ -320,25 +319,24 @@ impl Records {
         owner: Option<Owner>,
         now: SystemTime,
     ) -> Result<u64, StoreError> {
-        let (now_ms, this) = (unix_ms(now), self.clone());
+        let now_ms = unix_ms(now);
         let count = self.store.read(move |tx| {
             let sql = format!(
-                "SELECT p.run_id, count(*) FROM ({WAITING}) a JOIN pending p ON p.handle = a.handle
-                 WHERE ?1 IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3)
+                "SELECT p.run_id, count(*) FROM ({WAITING}) AS a JOIN pending p ON p.handle = a.handle
+                 WHERE CAST(?1 AS TEXT) IS NULL OR (a.bundle = ?1 AND a.agent = ?2 AND a.instance_key = ?3)
                  GROUP BY p.run_id"
             );
             let (bundle, agent, key) = columns(owner.as_ref());
-            let mut query = tx.prepare_cached(&sql)?;
             // The fourth is used by the list alone.
-            let counts = query.query_map((bundle, agent, key, true, now_ms), |row| {
+            let counts = tx.query_map(&sql, (bundle, agent, key, true, now_ms), |row| {
                 let (run_id, count): (Option<String>, i64) = (row.get(0)?, row.get(1)?);
-                Ok(if this.is_dead(run_id.as_deref()) {
+                Ok(if is_dead(tx, run_id.as_deref())? {
                     0
                 } else {
                     count
                 })
             })?;
-            counts.sum::<rusqlite::Result<i64>>()
+            Ok(counts.into_iter().sum::<i64>())
         });
         Ok(u64::try_from(count.await?).unwrap_or_default())
     }
@@ -358,10 +356,11 @@ impl Records {
             if is_whole {
                 one.shown = parse_shown(&shown(tx, number)?);
             }
-            Ok(Some(one))
+            with_state(tx, one).map(Some)
         });
-        let one = one.await?.map(|one| self.with_state(one));
-        Ok(one.filter(|one| owner.is_none_or(|owner| one.owner == owner)))
+        Ok(one
+            .await?
+            .filter(|one| owner.is_none_or(|owner| one.owner == owner)))
     }
 
     /// Returns what a call waits or waited for last, without what is shown of it; none if it is not of this owner.
@@ -373,18 +372,12 @@ impl Records {
         let handle = handle.clone();
         let one = self.store.read(move |tx| {
             let of_call = "a.handle = ?1 ORDER BY a.number DESC LIMIT 1";
-            owned(tx, of_call, &handle)
+            let one = owned(tx, of_call, &handle)?;
+            one.map(|(_, one)| with_state(tx, one)).transpose()
         });
-        let one = one.await?.map(|(_, one)| self.with_state(one));
-        Ok(one.filter(|one| owner.is_none_or(|owner| one.owner == owner)))
-    }
-
-    /// A call whose process has ended that waited for it waits no longer.
-    fn with_state(&self, one: OwnedHold) -> OwnedHold {
-        OwnedHold {
-            is_open: one.is_open && !self.is_dead(one.inner_of.as_deref()),
-            ..one
-        }
+        Ok(one
+            .await?
+            .filter(|one| owner.is_none_or(|owner| one.owner == owner)))
     }
 
     /// Stores a decision. The first one counts.
@@ -394,10 +387,12 @@ impl Records {
         owner: Option<Owner>,
         decision: Decision,
     ) -> Result<Decided, StoreError> {
-        let (id, this) = (id.clone(), self.clone());
+        let id = id.clone();
         let decided = self.store.write(move |tx| {
-            let found = by_id(tx, &id)?.map(|(_, found)| this.with_state(found));
-            let Some(found) = found.filter(|it| owner.is_none_or(|owner| it.owner == owner)) else {
+            let found = by_id(tx, &id)?;
+            let found = found.map(|(_, found)| with_state(tx, found)).transpose()?;
+            let is_own = |it: &OwnedHold| owner.as_ref().is_none_or(|owner| it.owner == *owner);
+            let Some(found) = found.filter(is_own) else {
                 return Ok(Decided::Unknown);
             };
             if let Some(before) = found.hold.decision {
@@ -409,11 +404,8 @@ impl Records {
             if found.hold.expires_at <= decision.at {
                 return Ok(Decided::Expired);
             }
-            tx.prepare_cached(
-                "UPDATE approvals SET decision = ?2, decided_ms = ?3, decided_by = ?4, why = ?5, due_ms = ?3
-                 WHERE id = ?1 AND decision IS NULL AND due_ms IS NOT NULL",
-            )?
-            .execute((
+            tx.execute("UPDATE approvals SET decision = ?2, decided_ms = ?3, decided_by = ?4, why = ?5, due_ms = ?3
+                 WHERE id = ?1 AND decision IS NULL AND due_ms IS NOT NULL", (
                 &id,
                 decision.as_str(),
                 unix_ms(decision.at),
@@ -428,53 +420,52 @@ impl Records {
 
     /// Whether another process does now what was approved. What this process left undone, as the store failed, is none of
     /// that: polls of a handle wait for each other.
-    pub(crate) fn is_released_elsewhere(&self, hold: &Hold) -> bool {
-        let by = hold.released_by.as_deref();
-        by.is_some_and(|by| by != self.store.run_id()) && !self.is_dead(by)
-    }
-
-    /// Whether this is a process that has ended.
-    pub(super) fn is_dead(&self, run_id: Option<&str>) -> bool {
-        run_id.is_some_and(|by| by != self.store.run_id() && !self.store.is_alive(by))
+    pub(crate) async fn is_released_elsewhere(&self, hold: &Hold) -> Result<bool, StoreError> {
+        let Some(by) = hold
+            .released_by
+            .clone()
+            .filter(|by| **by != *self.store.run_id())
+        else {
+            return Ok(false);
+        };
+        self.store.read(move |tx| tx.is_alive(&by)).await
     }
 
     /// Takes what was approved, to do it in this process, and reads its answer and its prefix. None if the call does not
     /// wait for it any more, or another process has taken it since `hold` was read.
     pub(crate) async fn take_approved(
         &self,
-        mut hold: Hold,
+        hold: Hold,
         taking: Taking,
     ) -> Result<Option<Hold>, StoreError> {
-        let run_id = self.store.run_id().to_owned();
         let taken = self.store.write(move |tx| {
-            let before = hold.released_by.replace(run_id);
-            let (id, run_id) = (&hold.id, &hold.released_by);
+            let (id, run_id, before) = (&hold.id, tx.run_id(), &hold.released_by);
             let sql = "UPDATE approvals SET released_by = ?2
-                 WHERE id = ?1 AND decision = 'approved' AND released_by IS ?3 AND due_ms IS NOT NULL";
-            if tx.prepare_cached(sql)?.execute((id, run_id, &before))? == 0 {
+                 WHERE id = ?1 AND decision = 'approved' AND released_by IS NOT DISTINCT FROM ?3 AND due_ms IS NOT NULL";
+            if tx.execute(sql, (id, run_id, before))? == 0 {
                 return Ok(None);
             }
             let sql = "SELECT c.answer, c.prefix
                  FROM approval_contents c JOIN approvals a ON a.number = c.number WHERE a.id = ?1";
-            let (answer, prefix) = tx.prepare_cached(sql)?.query_row((id,), read_contents)?;
+            let (answer, prefix) = tx.query_row(sql, (id,), read_contents)?;
             // These remove both: they are read before.
             match &taking {
                 Taking::Commit => {}
                 Taking::Run => {
                     let sql = "UPDATE pending SET state = 'running', run_id = ?2 WHERE handle = ?1";
-                    tx.prepare_cached(sql)?.execute((&hold.handle, run_id))?;
+                    tx.execute(sql, (&hold.handle, run_id))?;
                 }
                 Taking::Poll(guest_handle) => {
                     let sql = "UPDATE pending
                          SET state = 'waiting', guest_handle = ?2, run_id = NULL WHERE handle = ?1";
-                    tx.prepare_cached(sql)?
-                        .execute((&hold.handle, guest_handle))?;
+                    tx.execute(sql, (&hold.handle, guest_handle))?;
                 }
             }
             Ok(Some(Hold {
                 answer,
                 prefix,
-                ..hold
+                released_by: Some(run_id.to_owned()),
+                ..hold.clone()
             }))
         });
         taken.await
@@ -482,21 +473,21 @@ impl Records {
 
     /// Gives back what was taken and could not be done yet.
     pub(crate) async fn give_back(&self, id: &ApprovalId) -> Result<(), StoreError> {
-        let (id, run_id) = (id.clone(), self.store.run_id().to_owned());
+        let id = id.clone();
         let given = self.store.write(move |tx| {
             let sql = "UPDATE approvals SET released_by = NULL WHERE id = ?1 AND released_by = ?2";
-            tx.prepare_cached(sql)?.execute((&id, &run_id)).map(drop)
+            tx.execute(sql, (&id, tx.run_id())).map(drop)
         });
         given.await
     }
 
     /// Makes a held call run again from now on, in this process. Returns false if it is not held any more.
     pub(crate) async fn run_again(&self, handle: &Handle) -> Result<bool, StoreError> {
-        let (handle, run_id) = (handle.clone(), self.store.run_id().to_owned());
+        let handle = handle.clone();
         let runs = self.store.write(move |tx| {
             let sql = "UPDATE pending SET state = 'running', run_id = ?2
                  WHERE handle = ?1 AND state = 'held'";
-            tx.prepare_cached(sql)?.execute((&handle, &run_id))
+            tx.execute(sql, (&handle, tx.run_id()))
         });
         Ok(runs.await? == 1)
     }
@@ -513,13 +504,11 @@ impl Records {
                  WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3 AND due_ms <= ?4
                  ORDER BY due_ms";
             let of = (&owner.bundle, &owner.agent, &owner.instance_key);
-            let mut query = tx.prepare_cached(sql)?;
-            let rows = query.query_map((of.0, of.1, of.2, now_ms), |row| {
+            let rows = tx.query_map(sql, (of.0, of.1, of.2, now_ms), |row| {
                 let (id, handle): (String, String) = (row.get(0)?, row.get(1)?);
                 Ok(ApprovalId::parse(&id).zip(Handle::parse(&handle)))
             })?;
-            let rows: rusqlite::Result<Vec<_>> = rows.collect();
-            Ok(rows?.into_iter().flatten().collect())
+            Ok(rows.into_iter().flatten().collect())
         });
         due.await
     }
@@ -537,25 +526,24 @@ impl Records {
                  FROM approvals a JOIN pending p ON p.handle = a.handle
                  WHERE a.bundle = ?1 AND a.due_ms <= ?2 AND p.run_id IS NULL
                  ORDER BY a.due_ms LIMIT 64";
-            let mut query = tx.prepare_cached(sql)?;
-            let rows = query.query_map((bundle, now_ms), |row| {
+            let rows = tx.query_map(sql, (&bundle, now_ms), |row| {
                 let (id, handle): (String, String) = (row.get("id")?, row.get("handle")?);
                 let known = ApprovalId::parse(&id).zip(Handle::parse(&handle));
-                Ok(known.zip(workdir(row)?).map(|((id, handle), workdir)| {
-                    Ok::<_, rusqlite::Error>(DueCall {
+                let owner = Owner {
+                    bundle: row.get("bundle")?,
+                    agent: row.get("agent")?,
+                    instance_key: row.get("instance_key")?,
+                };
+                Ok(known
+                    .zip(workdir(row)?)
+                    .map(|((id, handle), workdir)| DueCall {
                         id,
                         handle,
-                        owner: Owner {
-                            bundle: row.get("bundle")?,
-                            agent: row.get("agent")?,
-                            instance_key: row.get("instance_key")?,
-                        },
+                        owner,
                         workdir,
-                    })
-                }))
+                    }))
             })?;
-            rows.filter_map(|row| row.and_then(Option::transpose).transpose())
-                .collect()
+            Ok(rows.into_iter().flatten().collect())
         });
         due.await
     }
@@ -563,24 +551,23 @@ impl Records {
     /// Returns those of these owners that have something [due](Self::due).
     pub(crate) async fn owners_due(
         &self,
-        mut owners: Vec<Owner>,
+        owners: Vec<Owner>,
         now: SystemTime,
     ) -> Result<Vec<Owner>, StoreError> {
         let now_ms = unix_ms(now);
         let due = self.store.read(move |tx| {
             let sql =
                 "SELECT DISTINCT bundle, agent, instance_key FROM approvals WHERE due_ms <= ?1";
-            let mut query = tx.prepare_cached(sql)?;
-            let due = query.query_map((now_ms,), |row| {
+            let due = tx.query_map(sql, (now_ms,), |row| {
                 Ok(Owner {
                     bundle: row.get(0)?,
                     agent: row.get(1)?,
                     instance_key: row.get(2)?,
                 })
             })?;
-            let due: HashSet<Owner> = due.collect::<Result<_, _>>()?;
-            owners.retain(|owner| due.contains(owner));
-            Ok(owners)
+            let due: HashSet<Owner> = due.into_iter().collect();
+            let owners = owners.iter().filter(|owner| due.contains(*owner));
+            Ok(owners.cloned().collect())
         });
         due.await
     }
@@ -596,12 +583,17 @@ impl Records {
     pub(crate) async fn held_staging(&self) -> Result<HashSet<String>, StoreError> {
         let held = self.store.read(|tx| {
             let sql = "SELECT staging FROM approvals
-                 WHERE staging IS NOT NULL AND due_ms IS NOT NULL AND decision IS NOT 'denied'";
-            let mut query = tx.prepare_cached(sql)?;
-            query.query_map([], |row| row.get(0))?.collect()
+                 WHERE staging IS NOT NULL AND due_ms IS NOT NULL AND decision IS DISTINCT FROM 'denied'";
+            Ok(tx.query_map(sql, (), |row| row.get(0))?.into_iter().collect())
         });
         held.await
     }
+}
+
+/// A call whose process has ended that waited for it waits no longer.
+fn with_state(tx: &Transaction<'_>, one: OwnedHold) -> sql::Result<OwnedHold> {
+    let is_open = one.is_open && !is_dead(tx, one.inner_of.as_deref())?;
+    Ok(OwnedHold { is_open, ..one })
 }
 
 /// Returns what the columns of an owner's rows have.
@@ -614,11 +606,11 @@ fn columns(owner: Option<&Owner>) -> (Option<&str>, Option<&str>, Option<&str>) 
 }
 
 /// Whether the owner has an open approval that is due by then.
-fn is_open(tx: &Transaction<'_>, owner: &Owner, due_ms: i64) -> rusqlite::Result<bool> {
+fn is_open(tx: &Transaction<'_>, owner: &Owner, due_ms: i64) -> sql::Result<bool> {
     let sql = "SELECT 1 FROM approvals
          WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3 AND due_ms <= ?4";
     let of = (&owner.bundle, &owner.agent, &owner.instance_key);
-    tx.prepare_cached(sql)?.exists((of.0, of.1, of.2, due_ms))
+    tx.exists(sql, (of.0, of.1, of.2, due_ms))
 }
 
 /// Inserts what a call waits for, unless its owner keeps too much: then nothing is changed.
@@ -628,7 +620,7 @@ fn insert(
     hold: &NewHold,
     now: SystemTime,
     most: i64,
-) -> rusqlite::Result<Result<(), AcceptError>> {
+) -> sql::Result<Result<(), AcceptError>> {
     let id = match random_text::<LETTERS>() {
         Ok(letters) => ApprovalId(format!("{PREFIX}{letters}")),
         Err(error) => return Ok(Err(error.into())),
@@ -640,23 +632,18 @@ fn insert(
         .saturating_add(prefix + shown.len() as u64);
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     let sql =
-        "SELECT coalesce(sum(a.bytes), 0) FROM approvals a JOIN pending own ON own.handle = ?1
+        "SELECT CAST(coalesce(sum(a.bytes), 0) AS BIGINT) FROM approvals a JOIN pending own ON own.handle = ?1
          WHERE (a.bundle, a.agent, a.instance_key) = (own.bundle, own.agent, own.instance_key)
              AND a.due_ms IS NOT NULL AND a.handle <> ?1";
-    let kept: i64 = tx
-        .prepare_cached(sql)?
-        .query_row((handle,), |row| row.get(0))?;
+    let kept: i64 = tx.query_row(sql, (handle,), |row| row.get(0))?;
     if kept.saturating_add(bytes) > most {
         return Ok(Err(AcceptError::NoRoomForHeld));
     }
-    tx.prepare_cached(
-        "INSERT INTO approvals (id, handle, bundle, agent, instance_key, effect, digest, bound, staging, bytes,
+    tx.execute("INSERT INTO approvals (id, handle, bundle, agent, instance_key, effect, digest, bound, staging, bytes,
              created_ms, expires_ms, due_ms)
          SELECT :id, handle, bundle, agent, instance_key, :effect, :digest, :bound, :staging, :bytes,
              :created_ms, :expires_ms, :expires_ms
-         FROM pending WHERE handle = :handle",
-    )?
-    .execute(named_params! {
+         FROM pending WHERE handle = :handle", named_params! {
         ":id": &id,
         ":handle": handle,
         ":effect": hold.effect.as_str(),
@@ -671,17 +658,16 @@ fn insert(
     let answer = answer.map(|answer| answer.to_stored().to_string());
     let sql = "INSERT INTO approval_contents (number, shown, answer, prefix)
          SELECT number, ?2, ?3, ?4 FROM approvals WHERE id = ?1";
-    tx.prepare_cached(sql)?
-        .execute((&id, shown, answer, &hold.prefix))?;
+    tx.execute(sql, (&id, shown, answer, &hold.prefix))?;
     if let Some(url) = &hold.webhook {
         let sql = "INSERT INTO approval_notices (number, event, url, next_ms, until_ms)
              SELECT number, 'waiting', ?2, created_ms, expires_ms FROM approvals WHERE id = ?1";
-        tx.prepare_cached(sql)?.execute((&id, url))?;
+        tx.execute(sql, (&id, url))?;
     }
     Ok(Ok(()))
 }
 
-fn by_id(tx: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Option<(i64, OwnedHold)>> {
+fn by_id(tx: &Transaction<'_>, id: &ApprovalId) -> sql::Result<Option<(i64, OwnedHold)>> {
     owned(tx, "a.id = ?1", id)
 }
 
@@ -689,23 +675,20 @@ fn by_id(tx: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Option<(i64,
 fn owned(
     tx: &Transaction<'_>,
     condition: &str,
-    value: impl ToSql,
-) -> rusqlite::Result<Option<(i64, OwnedHold)>> {
+    value: impl ToValue,
+) -> sql::Result<Option<(i64, OwnedHold)>> {
     let sql = format!(
         "SELECT {COLUMNS}, {OWNED}
          FROM approvals a JOIN pending p ON p.handle = a.handle WHERE {condition}"
     );
-    let found = tx.prepare_cached(&sql)?.query_row((value,), read_owned);
-    found.optional()
+    tx.query_optional(&sql, (value,), read_owned)
 }
 
 /// Returns what is shown of an approval, as JSON text; an empty text if it was removed.
-fn shown(tx: &Transaction<'_>, number: i64) -> rusqlite::Result<String> {
+fn shown(tx: &Transaction<'_>, number: i64) -> sql::Result<String> {
     let sql = "SELECT shown FROM approval_contents WHERE number = ?1";
-    let shown = tx
-        .prepare_cached(sql)?
-        .query_row((number,), |row| row.get(0));
-    Ok(shown.optional()?.unwrap_or_default())
+    let shown = tx.query_optional(sql, (number,), |row| row.get(0))?;
+    Ok(shown.unwrap_or_default())
 }
 
 fn parse_shown(text: &str) -> Value {
@@ -713,7 +696,7 @@ fn parse_shown(text: &str) -> Value {
 }
 
 /// Reads the number of an approval, and all of it but what is shown.
-pub(super) fn read_owned(row: &Row<'_>) -> rusqlite::Result<(i64, OwnedHold)> {
+pub(super) fn read_owned(row: &Row<'_>) -> sql::Result<(i64, OwnedHold)> {
     let owned = OwnedHold {
         hold: read(row)?,
         shown: Value::Null,
@@ -730,20 +713,20 @@ pub(super) fn read_owned(row: &Row<'_>) -> rusqlite::Result<(i64, OwnedHold)> {
     Ok((row.get("number")?, owned))
 }
 
-fn read_contents(row: &Row<'_>) -> rusqlite::Result<(Option<ToolResult>, Option<Vec<u8>>)> {
+fn read_contents(row: &Row<'_>) -> sql::Result<(Option<ToolResult>, Option<Vec<u8>>)> {
     let answer: Option<String> = row.get("answer")?;
     let answer = answer.map(|text| {
         let json: Option<Value> = serde_json::from_str(&text).ok();
         let answer = json.as_ref().and_then(ToolResult::from_stored);
-        answer.ok_or_else(|| unreadable(row, "answer"))
+        answer.ok_or_else(|| unreadable("answer"))
     });
     Ok((answer.transpose()?, row.get("prefix")?))
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
+fn read(row: &Row<'_>) -> sql::Result<Hold> {
     let (id, effect): (String, String) = (row.get("id")?, row.get("effect")?);
     let decision: Option<String> = row.get("decision")?;
-    let decision = decision.map(|decision| -> rusqlite::Result<Decision> {
+    let decision = decision.map(|decision| -> sql::Result<Decision> {
         Ok(Decision {
             is_approved: decision == "approved",
             by: row.get("decided_by")?,
@@ -753,9 +736,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Hold> {
     });
     let effect = HeldEffect::ALL.into_iter().find(|it| it.as_str() == effect);
     Ok(Hold {
-        id: ApprovalId::parse(&id).ok_or_else(|| unreadable(row, "id"))?,
+        id: ApprovalId::parse(&id).ok_or_else(|| unreadable("id"))?,
         handle: row.get("handle")?,
-        effect: effect.ok_or_else(|| unreadable(row, "effect"))?,
+        effect: effect.ok_or_else(|| unreadable("effect"))?,
         digest: row.get("digest")?,
         bound: row.get("bound")?,
         staging: row.get("staging")?,

@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use toolhost_store::StoreError;
-use toolhost_store::rusqlite::{self, Transaction, params};
+use toolhost_store::sql::{self, Transaction, params};
 
 use super::OwnedHold;
 use super::approval::{COLUMNS, OWNED, of_ms, read_owned};
-use super::records::{Records, unix_ms};
+use super::records::{Records, is_dead, unix_ms};
 
 /// Notices that a process sends at the same time.
 const TAKEN: u32 = 16;
@@ -65,17 +65,19 @@ impl Records {
         url: &str,
         now: SystemTime,
     ) -> Result<Taken, StoreError> {
-        let (run_id, now_ms, to) = (self.store.run_id().to_owned(), unix_ms(now), url.to_owned());
+        let (now_ms, to) = (unix_ms(now), url.to_owned());
         let read = self.store.read(move |tx| {
             let sql = "SELECT DISTINCT taken_by FROM approval_notices
                  WHERE url = ?1 AND next_ms IS NOT NULL AND taken_by IS NOT NULL";
-            let mut takers = tx.prepare_cached(sql)?;
-            let takers: rusqlite::Result<Vec<String>> =
-                takers.query_map((&to,), |row| row.get(0))?.collect();
-            Ok((takers?, next(tx, &to)?))
+            let mut dead = Vec::new();
+            for taker in tx.query_map(sql, (&to,), |row| row.get::<String>(0))? {
+                if is_dead(tx, Some(&taker))? {
+                    dead.push(taker);
+                }
+            }
+            Ok((dead, next(tx, &to)?))
         });
-        let (mut dead, next_ms) = read.await?;
-        dead.retain(|taker| *taker != run_id && !self.store.is_alive(taker));
+        let (dead, next_ms) = read.await?;
         if dead.is_empty() && next_ms.is_none_or(|next_ms| next_ms > now_ms) {
             return Ok(Taken {
                 next: next_ms.map(of_ms),
@@ -84,22 +86,24 @@ impl Records {
         }
         let to = url.to_owned();
         let taken = self.store.write(move |tx| {
-            for taker in dead {
+            for taker in &dead {
                 let sql = "UPDATE approval_notices SET taken_by = NULL, next_ms = ?3
                      WHERE url = ?1 AND taken_by = ?2 AND next_ms IS NOT NULL";
-                tx.prepare_cached(sql)?.execute((&to, taker, now_ms))?;
+                tx.execute(sql, (&to, taker, now_ms))?;
             }
             let sql = "UPDATE approval_notices SET next_ms = NULL
                  WHERE url = ?1 AND next_ms IS NOT NULL AND until_ms <= ?2";
-            tx.prepare_cached(sql)?.execute((&to, now_ms))?;
+            tx.execute(sql, (&to, now_ms))?;
             let notices = due(tx, &to, now_ms)?;
             let sql = "UPDATE approval_notices SET taken_by = ?3, next_ms = ?4, attempts = ?5
                  WHERE number = ?1 AND event = ?2";
-            let mut take = tx.prepare_cached(sql)?;
             for one in &notices {
                 let until_ms = unix_ms(now + TAKEN_FOR);
                 let (number, event) = (one.number, one.event.as_str());
-                take.execute(params![number, event, run_id, until_ms, one.attempts])?;
+                tx.execute(
+                    sql,
+                    params![number, event, tx.run_id(), until_ms, one.attempts],
+                )?;
             }
             Ok(Taken {
                 notices,
@@ -116,15 +120,13 @@ impl Records {
         is_received: bool,
         now: SystemTime,
     ) -> Result<(), StoreError> {
-        let run_id = self.store.run_id().to_owned();
         let (number, event, attempts) = (notice.number, notice.event.as_str(), notice.attempts);
         let next_ms = (!is_received).then(|| unix_ms(now + pause(attempts)));
         let settled = self.store.write(move |tx| {
             // Another process may have it by now.
             let sql = "UPDATE approval_notices SET next_ms = ?4, taken_by = NULL
                  WHERE number = ?1 AND event = ?2 AND taken_by = ?3";
-            tx.prepare_cached(sql)?
-                .execute((number, event, run_id, next_ms))
+            tx.execute(sql, (number, event, tx.run_id(), next_ms))
                 .map(drop)
         });
         settled.await
@@ -132,13 +134,13 @@ impl Records {
 
     /// Whether a notice for an address can be sent and was not yet, or is being sent by this process.
     pub(crate) async fn has_unsent_notice(&self, url: &str) -> Result<bool, StoreError> {
-        let (url, run_id) = (url.to_owned(), self.store.run_id().to_owned());
+        let url = url.to_owned();
         let unsent = self.store.read(move |tx| {
             let sql = format!(
                 "SELECT 1 FROM approval_notices n
                  WHERE n.url = ?1 AND {NEXT} AND (n.attempts = 0 OR n.taken_by = ?2)"
             );
-            tx.prepare_cached(&sql)?.exists((url, run_id))
+            tx.exists(&sql, (&url, tx.run_id()))
         });
         unsent.await
     }
@@ -150,21 +152,20 @@ const NEXT: &str = "n.next_ms IS NOT NULL AND (n.event = 'waiting' OR NOT EXISTS
     WHERE w.number = n.number AND w.event = 'waiting' AND w.next_ms IS NOT NULL))";
 
 /// Returns when the next notice for an address is due.
-fn next(tx: &Transaction<'_>, url: &str) -> rusqlite::Result<Option<i64>> {
+fn next(tx: &Transaction<'_>, url: &str) -> sql::Result<Option<i64>> {
     let sql = format!("SELECT min(n.next_ms) FROM approval_notices n WHERE n.url = ?1 AND {NEXT}");
-    tx.prepare_cached(&sql)?.query_row((url,), |row| row.get(0))
+    tx.query_row(&sql, (url,), |row| row.get(0))
 }
 
 /// Returns what is due, the oldest first.
-fn due(tx: &Transaction<'_>, url: &str, now_ms: i64) -> rusqlite::Result<Vec<Notice>> {
+fn due(tx: &Transaction<'_>, url: &str, now_ms: i64) -> sql::Result<Vec<Notice>> {
     let sql = format!(
         "SELECT n.event, n.attempts, {COLUMNS}, {OWNED}
          FROM approval_notices n JOIN approvals a ON a.number = n.number JOIN pending p ON p.handle = a.handle
          WHERE n.url = ?1 AND n.next_ms <= ?2 AND {NEXT}
          ORDER BY n.next_ms LIMIT ?3"
     );
-    let mut due = tx.prepare_cached(&sql)?;
-    let due = due.query_map((url, now_ms, TAKEN), |row| {
+    let due = tx.query_map(&sql, (url, now_ms, TAKEN), |row| {
         let (event, attempts): (String, i64) = (row.get("event")?, row.get("attempts")?);
         let (number, about) = read_owned(row)?;
         Ok(Notice {
@@ -178,7 +179,7 @@ fn due(tx: &Transaction<'_>, url: &str, now_ms: i64) -> rusqlite::Result<Vec<Not
             attempts: attempts.saturating_add(1),
         })
     })?;
-    due.collect()
+    Ok(due)
 }
 
 /// Returns the pause after so many attempts.

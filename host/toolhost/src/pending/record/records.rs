@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
-use toolhost_store::rusqlite::{self, Transaction};
+use toolhost_store::sql::{self, Transaction};
 use toolhost_store::{Store, StoreError};
 
 use super::row::{self, JSON_DEPTH_MAX, storable};
@@ -142,7 +142,7 @@ impl Records {
         new: NewRecord,
         now: SystemTime,
         (state, is_own): (&'static str, bool),
-        more: impl FnOnce(&Transaction<'_>, &Handle) -> rusqlite::Result<Result<(), AcceptError>>
+        more: impl Fn(&Transaction<'_>, &Handle) -> sql::Result<Result<(), AcceptError>>
         + Send
         + 'static,
     ) -> Result<Handle, AcceptError> {
@@ -155,7 +155,7 @@ impl Records {
             return Err(AcceptError::MessageOfAnotherCall { call_id });
         }
         let handle = Handle::random()?;
-        let (inserted, run_id) = (handle.clone(), self.store.run_id().to_owned());
+        let inserted = handle.clone();
         let (ceiling, now_ms, expires_ms) = (self.ceiling, unix_ms(now), unix_ms(new.expires_at));
         let stored = self.store.write(move |tx| {
             let (owner, most) = (&new.owner, ceiling.open_per_owner);
@@ -167,12 +167,11 @@ impl Records {
                     return Ok(Err(AcceptError::NoRoom));
                 }
             }
-            let run_id = is_own.then_some(&*run_id);
+            let run_id = is_own.then(|| tx.run_id());
             row::insert(tx, &inserted, &new, (state, run_id), (now_ms, expires_ms))?;
             let added = more(tx, &inserted)?;
             if added.is_err() {
-                tx.prepare_cached("DELETE FROM pending WHERE handle = ?1")?
-                    .execute((&inserted,))?;
+                tx.execute("DELETE FROM pending WHERE handle = ?1", (&inserted,))?;
             }
             Ok(added)
         });
@@ -181,15 +180,15 @@ impl Records {
 
     /// Returns whether a record is running in this process.
     pub(crate) fn is_own_running(&self, record: &Record) -> bool {
-        matches!(&record.state, State::Running { run_id } if run_id == self.store.run_id())
+        matches!(&record.state, State::Running { run_id } if **run_id == *self.store.run_id())
     }
 
     /// Returns whether a record is running, or waited for, in a dead process.
-    fn is_left_behind(&self, record: &Record) -> bool {
+    fn is_left_behind(tx: &Transaction<'_>, record: &Record) -> sql::Result<bool> {
         match &record.state {
-            State::Running { run_id } => !self.store.is_alive(run_id),
-            State::Held { inner_of, .. } => self.is_dead(inner_of.as_deref()),
-            State::Waiting { .. } | State::Done(_) | State::Cancelled => false,
+            State::Running { run_id } => Ok(!tx.is_alive(run_id)?),
+            State::Held { inner_of, .. } => is_dead(tx, inner_of.as_deref()),
+            State::Waiting { .. } | State::Done(_) | State::Cancelled => Ok(false),
         }
     }
 
@@ -201,19 +200,19 @@ impl Records {
         owner: &Owner,
         now: SystemTime,
     ) -> Result<Option<Record>, StoreError> {
-        let Some(record) = self.find_stored(handle, owner, now).await? else {
-            return Ok(None);
+        let record = match self.find_stored(handle, owner, now).await? {
+            None => return Ok(None),
+            Some((record, is_left_behind)) if !is_left_behind => return Ok(Some(record)),
+            Some(_) => self.find_stored(handle, owner, now).await?,
         };
-        if !self.is_left_behind(&record) {
-            return Ok(Some(record));
-        }
         // The process may have recorded the result and exited after the first read. The second read
-        // returns its last write.
-        let mut record = self.find_stored(handle, owner, now).await?;
-        if let Some(record) = record.as_mut().filter(|record| self.is_left_behind(record)) {
-            record.state = State::Done(Box::new(interrupted(record, self.locale)));
-        }
-        Ok(record)
+        // returned its last write.
+        Ok(record.map(|(mut record, is_left_behind)| {
+            if is_left_behind {
+                record.state = State::Done(Box::new(interrupted(&record, self.locale)));
+            }
+            record
+        }))
     }
 
     /// Replaces the handle for polling the component, or stores it before a call that runs waits for it. Returns false if the
@@ -224,7 +223,7 @@ impl Records {
         guest_handle: String,
     ) -> Result<bool, StoreError> {
         let sql = "UPDATE pending SET guest_handle = ?2
-             WHERE handle = ?1 AND state IN ('waiting', 'running')";
+             WHERE handle = ?1 AND state IN ('waiting', 'running') AND (run_id IS NULL OR run_id = ?3)";
         self.set_guest_handle(sql, handle, guest_handle).await
     }
 
@@ -235,7 +234,7 @@ impl Records {
         guest_handle: String,
     ) -> Result<bool, StoreError> {
         let sql = "UPDATE pending SET state = 'waiting', guest_handle = ?2, run_id = NULL
-             WHERE handle = ?1 AND state IN ('running', 'held')";
+             WHERE handle = ?1 AND state IN ('running', 'held') AND (run_id IS NULL OR run_id = ?3)";
         self.set_guest_handle(sql, handle, guest_handle).await
     }
 
@@ -249,12 +248,12 @@ impl Records {
         let handle = handle.clone();
         let set = self
             .store
-            .write(move |tx| tx.prepare_cached(sql)?.execute((handle, guest_handle)));
+            .write(move |tx| tx.execute(sql, (&handle, &guest_handle, tx.run_id())));
         Ok(set.await? == 1)
     }
 
     /// Ends an open record with `result`, which must not be pending. Returns false, without a change, if
-    /// the record has already ended or been removed.
+    /// the record has already ended or been removed, or another run of the store owns it.
     pub(crate) async fn complete(
         &self,
         handle: &Handle,
@@ -262,7 +261,9 @@ impl Records {
     ) -> Result<bool, StoreError> {
         let handle = handle.clone();
         let result = storable(result, self.locale);
-        let write = self.store.write(move |tx| row::end(tx, &handle, &result));
+        let write = self
+            .store
+            .write(move |tx| row::end(tx, &handle, &result, tx.run_id()));
         write.await
     }
 
@@ -288,7 +289,7 @@ impl Records {
                  WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')
                      AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.handle = pending.handle
                          AND a.due_ms IS NOT NULL AND a.released_by IS NOT NULL)";
-            let is_cancelled = tx.prepare_cached(sql)?.execute((handle,))? == 1;
+            let is_cancelled = tx.execute(sql, (&handle,))? == 1;
             Ok(Some(if is_cancelled {
                 CancelReply::Now(was)
             } else {
@@ -317,10 +318,7 @@ impl Records {
     /// by a dropped future are not returned again.
     pub(crate) async fn interrupt_dead_runs(&self) -> Result<Vec<Record>, StoreError> {
         let mut interrupted = Vec::new();
-        for run_id in self.store.read(running_runs).await? {
-            if self.store.is_alive(&run_id) {
-                continue;
-            }
+        for run_id in self.store.read(dead_runs).await? {
             loop {
                 let (run_id, locale) = (run_id.clone(), self.locale);
                 let some = self
@@ -360,64 +358,55 @@ impl Records {
         handle: &Handle,
         owner: &Owner,
         now: SystemTime,
-    ) -> Result<Option<Record>, StoreError> {
+    ) -> Result<Option<(Record, bool)>, StoreError> {
         let (handle, owner, now_ms) = (handle.clone(), owner.clone(), unix_ms(now));
-        self.store
-            .read(move |tx| row::find(tx, &handle, &owner, now_ms))
-            .await
+        let record = self.store.read(move |tx| {
+            let Some(record) = row::find(tx, &handle, &owner, now_ms)? else {
+                return Ok(None);
+            };
+            let is_left_behind = Self::is_left_behind(tx, &record)?;
+            Ok(Some((record, is_left_behind)))
+        });
+        record.await
     }
 }
 
-fn is_within_bytes(
-    tx: &Transaction<'_>,
-    owner: &Owner,
-    ceiling: Ceiling,
-) -> rusqlite::Result<bool> {
-    let (own, all): (i64, i64) = tx
-        .prepare_cached(
-            "SELECT
-                 coalesce(sum(bytes) FILTER
-                     (WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3), 0),
-                 coalesce(sum(bytes), 0)
+fn is_within_bytes(tx: &Transaction<'_>, owner: &Owner, ceiling: Ceiling) -> sql::Result<bool> {
+    let (own, all): (i64, i64) = tx.query_row(
+        "SELECT
+                 CAST(coalesce(sum(bytes) FILTER
+                     (WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3), 0) AS BIGINT),
+                 CAST(coalesce(sum(bytes), 0) AS BIGINT)
              FROM pending_bytes",
-        )?
-        .query_row((&owner.bundle, &owner.agent, &owner.instance_key), |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+        (&owner.bundle, &owner.agent, &owner.instance_key),
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
     Ok(own < ceiling.bytes_per_owner && all < ceiling.bytes_in_total)
 }
 
 /// Removes one batch of expired records, frees their pages and returns their number.
-fn sweep_some(tx: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<usize> {
-    let removed = tx
-        .prepare_cached(
-            "DELETE FROM pending WHERE rowid IN (
-                 SELECT rowid FROM pending WHERE expires_ms <= ?1 AND state <> 'running' LIMIT ?2
+fn sweep_some(tx: &Transaction<'_>, now_ms: i64) -> sql::Result<usize> {
+    let removed = tx.execute(
+        "DELETE FROM pending WHERE handle IN (
+                 SELECT handle FROM pending WHERE expires_ms <= ?1 AND state <> 'running' LIMIT ?2
              )",
-        )?
-        .execute((now_ms, BATCH))?;
+        (now_ms, BATCH),
+    )?;
     if removed > 0 {
-        tx.pragma(None, "incremental_vacuum", VACUUM_PAGES, |_| Ok(()))?;
+        tx.free_pages(VACUUM_PAGES)?;
     }
     Ok(removed)
 }
 
 /// Counts an owner's open records, up to `most`.
-fn count_open(
-    tx: &Transaction<'_>,
-    owner: &Owner,
-    now_ms: i64,
-    most: u32,
-) -> rusqlite::Result<u32> {
-    tx.prepare_cached(
+fn count_open(tx: &Transaction<'_>, owner: &Owner, now_ms: i64, most: u32) -> sql::Result<u32> {
+    tx.query_row(
         "SELECT count(*) FROM (
              SELECT 1 FROM pending
              WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3
                  AND expires_ms > ?4 AND state IN ('running', 'waiting', 'held')
              LIMIT ?5
-         )",
-    )?
-    .query_row(
+         ) AS open",
         (
             &owner.bundle,
             &owner.agent,
@@ -429,23 +418,33 @@ fn count_open(
     )
 }
 
-fn running_runs(tx: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
+/// Returns the runs that have ended and left records open.
+fn dead_runs(tx: &Transaction<'_>) -> sql::Result<Vec<String>> {
     let sql = "SELECT DISTINCT run_id FROM pending
          WHERE state IN ('running', 'held') AND run_id IS NOT NULL";
-    let mut query = tx.prepare_cached(sql)?;
-    query.query_map([], |row| row.get(0))?.collect()
+    let mut dead = Vec::new();
+    for run_id in tx.query_map(sql, (), |row| row.get::<String>(0))? {
+        if !tx.is_alive(&run_id)? {
+            dead.push(run_id);
+        }
+    }
+    Ok(dead)
+}
+
+/// Whether this is a process that has ended.
+pub(super) fn is_dead(tx: &Transaction<'_>, run_id: Option<&str>) -> sql::Result<bool> {
+    match run_id {
+        Some(by) if by != tx.run_id() => Ok(!tx.is_alive(by)?),
+        Some(_) | None => Ok(false),
+    }
 }
 
 /// Ends one batch of the records of a dead run. Returns none if none are left.
-fn interrupt_some(
-    tx: &Transaction<'_>,
-    run_id: &str,
-    locale: Locale,
-) -> rusqlite::Result<Vec<Record>> {
+fn interrupt_some(tx: &Transaction<'_>, run_id: &str, locale: Locale) -> sql::Result<Vec<Record>> {
     let mut records = row::running(tx, run_id, BATCH)?;
     for record in &mut records {
         let result = interrupted(record, locale);
-        row::end(tx, &record.handle, &storable(&result, locale))?;
+        row::end(tx, &record.handle, &storable(&result, locale), run_id)?;
         record.state = State::Done(Box::new(result));
     }
     Ok(records)

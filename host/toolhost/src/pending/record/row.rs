@@ -8,8 +8,7 @@ use toolhost_contract::{
     AssistantMessage, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
     json_depth,
 };
-use toolhost_store::rusqlite::types::Type;
-use toolhost_store::rusqlite::{self, OptionalExtension, Row, Transaction, named_params};
+use toolhost_store::sql::{self, Row, Transaction, named_params};
 
 use super::{CallWorkdir, Handle, NewRecord, Owner, PendingCall, Record, State};
 
@@ -30,35 +29,35 @@ pub(super) fn insert(
     new: &NewRecord,
     (state, run_id): (&str, Option<&str>),
     (now_ms, expires_ms): (i64, i64),
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let workdir = new.call.workdir.as_ref();
-    tx.prepare_cached(
+    tx.execute(
         "INSERT INTO pending (handle, bundle, agent, instance_key, call_id, tool_name, turn_id,
              trace_id, message, workdir, workdir_inode, guest_handle, run_id, state, created_ms,
              expires_ms, subject)
          VALUES (:handle, :bundle, :agent, :instance_key, :call_id, :tool_name, :turn_id,
              :trace_id, :message, :workdir, :workdir_inode, :guest_handle, :run_id, :state,
              :created_ms, :expires_ms, :subject)",
-    )?
-    .execute(named_params! {
-        ":handle": handle,
-        ":bundle": new.owner.bundle,
-        ":agent": new.owner.agent,
-        ":instance_key": new.owner.instance_key,
-        ":call_id": new.call.call_id,
-        ":tool_name": new.call.tool_name,
-        ":turn_id": new.call.turn_id,
-        ":trace_id": new.call.trace_id,
-        ":message": new.call.message.as_json(),
-        ":workdir": workdir.map(|workdir| workdir.path.as_os_str().as_bytes()),
-        ":workdir_inode": workdir.map(|workdir| workdir.inode.cast_signed()),
-        ":guest_handle": new.guest_handle,
-        ":run_id": run_id,
-        ":state": state,
-        ":created_ms": now_ms,
-        ":expires_ms": expires_ms,
-        ":subject": new.call.subject,
-    })?;
+        named_params! {
+            ":handle": handle,
+            ":bundle": new.owner.bundle,
+            ":agent": new.owner.agent,
+            ":instance_key": new.owner.instance_key,
+            ":call_id": new.call.call_id,
+            ":tool_name": new.call.tool_name,
+            ":turn_id": new.call.turn_id,
+            ":trace_id": new.call.trace_id,
+            ":message": new.call.message.as_json(),
+            ":workdir": workdir.map(|workdir| workdir.path.as_os_str().as_bytes()),
+            ":workdir_inode": workdir.map(|workdir| workdir.inode.cast_signed()),
+            ":guest_handle": new.guest_handle,
+            ":run_id": run_id,
+            ":state": state,
+            ":created_ms": now_ms,
+            ":expires_ms": expires_ms,
+            ":subject": new.call.subject,
+        },
+    )?;
     Ok(())
 }
 
@@ -68,37 +67,34 @@ pub(super) fn find(
     handle: &Handle,
     owner: &Owner,
     now_ms: i64,
-) -> rusqlite::Result<Option<Record>> {
-    tx.prepare_cached(
-        "SELECT * FROM pending
-         WHERE handle = ?1 AND bundle = ?2 AND agent = ?3 AND instance_key = ?4 AND expires_ms > ?5",
-    )?
-    .query_row(
+) -> sql::Result<Option<Record>> {
+    tx.query_optional("SELECT * FROM pending
+         WHERE handle = ?1 AND bundle = ?2 AND agent = ?3 AND instance_key = ?4 AND expires_ms > ?5", 
         (handle, &owner.bundle, &owner.agent, &owner.instance_key, now_ms),
         read,
     )
-    .optional()
 }
 
 /// Returns up to `most` records that end with a run.
-pub(super) fn running(
-    tx: &Transaction<'_>,
-    run_id: &str,
-    most: u32,
-) -> rusqlite::Result<Vec<Record>> {
+pub(super) fn running(tx: &Transaction<'_>, run_id: &str, most: u32) -> sql::Result<Vec<Record>> {
     let sql = "SELECT * FROM pending WHERE run_id = ?1 AND state IN ('running', 'held') LIMIT ?2";
-    let mut query = tx.prepare_cached(sql)?;
-    query.query_map((run_id, most), read)?.collect()
+    tx.query_map(sql, (run_id, most), read)
 }
 
-/// Ends a record with the JSON of a result and removes its message. Returns false if it was not open.
-pub(super) fn end(tx: &Transaction<'_>, handle: &Handle, result: &str) -> rusqlite::Result<bool> {
-    let rows = tx
-        .prepare_cached(
-            "UPDATE pending SET state = 'done', result = ?2, message = ''
-             WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')",
-        )?
-        .execute((handle, result))?;
+/// Ends a record that belongs to this run or to none with the JSON of a result, and removes its message. Returns false if it
+/// was not open, or is another run's.
+pub(super) fn end(
+    tx: &Transaction<'_>,
+    handle: &Handle,
+    result: &str,
+    run_id: &str,
+) -> sql::Result<bool> {
+    let rows = tx.execute(
+        "UPDATE pending SET state = 'done', result = ?2, message = ''
+             WHERE handle = ?1 AND state IN ('running', 'waiting', 'held')
+                 AND (run_id IS NULL OR run_id = ?3)",
+        (handle, result, run_id),
+    )?;
     Ok(rows == 1)
 }
 
@@ -116,7 +112,7 @@ pub(super) fn storable(result: &ToolResult, locale: Locale) -> String {
     result.to_stored().to_string()
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
+fn read(row: &Row<'_>) -> sql::Result<Record> {
     let call_id: String = row.get("call_id")?;
     let handle: String = row.get("handle")?;
     let tool_name: String = row.get("tool_name")?;
@@ -131,7 +127,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
         message.and_then(|message| message.with_call(&call_id).ok())
     };
     Ok(Record {
-        handle: Handle::parse(&handle).ok_or_else(|| unreadable(row, "handle"))?,
+        handle: Handle::parse(&handle).ok_or_else(|| unreadable("handle"))?,
         owner: Owner {
             bundle: row.get("bundle")?,
             agent: row.get("agent")?,
@@ -142,7 +138,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
             tool_name,
             turn_id: row.get("turn_id")?,
             trace_id: row.get("trace_id")?,
-            message: message.ok_or_else(|| unreadable(row, "message"))?,
+            message: message.ok_or_else(|| unreadable("message"))?,
             workdir: workdir(row)?,
             subject: row.get("subject")?,
         },
@@ -150,7 +146,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
-pub(super) fn workdir(row: &Row<'_>) -> rusqlite::Result<Option<CallWorkdir>> {
+pub(super) fn workdir(row: &Row<'_>) -> sql::Result<Option<CallWorkdir>> {
     let path: Option<Vec<u8>> = row.get("workdir")?;
     let inode: Option<i64> = row.get("workdir_inode")?;
     let workdir = path.zip(inode).map(|(path, inode)| CallWorkdir {
@@ -160,7 +156,7 @@ pub(super) fn workdir(row: &Row<'_>) -> rusqlite::Result<Option<CallWorkdir>> {
     Ok(workdir)
 }
 
-fn state(row: &Row<'_>) -> rusqlite::Result<State> {
+fn state(row: &Row<'_>) -> sql::Result<State> {
     let state: String = row.get("state")?;
     match state.as_str() {
         "running" => Ok(State::Running {
@@ -178,14 +174,13 @@ fn state(row: &Row<'_>) -> rusqlite::Result<State> {
             let text: String = row.get("result")?;
             let json: Option<Value> = serde_json::from_str(&text).ok();
             let result = json.as_ref().and_then(ToolResult::from_stored);
-            let result = result.ok_or_else(|| unreadable(row, "result"))?;
+            let result = result.ok_or_else(|| unreadable("result"))?;
             Ok(State::Done(Box::new(result)))
         }
-        _ => Err(unreadable(row, "state")),
+        _ => Err(unreadable("state")),
     }
 }
 
-pub(super) fn unreadable(row: &Row<'_>, column: &'static str) -> rusqlite::Error {
-    let index = row.as_ref().column_index(column).unwrap_or_default();
-    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(Unreadable { column }))
+pub(super) fn unreadable(column: &'static str) -> sql::Error {
+    sql::Error::unreadable(column, Unreadable { column })
 }

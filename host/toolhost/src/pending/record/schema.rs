@@ -13,5 +13,6 @@ pub(crate) const SCHEMA: Schema = Schema {
         include_str!("pending_held.sql"),
         include_str!("pending_notices.sql"),
     ],
+    postgres: &[include_str!("pending.postgres.sql")],
     legacy_versions: &[1, 3],
 };

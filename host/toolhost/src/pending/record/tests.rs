@@ -2,6 +2,7 @@ mod approvals;
 mod limits;
 mod lookup;
 mod notices;
+mod postgres;
 #[path = "../../../../toolhost-store/src/tests/second_process.rs"]
 #[expect(dead_code, reason = "the tests of the store use the rest")]
 mod second_process;
@@ -22,10 +23,17 @@ use toolhost_contract::{
 
 use self::second_process::{SecondProcess, given_state_root, report};
 use super::*;
+use toolhost_store::testing;
 use toolhost_store::{Store, StoreError};
 
 fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+#[test]
+fn all_of_it_is_so_in_postgresql() {
+    let of_sqlite = ["reads_the_whole_table", "one_of_an_earlier_release"];
+    testing::rerun("pending::record::tests", &of_sqlite);
 }
 
 fn state_root() -> TempDir {
@@ -33,11 +41,16 @@ fn state_root() -> TempDir {
 }
 
 fn records_in(root: &Path) -> Records {
-    Records::new(Store::open(root, &SCHEMA).unwrap(), Locale::En)
+    let database = testing::replaced(root).unwrap_or_else(|| root.into());
+    Records::new(Store::open(database, &SCHEMA).unwrap(), Locale::En)
 }
 
 fn records() -> Records {
-    Records::new(Store::in_memory(&SCHEMA).unwrap(), Locale::En)
+    let store = match testing::memory() {
+        Some(database) => Store::open(database, &SCHEMA),
+        None => Store::in_memory(&SCHEMA),
+    };
+    Records::new(store.unwrap(), Locale::En)
 }
 
 fn owner() -> Owner {
@@ -91,7 +104,7 @@ fn state_waiting() -> State {
 /// The state of a call that the process of these records runs.
 fn state_running(records: &Records) -> State {
     State::Running {
-        run_id: records.store.run_id().to_owned(),
+        run_id: records.store.run_id().to_string(),
     }
 }
 
@@ -268,6 +281,11 @@ async fn handles_outlive_the_process_that_made_them() {
 /// Drops records and waits until their run is over.
 fn close(records: Records, root: &Path) {
     use rustix::fs::{FlockOperation, flock};
+    if let Some(database) = testing::replaced(root) {
+        let run_id = records.store.run_id();
+        drop(records);
+        return testing::wait_for_end(&database, &run_id);
+    }
     let lock = format!("runs/{}.lock", records.store.run_id());
     let lock = std::fs::File::open(root.join(lock)).unwrap();
     drop(records);
@@ -346,12 +364,18 @@ async fn running_records_of_a_killed_process_are_interrupted_exactly_once() {
     let first = accepted.first().unwrap().clone();
     let other_run = state(&survivors[0], &first).await;
     assert!(
-        matches!(&other_run, State::Running { run_id } if run_id != survivors[0].store.run_id())
+        matches!(&other_run, State::Running { run_id } if **run_id != *survivors[0].store.run_id())
     );
     let while_alive = survivors[0].interrupt_dead_runs().await.unwrap();
     assert_eq!(while_alive, []);
     // The process is writing now.
     other.kill();
+    if let (Some(database), State::Running { run_id }) =
+        (testing::replaced(root.path()), &other_run)
+    {
+        // Not at once, as a file lock says it.
+        testing::wait_for_end(&database, run_id);
+    }
 
     for handle in &accepted {
         assert!(is_interrupted(&state(&survivors[0], handle).await));
@@ -361,15 +385,11 @@ async fn running_records_of_a_killed_process_are_interrupted_exactly_once() {
         assert!(!state.is_open() && !is_interrupted(&state), "{state:?}");
     }
 
-    let own_run = survivors[0].store.run_id().to_owned();
     let left = survivors[0].store.read(move |tx| {
         let sql = "SELECT handle FROM pending WHERE state = 'running' AND run_id <> ?1";
-        let mut query = tx.prepare(sql)?;
-        query
-            .query_map([own_run], |row| row.get(0))?
-            .collect::<Result<BTreeSet<String>, _>>()
+        tx.query_map(sql, [tx.run_id()], |row| row.get(0))
     });
-    let left = left.await.unwrap();
+    let left: BTreeSet<String> = left.await.unwrap().into_iter().collect();
     assert!(accepted.iter().all(|handle| left.contains(handle.as_str())));
 
     let mut racing = JoinSet::new();
@@ -411,14 +431,13 @@ async fn no_query_reads_the_whole_table() {
             "pending_running",
         ),
         (
-            "SELECT rowid FROM pending WHERE expires_ms <= 1 AND state <> 'running' LIMIT 500",
+            "SELECT handle FROM pending WHERE expires_ms <= 1 AND state <> 'running' LIMIT 500",
             "pending_expiry",
         ),
     ] {
         let plan = records.store.read(move |tx| {
-            let mut query = tx.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
-            let steps = query.query_map([], |row| row.get::<_, String>("detail"))?;
-            steps.collect::<Result<Vec<_>, _>>()
+            let explain = format!("EXPLAIN QUERY PLAN {sql}");
+            tx.query_map(&explain, (), |row| row.get::<String>("detail"))
         });
         let plan = plan.await.unwrap().join("; ");
         assert!(plan.contains(index), "{sql}: {plan}");

@@ -75,7 +75,7 @@ async fn contents(records: &Records) -> (i64, i64) {
     let read = records.store.read(|tx| {
         let sql = "SELECT coalesce(sum(octet_length(coalesce(answer, '')) + octet_length(coalesce(prefix, ''))), 0),
              count(*) FROM approval_contents";
-        tx.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        tx.query_row(sql, (), |row| Ok((row.get(0)?, row.get(1)?)))
     });
     read.await.unwrap()
 }
@@ -149,15 +149,16 @@ async fn what_a_dead_process_had_taken_is_taken_by_the_next_one_only() {
     let (handle, hold) = approved(&dead, HeldEffect::Workdir).await;
     let taken = dead.take_approved(hold, Taking::Commit).await.unwrap();
     let other = records_in(root.path());
-    assert!(other.is_released_elsewhere(&hold_of(&other, &handle).await));
+    let seen = hold_of(&other, &handle).await;
+    assert!(other.is_released_elsewhere(&seen).await.unwrap());
     // A poll of its own finds it again, where the store failed.
-    assert!(!dead.is_released_elsewhere(&taken.unwrap()));
+    assert!(!dead.is_released_elsewhere(&taken.unwrap()).await.unwrap());
     close(dead, root.path());
     let (left, seen) = (
         hold_of(&other, &handle).await,
         hold_of(&other, &handle).await,
     );
-    assert!(!other.is_released_elsewhere(&left));
+    assert!(!other.is_released_elsewhere(&left).await.unwrap());
     assert!(
         other
             .take_approved(left, Taking::Commit)
@@ -352,9 +353,8 @@ async fn no_query_for_decisions_reads_the_whole_table() {
     ] {
         let asked = sql.clone();
         let plan = records.store.read(move |tx| {
-            let mut query = tx.prepare(&format!("EXPLAIN QUERY PLAN {asked}"))?;
-            let steps = query.query_map([], |row| row.get::<_, String>("detail"))?;
-            steps.collect::<Result<Vec<_>, _>>()
+            let explain = format!("EXPLAIN QUERY PLAN {asked}");
+            tx.query_map(&explain, (), |row| row.get::<String>("detail"))
         });
         let plan = plan.await.unwrap().join("; ");
         assert!(plan.contains(index), "{sql}: {plan}");

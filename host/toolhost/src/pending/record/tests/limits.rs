@@ -108,9 +108,9 @@ async fn stored_bytes_are_limited_by_owner_and_in_total() {
     records.accept(later, at(200)).await.unwrap();
     let left = records.store.read(|tx| {
         tx.query_row(
-            "SELECT count(*), sum(bytes) FROM pending_bytes",
-            [],
-            |row| Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)),
+            "SELECT count(*), CAST(sum(bytes) AS BIGINT) FROM pending_bytes",
+            (),
+            |row| Ok((row.get::<u32>(0)?, row.get::<u32>(1)?)),
         )
     });
     let (owners, bytes) = left.await.unwrap();

@@ -52,7 +52,7 @@ async fn a_record_is_found_as_it_was_accepted() {
     }
     let times = records.store.read(|tx| {
         let sql = "SELECT DISTINCT created_ms, expires_ms FROM pending";
-        tx.query_one(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        tx.query_row(sql, (), |row| Ok((row.get(0)?, row.get(1)?)))
     });
     assert_eq!(times.await.unwrap(), (100_000_i64, 200_000_i64));
 }
@@ -148,7 +148,7 @@ async fn a_record_has_the_workdir_of_its_call_and_one_of_an_earlier_release_has_
                  message, guest_handle, state, created_ms, expires_ms)
              VALUES (?1, '/b/goondan.yaml', 'coder', 'user-1', 'call_1', 'build__run', 't', ?2,
                  'job 7', 'waiting', 100000, 200000)",
-            (handle, text),
+            (&handle, &text),
         )
     });
     inserted.await.unwrap();

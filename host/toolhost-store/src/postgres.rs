@@ -1,0 +1,88 @@
+//! A database in PostgreSQL, which processes on several machines share.
+//!
+//! ```text
+//! writer  queued jobs ▶ one transaction, which alone writes (advisory lock) ▶ COMMIT ▶ replies
+//! reader  a job ▶ one read-only transaction on a connection of its own
+//! run     a row says that this process is alive: renewed each second, dead after 10 s
+//! ```
+//!
+//! A write transaction first changes the row of its run. It fails there if the run was declared dead, so that a process that
+//! was stopped for a while cannot complete what others have taken over. The row also counts transactions: after a connection
+//! broke in the middle of a COMMIT, the count tells whether it was done.
+
+mod config;
+mod connection;
+mod job;
+mod reader;
+mod run;
+mod session;
+mod statement;
+mod tls;
+mod value;
+mod writer;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+pub use self::config::PostgresConfig;
+pub(crate) use self::session::Session;
+use crate::error::StoreError;
+
+/// A database in PostgreSQL. The first [`Store`](crate::Store) on it connects; all stores of a process share two connections,
+/// and a third that says that the process is alive. Cheap to clone.
+#[derive(Clone)]
+pub struct Postgres(Arc<Shared>);
+
+struct Shared {
+    config: PostgresConfig,
+    session: Mutex<Weak<Session>>,
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.config.fmt(f)
+    }
+}
+
+/// The address without a password, and the schema.
+impl fmt::Display for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let config = &self.0.config;
+        write!(f, "{} schema {}", config.name(), config.schema)
+    }
+}
+
+impl Postgres {
+    /// Names a database. Nothing is connected yet.
+    pub fn new(config: PostgresConfig) -> Self {
+        Self(Arc::new(Shared {
+            config,
+            session: Mutex::default(),
+        }))
+    }
+
+    /// Returns the address, without a password.
+    pub fn name(&self) -> &str {
+        self.0.config.name()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn config(&self) -> &PostgresConfig {
+        &self.0.config
+    }
+
+    /// Connects, or joins the stores that have. Blocks.
+    pub(crate) fn session(&self) -> Result<Arc<Session>, StoreError> {
+        let mut session = self
+            .0
+            .session
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = session.upgrade() {
+            return Ok(session);
+        }
+        let started = Arc::new(Session::start(&self.0.config)?);
+        *session = Arc::downgrade(&started);
+        Ok(started)
+    }
+}
