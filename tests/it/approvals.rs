@@ -6,6 +6,7 @@ mod effects;
 mod killed;
 mod page;
 mod rows;
+mod shared;
 mod webhook;
 
 use std::fs;

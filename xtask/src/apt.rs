@@ -90,6 +90,17 @@ impl Apt {
 
     /// Downloads packages and unpacks them into `dest`, documentation left out.
     pub(crate) fn unpack(&self, packages: &[String], dest: &Path) -> Result<()> {
+        self.unpack_whole(packages, dest)?;
+        let documentation = dest.join("usr/share");
+        if documentation.is_dir() {
+            fs::remove_dir_all(&documentation)
+                .context("cannot remove the packages' documentation")?;
+        }
+        Ok(())
+    }
+
+    /// Downloads packages and unpacks all of them into `dest`.
+    pub(crate) fn unpack_whole(&self, packages: &[String], dest: &Path) -> Result<()> {
         let debs = self.dir.join(format!("debs-{}", packages.len()));
         fs::create_dir_all(&debs).context("cannot make a folder for packages")?;
         fs::create_dir_all(dest).with_context(|| format!("cannot make {}", dest.display()))?;
@@ -108,11 +119,6 @@ impl Apt {
                     .arg(deb?.path())
                     .arg(dest),
             )?;
-        }
-        let documentation = dest.join("usr/share");
-        if documentation.is_dir() {
-            fs::remove_dir_all(&documentation)
-                .context("cannot remove the packages' documentation")?;
         }
         fs::remove_dir_all(&debs).context("cannot remove the packages")
     }

@@ -12,7 +12,7 @@ use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{
     any_language, bfcl, child, clients, conformance, dist, instructions, mcp_clients, mcp_servers,
-    nats, npm_tools, oauth, registry, sources,
+    nats, npm_tools, oauth, postgres, registry, sources,
 };
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
@@ -68,6 +68,7 @@ fn install(workspace: &Workspace) -> Result<()> {
     mcp_servers::install(workspace)?;
     oauth::install(workspace)?;
     npm_tools::install(workspace)?;
+    postgres::install(workspace)?;
     registry::install(workspace)?;
     nats::install(workspace)
 }

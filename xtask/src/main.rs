@@ -34,6 +34,7 @@ mod oauth;
 mod package;
 mod packages;
 mod peers;
+mod postgres;
 mod published;
 mod registry;
 mod sources;
