@@ -114,6 +114,7 @@ const ORDER: [(&str, &[&str]); 22] = [
             "toolhost-mcp",
             "toolhost-rpc",
             "toolhost-mcp-client",
+            "toolhost-nats",
             "toolhost-otel",
             "toolhost-page",
             "toolhost-package",
@@ -125,7 +126,7 @@ const ORDER: [(&str, &[&str]); 22] = [
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 24] = [
+const OWNERS: [(&str, &[&str]); 25] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
     ("wasm-encoder", &["toolhost-sandbox"]),

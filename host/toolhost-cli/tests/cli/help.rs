@@ -37,6 +37,8 @@ Commands:
   rpc          Serve the tools to a program in another language: JSON-RPC over stdio or a Unix
                socket
   serve        Serve the tools to MCP clients: over stdin and stdout, or HTTP
+  worker       Run the calls that hosts send to this machine
+  workers      List the workers that live, or tell one to end
   mcp          Authorize this host at MCP servers that require OAuth
   auth         Grant tools access to the accounts of users: OAuth
   test         Run the test cases of a bundle's tools, and cases generated from their schemas

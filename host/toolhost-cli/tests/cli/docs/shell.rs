@@ -6,7 +6,8 @@ use super::pages::{code_spans, pages, snippets_in};
 use crate::terminal::{Terminal, root};
 
 /// Programs that lines may begin with, beside `toolhost`.
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 17] = [
+    "nats-server",
     "chmod",
     "claude",
     "gh",

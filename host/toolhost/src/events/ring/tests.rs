@@ -17,8 +17,8 @@ use super::database::FILE_NAME;
 use super::*;
 use crate::middleware::{CallIdentity, CallOrigin};
 
-/// When the clock of the tests began: 2026-11-21T05:00:00Z.
-const BEGIN: Duration = Duration::from_millis(1_795_237_200_000);
+/// When the clock of the tests began: 2100-11-21T05:00:00Z. Calls of the past are removed by the clock of this machine.
+const BEGIN: Duration = Duration::from_millis(4_130_456_400_000);
 
 struct Fixture {
     root: TempDir,
