@@ -97,7 +97,8 @@ fn a_message_of_another_version_says_so_whatever_else_it_has() {
 #[test]
 fn strangers_messages_are_refused() {
     let json = call().to_json();
-    let wrong: [(&str, fn(&mut Value)); 7] = [
+    type Change = fn(&mut Value);
+    let wrong: [(&str, Change); 7] = [
         ("unknown field", |value| value["x"] = json!(1)),
         ("32 letters of base32", |value| {
             value["id"] = json!("../../started")
