@@ -312,16 +312,24 @@ async fn a_call_that_nobody_waits_for_is_stopped_and_does_not_begin_later() {
     worker.drain().await;
     drop(worker);
 
-    let call = origin.append("late");
-    assert!(
-        tokio::time::timeout(Duration::from_millis(100), call)
-            .await
-            .is_err()
-    );
-    let _worker = site.worker("").await;
-    tokio::time::sleep(AGAIN).await;
-    site.quiet().await;
-    assert_eq!(origin.size("late"), None);
+    for rules in [
+        "",
+        "bytes: {workdir: transactional}",
+        "bytes: {repeatable: true}",
+    ] {
+        let site = Site::new();
+        let origin = site.origin(rules).await;
+        let call = origin.append("late");
+        assert!(
+            tokio::time::timeout(Duration::from_millis(100), call)
+                .await
+                .is_err()
+        );
+        let _worker = site.worker(rules).await;
+        tokio::time::sleep(AGAIN).await;
+        site.quiet().await;
+        assert_eq!(origin.size("late"), None, "{rules}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -343,6 +351,21 @@ async fn a_call_that_no_worker_takes_ends_at_its_deadline_and_commits_nothing_la
     // Others are not concerned.
     assert_eq!(output(&origin.append("file").await)["size"], 1);
     drop(worker);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_its_host_has_given_up_does_not_start() {
+    let rules = "bytes: {limits: {deadlineMs: 200}}";
+    let site = Site::new();
+    let origin = site.origin(rules).await;
+    let _worker = site.worker(rules).await;
+    // What runs once is claimed soon after its deadline at the latest.
+    site.carrier.faults.age.store(10, Relaxed);
+    assert_eq!(code(&origin.append("file").await), "E_TOOL_TIMEOUT");
+    assert_eq!(origin.size("file"), None);
+    site.quiet().await;
+    let echo = json!({"output": "1"});
+    assert_eq!(output(&origin.call("echo__run", echo).await), &json!(1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -170,8 +170,9 @@ impl HostContext {
         policy: PolicyFile,
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
-        // It calls no tool.
-        let built = factory.builder(policy.policy.clone()).as_worker().build();
+        let built = factory
+            .builder(policy.policy.clone().without_placements())
+            .build();
         let host = built?;
         Ok(Self {
             host: host.ignoring_lock(),
@@ -191,16 +192,14 @@ impl HostContext {
         recorder: Option<&CallRecorder>,
     ) -> Result<Self, Failure> {
         policy.policy = policy.policy.without_state();
-        Self::build(
-            settings,
-            policy,
-            Some(root),
-            StateRoot::Needed,
-            |builder| match recorder {
+        Self::build(settings, policy, Some(root), StateRoot::Needed, |builder| {
+            // Its state root is its own, which no worker shares.
+            let builder = builder.as_worker();
+            match recorder {
                 Some(recorder) => builder.recorder(recorder.clone()),
                 None => builder,
-            },
-        )
+            }
+        })
     }
 
     fn build(

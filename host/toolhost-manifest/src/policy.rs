@@ -274,6 +274,18 @@ impl Policy {
         placements.any(|placement| *placement != Placement::Local)
     }
 
+    /// Runs all calls in the host: for programs that call no tools.
+    #[must_use]
+    pub fn without_placements(mut self) -> Self {
+        self.defaults.placement = None;
+        let of_agents = self.agents.values_mut();
+        let of_agents = of_agents.flat_map(|agent| agent.tools.values_mut());
+        for rule in self.tools.values_mut().chain(of_agents) {
+            rule.placement = None;
+        }
+        self
+    }
+
     /// Returns whether a call of a tool of this agent may run again after its worker died, if the policy says so.
     pub fn is_repeatable(&self, agent: &str, tool: &ResourceName) -> Option<bool> {
         self.last(agent, tool, |rule| rule.repeatable)

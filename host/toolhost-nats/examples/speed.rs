@@ -44,7 +44,7 @@ async fn main() -> Result<(), Failed> {
         let ids = ids.next(CALLS);
         let send = |id| {
             let (host, route) = (&host, &unread);
-            async move { host.send_call(route, &id, 1, payload()).await }
+            async move { host.send_call(route, &id, 1, payload()).await.map(drop) }
         };
         measure("send_call", flight, ids, send).await?;
     }

@@ -140,7 +140,7 @@ impl Carrier for NatsCarrier {
         id: &'a WorkerCallId,
         attempt: u32,
         call: Bytes,
-    ) -> Carrying<'a, ()> {
+    ) -> Carrying<'a, String> {
         self.on_runtime(async move {
             let server = self.server().await?;
             let queue = server.names.calls(to)?;
@@ -150,8 +150,32 @@ impl Carrier for NatsCarrier {
                 format!("{id}.{attempt}")
             };
             let message = blobs::pack(server, &id, call).await?;
-            server.publish(&queue.subject, message).await.map(drop)
+            server
+                .publish(&queue.subject, message)
+                .await
+                .map(|sequence| sequence.unwrap_or_default().to_string())
         })
+    }
+
+    fn is_stored<'a>(&'a self, place: &'a str) -> Carrying<'a, bool> {
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            server
+                .has_message(&server.names.calls, sequence(place)?)
+                .await
+        })
+    }
+
+    fn withdraw<'a>(&'a self, place: &'a str) -> Carrying<'a, ()> {
+        self.on_runtime(async move {
+            let server = self.server().await?;
+            let calls = &server.names.calls;
+            server.delete_message(calls, sequence(place)?).await
+        })
+    }
+
+    fn clean<'a>(&'a self, id: &'a WorkerCallId) -> Carrying<'a, ()> {
+        self.on_runtime(async move { blobs::remove(self.server().await?, id.as_str()).await })
     }
 
     fn calls<'a>(&'a self, from: &'a [Route], ahead: usize) -> Carrying<'a, Box<dyn Deliveries>> {
@@ -284,4 +308,10 @@ impl Carrier for NatsCarrier {
     fn lease_time(&self) -> Duration {
         LEASE
     }
+}
+
+/// Reads the place of a message: its number in the stream.
+fn sequence(place: &str) -> Result<u64, CarrierError> {
+    let sequence = place.parse();
+    sequence.map_err(|_| CarrierError::Refused("the place of a message is a number".to_owned()))
 }

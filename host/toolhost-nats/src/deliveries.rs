@@ -8,7 +8,6 @@ use async_nats::{Message, StatusCode, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -114,9 +113,9 @@ impl Drop for Queues {
                 receipts.push(waiting.delivery.receipt);
             }
         }
-        if let (false, Ok(runtime)) = (receipts.is_empty(), Handle::try_current()) {
+        if !receipts.is_empty() {
             let server = self.server.clone();
-            runtime.spawn(async move {
+            self.server.runtime.spawn(async move {
                 for receipt in receipts {
                     tell(&server, &receipt, "-NAK").await;
                 }
@@ -408,8 +407,8 @@ fn deliveries(receipt: &str) -> u64 {
 
 /// Returns when a message was stored, by the clock of the server, which its receipt says.
 fn sent(receipt: &str) -> SystemTime {
-    let nanoseconds = number(receipt, 7).unwrap_or_default();
-    SystemTime::UNIX_EPOCH + Duration::from_nanos(nanoseconds)
+    let nanoseconds = number(receipt, 7).map(Duration::from_nanos);
+    nanoseconds.map_or_else(SystemTime::now, |time| SystemTime::UNIX_EPOCH + time)
 }
 
 /// Returns a number of a receipt: `$JS.ACK.{stream}.{consumer}.{deliveries}.{sequences}.{time}.{messages left}`.

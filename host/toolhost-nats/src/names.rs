@@ -87,7 +87,6 @@ impl Names {
         let (kind, name) = match &route.to {
             Destination::Any => ("any", None),
             Destination::Label(label) => ("label", Some(token(label, "label")?)),
-            Destination::Worker(worker) => ("worker", Some(token(worker, "worker")?)),
         };
         let tenant = &self.tenant;
         let (mut subject, mut consumer) = (

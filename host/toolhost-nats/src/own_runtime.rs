@@ -33,6 +33,11 @@ impl OwnRuntime {
         })
     }
 
+    /// Runs a task.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.handle.spawn(task));
+    }
+
     /// Returns a future that any thread may poll.
     pub(crate) fn boxed<'a, T: 'a>(
         &self,

@@ -55,7 +55,7 @@ pub(crate) struct Server {
     link: watch::Receiver<Link>,
     streams: Vec<stream::Config>,
     /// Lives as long as what receives messages.
-    _runtime: Arc<OwnRuntime>,
+    pub(crate) runtime: Arc<OwnRuntime>,
     /// Names of the blobs of calls that this process has stored or read, by the id of the call.
     pub(crate) blobs: std::sync::Mutex<HashMap<String, BTreeSet<String>>>,
     /// When the streams were made.
@@ -91,7 +91,7 @@ impl Server {
             names,
             link,
             streams,
-            _runtime: Arc::clone(runtime),
+            runtime: Arc::clone(runtime),
             blobs: std::sync::Mutex::default(),
             made: Mutex::new(None),
         })
@@ -271,6 +271,46 @@ impl Server {
             Ok(())
         };
         self.attempt(LIMIT, purge).await
+    }
+
+    /// Returns whether a stream has the message with this number.
+    pub(crate) async fn has_message(
+        &self,
+        stream: &str,
+        sequence: u64,
+    ) -> Result<bool, CarrierError> {
+        let get = || async {
+            let get = format!("STREAM.MSG.GET.{stream}");
+            match self.ask(get, &json!({"seq": sequence})).await {
+                Ok(IgnoredAny) => Ok(true),
+                Err(Failure::Final(CarrierError::Refused(reason)))
+                    if reason.contains("no message found") =>
+                {
+                    Ok(false)
+                }
+                Err(error) => Err(error),
+            }
+        };
+        self.attempt(LIMIT, get).await
+    }
+
+    /// Removes the message with this number from a stream.
+    pub(crate) async fn delete_message(
+        &self,
+        stream: &str,
+        sequence: u64,
+    ) -> Result<(), CarrierError> {
+        let delete = || async {
+            let delete = format!("STREAM.MSG.DELETE.{stream}");
+            match self
+                .ask(delete, &json!({"seq": sequence, "no_erase": true}))
+                .await
+            {
+                Ok(IgnoredAny) | Err(Failure::Final(CarrierError::Refused(_))) => Ok(()),
+                Err(error) => Err(error),
+            }
+        };
+        self.attempt(LIMIT, delete).await
     }
 
     /// Returns the last message of a subject, as the leader of the stream has it.

@@ -58,6 +58,9 @@ pub enum HostError {
     /// Calls on workers use the workspaces of instances, which a workdir provider replaces.
     #[error("a host with workers cannot have a workdir provider")]
     WorkersAndWorkdirs,
+    /// Workers have secrets of their own, by the policy, and not those of a credential provider.
+    #[error("a host with workers cannot have a credential provider")]
+    WorkersAndCredentials,
     /// The system gave no random bytes.
     #[error("the system gave no random bytes")]
     Random(#[source] getrandom::Error),
@@ -343,6 +346,9 @@ impl HostBuilder {
         }
         if self.workers.is_some() && self.workdirs.is_some() {
             return Err(HostError::WorkersAndWorkdirs);
+        }
+        if self.workers.is_some() && self.credentials.is_some() {
+            return Err(HostError::WorkersAndCredentials);
         }
         // A worker that sent calls to workers would never end.
         let workers = self.workers.filter(|_| !self.is_worker);

@@ -8,6 +8,7 @@ mod taken;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,9 @@ use crate::workers::worker_info::WorkerInfo;
 
 /// Renewals of a lease within its time.
 const RENEWALS: u32 = 4;
+
+/// Longest time that a delivery waits here for a slot.
+const SLOT_WAIT: Duration = Duration::from_millis(250);
 
 /// Deliveries that wait in the worker until a slot is free.
 const AHEAD: usize = 1;
@@ -93,6 +97,7 @@ impl Worker {
             slots: Arc::new(Semaphore::new(config.slots.max(1))),
             running: Mutex::default(),
             recent: Mutex::default(),
+            missing: Mutex::default(),
             ended: AtomicU64::new(0),
             is_draining: AtomicBool::new(false),
             bundle,
@@ -200,11 +205,14 @@ async fn take_calls(
     (tasks, stop): (TaskTracker, CancellationToken),
 ) {
     loop {
-        let Ok(slot) = Arc::clone(&shared.slots).acquire_owned().await else {
-            return;
-        };
         let Some(delivery) = calls.next().await else {
             return;
+        };
+        let slot = Arc::clone(&shared.slots).acquire_owned();
+        let Some(Ok(slot)) = shared.threads().within(SLOT_WAIT, slot).await else {
+            // Another worker may have one.
+            taken::give_back(&shared, &delivery).await;
+            continue;
         };
         let (taker, stop) = (Arc::clone(&shared), stop.clone());
         let running = async move {

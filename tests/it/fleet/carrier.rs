@@ -28,6 +28,8 @@ pub(super) struct Faults {
     pub(super) lost_reports: AtomicU64,
     /// So many calls get lost.
     pub(super) lost_calls: AtomicU64,
+    /// Calls are so many seconds older than they are.
+    pub(super) age: AtomicU64,
     /// So many operations fail.
     pub(super) failures: AtomicU64,
 }
@@ -43,12 +45,15 @@ struct State {
     /// All messages of calls and reports.
     sent: Vec<Bytes>,
     receipts: u64,
+    places: u64,
 }
 
 #[derive(Clone)]
 struct Waiting {
     message: Bytes,
     deliveries: u64,
+    /// That of the call that was sent last.
+    place: u64,
     sent: SystemTime,
     not_before: Instant,
 }
@@ -129,11 +134,12 @@ impl State {
         }
     }
 
-    fn put(&mut self, queue: &Queue, message: Bytes) {
+    fn put(&mut self, queue: &Queue, message: Bytes, age: u64) {
         let waiting = Waiting {
             message,
             deliveries: 0,
-            sent: SystemTime::now(),
+            place: self.places,
+            sent: SystemTime::now() - Duration::from_secs(age),
             not_before: Instant::now(),
         };
         self.queue(queue).push_back(waiting);
@@ -226,17 +232,44 @@ impl Carrier for MemoryCarrier {
         _: &'a WorkerCallId,
         _: u32,
         call: Bytes,
-    ) -> Carrying<'a, ()> {
+    ) -> Carrying<'a, String> {
         let copies = self.faults.copies.load(Relaxed);
+        let age = self.faults.age.load(Relaxed);
         let is_lost = take_one(&self.faults.lost_calls);
         self.done(|state| {
             state.sent.push(call.clone());
+            state.places += 1;
             for _ in 0..=copies {
                 if !is_lost {
-                    state.put(&Queue::Calls(to.clone()), call.clone());
+                    state.put(&Queue::Calls(to.clone()), call.clone(), age);
                 }
             }
+            state.places.to_string()
         })
+    }
+
+    fn is_stored<'a>(&'a self, place: &'a str) -> Carrying<'a, bool> {
+        self.done(|state| {
+            let mut queues = state.calls.values().flatten();
+            let mut given = state.given_out.values().map(|given| &given.waiting);
+            let is_there = |waiting: &Waiting| waiting.place.to_string() == place;
+            queues.any(is_there) || given.any(is_there)
+        })
+    }
+
+    fn withdraw<'a>(&'a self, place: &'a str) -> Carrying<'a, ()> {
+        self.done(|state| {
+            let stays = |waiting: &Waiting| waiting.place.to_string() != place;
+            state
+                .calls
+                .values_mut()
+                .for_each(|queue| queue.retain(stays));
+            state.given_out.retain(|_, given| stays(&given.waiting));
+        })
+    }
+
+    fn clean<'a>(&'a self, _: &'a WorkerCallId) -> Carrying<'a, ()> {
+        self.done(|_| ())
     }
 
     fn calls<'a>(&'a self, from: &'a [Route], _: usize) -> Carrying<'a, Box<dyn Deliveries>> {
@@ -259,7 +292,7 @@ impl Carrier for MemoryCarrier {
         self.done(|state| {
             state.sent.push(report.clone());
             if !is_lost {
-                state.put(&Queue::Reports(origin.to_owned()), report);
+                state.put(&Queue::Reports(origin.to_owned()), report, 0);
             }
         })
     }

@@ -51,7 +51,7 @@ pub struct NatsRule {
     pub urls: Vec<String>,
     /// How hosts and workers prove who they are. Default: they do not.
     pub login: Option<NatsLogin>,
-    /// The certificates of authorities whose servers are trusted, in PEM. Default: those of the system.
+    /// The certificates of authorities whose servers are trusted, in PEM. Default: those of Mozilla.
     pub authorities: Option<String>,
     /// What all names on the servers begin with: 1 to 32 letters from `a` to `z`, digits and `-`. Default: `default`.
     pub tenant: String,

@@ -30,11 +30,6 @@ fn a_route_has_a_subject_and_a_consumer() {
         "label.a-b",
         "label_a-b",
     );
-    check(
-        Destination::Worker("w1".to_owned()),
-        "worker.w1",
-        "worker_w1",
-    );
     for terms in ["", "0123", &"x".repeat(64), &"ABCDEF01".repeat(8)] {
         let (terms, to) = (terms.to_owned(), Destination::Any);
         names.calls(&Route { terms, to }).unwrap_err();

@@ -129,7 +129,7 @@ async fn sends_each_attempt_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keeps_labels_workers_and_terms_apart() {
+async fn keeps_labels_and_terms_apart() {
     let Some(server) = NatsServer::start() else {
         return;
     };
@@ -138,7 +138,6 @@ async fn keeps_labels_workers_and_terms_apart() {
         any(),
         route(1, Destination::Label("gpu".to_owned())),
         route(1, Destination::Label("gpu-2".to_owned())),
-        route(1, Destination::Worker("gpu".to_owned())),
         route(2, Destination::Any),
     ];
     for (number, route) in routes.iter().enumerate() {
@@ -160,16 +159,46 @@ async fn keeps_labels_workers_and_terms_apart() {
     for _ in &routes {
         texts.insert(next(&mut from).await.message);
     }
-    assert_eq!(texts, (10..15).map(text).collect());
+    assert_eq!(texts, (10..14).map(text).collect());
 
     let bad = [
         route(1, Destination::Label("a.b".to_owned())),
         route(1, Destination::Label(">".to_owned())),
-        route(1, Destination::Worker(String::new())),
+        route(1, Destination::Label(String::new())),
     ];
     for route in bad {
         let sent = carrier.send_call(&route, &id(1), 1, text(1)).await;
         assert!(matches!(sent, Err(CarrierError::Refused(_))), "{sent:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_stored_until_it_is_acknowledged_or_withdrawn() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let carrier = server.carrier().await;
+    let mut from = calls(&carrier, &[any()]).await;
+    let place = send_call(&carrier, &any(), 1, 1, text(1)).await.unwrap();
+    let again = send_call(&carrier, &any(), 1, 1, text(1)).await.unwrap();
+    assert_eq!(place, again);
+    let delivery = next(&mut from).await;
+    assert!(carrier.is_stored(&place).await.unwrap());
+    carrier.acknowledge(&delivery.receipt).await.unwrap();
+    assert!(!carrier.is_stored(&place).await.unwrap());
+
+    drop(from);
+    let place = send_call(&carrier, &any(), 2, 1, text(2)).await.unwrap();
+    carrier.withdraw(&place).await.unwrap();
+    carrier.withdraw(&place).await.unwrap();
+    assert!(!carrier.is_stored(&place).await.unwrap());
+    silent(&mut calls(&carrier, &[any()]).await).await;
+    for place in ["", "-1", "x", "1.5"] {
+        let refused = carrier.withdraw(place).await;
+        assert!(
+            matches!(refused, Err(CarrierError::Refused(_))),
+            "{place}: {refused:?}"
+        );
     }
 }
 

@@ -167,7 +167,7 @@ pub(crate) async fn send_call(
     number: usize,
     attempt: u32,
     call: Bytes,
-) -> Result<(), CarrierError> {
+) -> Result<String, CarrierError> {
     carrier.send_call(route, &id(number), attempt, call).await
 }
 

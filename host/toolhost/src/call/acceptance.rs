@@ -1,12 +1,11 @@
 //! Ends the run of a handler, whose answer may be a handle for a later result.
 
-use toolhost_contract::{AssistantMessage, ToolError, ToolErrorCode};
+use toolhost_contract::AssistantMessage;
 
 use super::component::{self, EndedRun};
 use super::run::{Answer, RunEnd};
 use super::scope::CallScope;
 use crate::middleware::CallIdentity;
-use crate::registry::RegisteredTool;
 
 /// Ends the run of a handler. If it answered `pending`, stores its handle first, and returns the host's handle
 /// for it: a call whose handle cannot be stored has failed, and its changes are not committed. If the call
@@ -16,23 +15,15 @@ use crate::registry::RegisteredTool;
 pub(super) async fn finish(
     scope: &CallScope,
     identity: &CallIdentity,
-    tool: &RegisteredTool,
     message: &AssistantMessage,
     mut ended: EndedRun<'_>,
 ) -> RunEnd {
+    ended.refuse_unpollable();
     let guest_handle = match &ended.end.answer {
         Ok(Answer::Pending(handle)) => handle.clone(),
         Ok(Answer::Output(_) | Answer::Held(..)) | Err(_) => return ended.finish(None).await,
     };
-    let (turn, name) = (&scope.turn, &tool.item.name);
-    if !tool.polls() {
-        let message = format!(
-            "Tool '{name}' failed: it returned pending but does not export goondan:tool/polling."
-        );
-        let code = ToolErrorCode::InvalidOutput;
-        ended.end.answer = Err(ToolError::host(code, message, turn.locale()));
-        return ended.finish(None).await;
-    }
+    let turn = &scope.turn;
     let (pending, owner) = (turn.pending(), turn.instance.owner());
     let call = turn.pending_call(identity, message);
     let background = scope.handle();

@@ -309,6 +309,20 @@ impl<'a> EndedRun<'a> {
         }
     }
 
+    /// Refuses the handle of a component that cannot be polled.
+    pub(crate) fn refuse_unpollable(&mut self) {
+        let tool = self.run.tool;
+        if !matches!(self.end.answer, Ok(Answer::Pending(_))) || tool.polls() {
+            return;
+        }
+        let name = &tool.item.name;
+        let message = format!(
+            "Tool '{name}' failed: it returned pending but does not export goondan:tool/polling."
+        );
+        let code = ToolErrorCode::InvalidOutput;
+        self.end.answer = Err(ToolError::host(code, message, self.run.turn.locale()));
+    }
+
     /// Commits the changes of a run that succeeded, drops those of another, and records the run.
     ///
     /// `handle` is the one that the host has just given to the answer.
@@ -343,7 +357,7 @@ impl<'a> EndedRun<'a> {
                 let answer = end.answer.as_ref().ok()?;
                 let result = result_of(Ok(answer.clone()), run.call).with_usage(end.usage.clone());
                 let limit = run.tool.error_message_limit;
-                Some((fence, exit(&host.redactor, result, limit)))
+                Some((fence, (exit(&host.redactor, result, limit), &host.redactor)))
             });
             let ending = TransactionEnding {
                 is_kept,

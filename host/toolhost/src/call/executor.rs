@@ -272,7 +272,7 @@ async fn run_counted(
     // Dropped before the next future begins, so that they share their memory.
     let answered = pin!(run.answer(operation)).await;
     match answered {
-        Ok(ended) => pin!(acceptance::finish(scope, identity, tool, message, ended)).await,
+        Ok(ended) => pin!(acceptance::finish(scope, identity, message, ended)).await,
         Err(refused) => refused,
     }
 }

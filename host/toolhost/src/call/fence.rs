@@ -1,19 +1,25 @@
 //! A run of a call that may run again elsewhere: its commit is the only one of the call.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use toolhost_contract::{FileChanges, ToolResult, WorkerCallId};
+use toolhost_contract::{FileChanges, Redactor, ToolResult, WorkerCallId};
 use toolhost_runtime::lock;
 use toolhost_sandbox::{CommitError, CommitRun};
 
 /// Makes the note of a commit, which later runs of the call return, of the result that the call will have.
 pub(crate) type NoteOf = Arc<dyn Fn(ToolResult) -> String + Send + Sync>;
 
+/// Time beyond its deadline in which a run may commit.
+const MARGIN: Duration = Duration::from_secs(600);
+
 /// The fence of one run.
 #[derive(Clone)]
 pub(crate) struct Fence {
     call: WorkerCallId,
     run: u64,
+    until: Instant,
+    life: Duration,
     note: NoteOf,
     end: Arc<Mutex<Option<FenceEnd>>>,
 }
@@ -28,27 +34,35 @@ pub(crate) enum FenceEnd {
 }
 
 impl Fence {
-    /// `run` is 1 for the first run of a call.
-    pub(crate) fn new(call: WorkerCallId, run: u64, note: NoteOf) -> Self {
+    /// `run` is 1 for the first run of a call. It commits within its deadline and some minutes, or not at all: what is noted of the
+    /// call is then forgotten.
+    pub(crate) fn new(call: WorkerCallId, run: u64, deadline: Duration, note: NoteOf) -> Self {
+        let life = deadline.saturating_add(MARGIN);
+        let now = Instant::now();
         Self {
             call,
             run,
+            until: now.checked_add(life).unwrap_or(now),
+            life,
             note,
             end: Arc::default(),
         }
     }
 
     /// Returns what a commit needs. `result` is what the call will have, without the files that it changes.
-    pub(super) fn commit_run(&self, result: ToolResult) -> CommitRun {
-        let note = Arc::clone(&self.note);
+    pub(super) fn commit_run(&self, result: ToolResult, redactor: &Redactor) -> CommitRun {
+        let (note, redactor) = (Arc::clone(&self.note), redactor.clone());
         let of_changes = move |changes: &FileChanges| {
             let mut usage = result.usage().clone();
             usage.changes = changes.clone();
+            redactor.changes(&mut usage.changes);
             note(result.clone().with_usage(usage))
         };
         CommitRun {
             call: self.call.clone(),
             run: self.run,
+            until: self.until,
+            life: self.life,
             note: Arc::new(of_changes),
         }
     }

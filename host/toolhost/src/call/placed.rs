@@ -1,29 +1,38 @@
 //! Runs of components on workers.
 
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 use rustix::fs::{Stat, fstat, stat};
 use toolhost_contract::{
     ToolError, ToolErrorCode, WORKER_VERSION, WorkerCall, WorkerCallId, WorkerReport,
 };
 use toolhost_manifest::policy::Placement;
-use toolhost_sandbox::Operation;
+use toolhost_runtime::Threads;
+use toolhost_sandbox::{Operation, StagingRoot, Workdir};
 use toolhost_store::random_text;
 
-use super::repeat::Repeat;
+use super::recorded;
+use super::repeat::repeat_of;
 use super::run::{ComponentRun, RunEnd};
 use crate::workers::carrier::{Destination, Route};
 use crate::workers::origin::{NoReport, Origin};
+use crate::workers::repeat::Repeat;
 
 /// The import of a component that uses files.
 const FILES: &str = "wasi:filesystem/types@";
 
 impl ComponentRun<'_> {
     /// Returns where the run takes place; none for the host. A part of a transaction of a call around it runs where that one
-    /// does.
+    /// does, and what is recorded as a whole in the host.
     pub(super) fn destination(&self) -> Option<(&Origin, Destination)> {
         let origin = self.turn.agent().host.origin.as_deref()?;
-        let stays = self.inner.is_some() || self.consent.is_some() || self.joins_transaction();
+        // Whoever records calls gets all that they receive.
+        let is_recorded = recorded::options(self.turn).is_some();
+        let stays = self.inner.is_some()
+            || self.consent.is_some()
+            || self.joins_transaction()
+            || is_recorded;
         let destination = match &self.permit.placement {
             Placement::Local => return None,
             Placement::Any => Destination::Any,
@@ -46,11 +55,65 @@ impl ComponentRun<'_> {
             terms: call.terms.clone(),
             to,
         };
-        let id = call.id.clone();
-        match origin.run(&route, call).await {
-            Ok(report) => end_of(report),
-            Err(no_report) => self.without_report(&id, no_report).await,
-        }
+        let (repeat, commits) = self.repeat();
+        let began = Instant::now();
+        let mut ending = commits.then(|| self.ending(&call.id)).flatten();
+        let answer = origin.run(&route, call, (repeat, commits)).await;
+        let is_prompt = began.elapsed() < origin.delivers_again_after();
+        let (host, ending) = (&self.turn.agent().host, ending.take());
+        let report = match (answer, ending) {
+            (Err(NoReport::Busy), ending) => {
+                // Nothing was sent.
+                if let Some(ending) = ending {
+                    ending.forget();
+                }
+                return self.without_report(NoReport::Busy);
+            }
+            (Ok(report), Some(ending)) if !report.result.usage().changes.is_empty() => {
+                ending.settle();
+                report
+            }
+            // It was the only run, and nothing is noted of it.
+            (Ok(report), Some(ending)) if is_prompt => {
+                ending.forget();
+                report
+            }
+            // Another run may go on: it commits nothing any more, or it has.
+            (answer, Some(ending)) => match (ending.end().await, answer) {
+                (Some(committed), _) => committed,
+                (None, Ok(report)) => report,
+                (None, Err(no_report)) => return self.without_report(no_report),
+            },
+            (Ok(report), None) => report,
+            (Err(no_report), None) => return self.without_report(no_report),
+        };
+        let mut end = RunEnd {
+            has_answered: report.has_answered,
+            ..RunEnd::of(report.result)
+        };
+        host.redactor.denials(&mut end.usage.denials);
+        host.redactor.changes(&mut end.usage.changes);
+        end
+    }
+
+    /// Returns whether the call may run again, and whether what it changes is committed.
+    fn repeat(&self) -> (Repeat, bool) {
+        let (agent, tool) = (self.turn.agent(), self.tool);
+        let resource = tool.item.name.resource();
+        let is_repeatable = agent.host.policy.is_repeatable(&agent.name, resource);
+        repeat_of(is_repeatable, tool, &self.permit)
+    }
+
+    /// Returns what ends the runs of a call of which one commits.
+    fn ending(&self, id: &WorkerCallId) -> Option<Ending> {
+        let host = &self.turn.agent().host;
+        Some(Ending {
+            threads: host.sandbox.threads().clone(),
+            staging: host.staging.clone()?,
+            workdir: self.turn.instance.workdir.clone(),
+            call: id.clone(),
+            is_over: false,
+        })
     }
 
     fn worker_call(&self, origin: &Origin, operation: &Operation) -> Result<WorkerCall, ToolError> {
@@ -116,34 +179,8 @@ impl ComponentRun<'_> {
         Ok(Some(id.to_owned()))
     }
 
-    /// Whether one run of several commits.
-    fn is_fenced(&self) -> bool {
-        let (agent, tool) = (self.turn.agent(), self.tool);
-        let resource = tool.item.name.resource();
-        let is_repeatable = agent.host.policy.is_repeatable(&agent.name, resource);
-        Repeat::of(is_repeatable, tool, &self.permit) == Repeat::CommitOnce
-    }
-
-    /// Ends a run without a report. From now on, no run of the call commits changes of a transaction.
-    async fn without_report(&self, id: &WorkerCallId, no_report: NoReport) -> RunEnd {
+    fn without_report(&self, no_report: NoReport) -> RunEnd {
         let (turn, name) = (self.turn, &self.tool.item.name);
-        let host = &turn.agent().host;
-        if let (Some(staging), true) = (&host.staging, self.is_fenced()) {
-            let (staging, id) = (staging.clone(), id.clone());
-            let workdir = turn.instance.workdir.clone();
-            let ended = move || staging.end_runs(&workdir, &id);
-            match host.sandbox.threads().wait(ended).await {
-                // It was committed, and the report got lost or is late.
-                Ok(Ok(Some(note))) => {
-                    if let Ok(report) = WorkerReport::parse(note.as_bytes()) {
-                        return end_of(report);
-                    }
-                }
-                Ok(Ok(None)) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "a call may commit after its end"),
-                Err(error) => tracing::warn!(%error, "a call may commit after its end"),
-            }
-        }
         let (code, why) = match no_report {
             NoReport::Busy => (
                 ToolErrorCode::Busy,
@@ -151,7 +188,7 @@ impl ComponentRun<'_> {
             ),
             NoReport::Late => {
                 let limit = self.permit.limits.deadline.as_millis();
-                tracing::warn!(tool = %name, call = %id, "no worker reported the end of a call in time: `toolhost workers` lists those that live");
+                tracing::warn!(tool = %name, "no worker reported the end of a call in time: `toolhost workers` lists those that live");
                 (
                     ToolErrorCode::Timeout,
                     format!("timed out: no worker ended it within {limit} ms"),
@@ -170,10 +207,73 @@ impl ComponentRun<'_> {
     }
 }
 
-/// Returns the end of a run that a worker reported.
-fn end_of(report: WorkerReport) -> RunEnd {
-    RunEnd {
-        has_answered: report.has_answered,
-        ..RunEnd::of(report.result)
+/// Keeps runs of a call from committing once it has ended. If it is dropped, the call ends at once.
+struct Ending {
+    threads: Threads,
+    staging: StagingRoot,
+    workdir: Workdir,
+    call: WorkerCallId,
+    is_over: bool,
+}
+
+impl Ending {
+    /// Nothing has to be ended.
+    fn forget(mut self) {
+        self.is_over = true;
+    }
+
+    /// The call has ended with the only run that there was.
+    fn settle(mut self) {
+        self.is_over = true;
+        let (staging, call) = (self.staging.clone(), self.call.clone());
+        let settled = self.threads.clone();
+        self.threads.spawn_own(async move {
+            let settle = move || staging.settle_runs(&call);
+            match settled.wait(settle).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "the note of a run stays"),
+                Err(error) => tracing::warn!(%error, "the note of a run stays"),
+            }
+        });
+    }
+
+    /// Ends the runs of the call. Returns the report of the one that has committed.
+    async fn end(mut self) -> Option<WorkerReport> {
+        self.is_over = true;
+        end_runs(&self.threads, &self.staging, &self.workdir, &self.call).await
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let (threads, staging) = (self.threads.clone(), self.staging.clone());
+        let (workdir, call) = (self.workdir.clone(), self.call.clone());
+        self.threads.spawn_own(async move {
+            let _committed = end_runs(&threads, &staging, &workdir, &call).await;
+        });
+    }
+}
+
+async fn end_runs(
+    threads: &Threads,
+    staging: &StagingRoot,
+    workdir: &Workdir,
+    call: &WorkerCallId,
+) -> Option<WorkerReport> {
+    let (staging, workdir, call) = (staging.clone(), workdir.clone(), call.clone());
+    let ended = move || staging.end_runs(&workdir, &call);
+    match threads.wait(ended).await {
+        Ok(Ok(note)) => WorkerReport::parse(note?.as_bytes()).ok(),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a call may commit after its end");
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a call may commit after its end");
+            None
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_contract::{
-    Locale, ToolError, ToolErrorCode, ToolName, ToolResult, Usage, WorkdirChanges,
+    Locale, Redactor, ToolError, ToolErrorCode, ToolName, ToolResult, Usage, WorkdirChanges,
 };
 use toolhost_manifest::policy::AskRules;
 use toolhost_runtime::lock;
@@ -49,7 +49,7 @@ pub(super) struct TransactionEnding<'a, K> {
     /// Which changes have to wait.
     pub(super) rules: Option<&'a Arc<AskRules>>,
     /// Lets one run of the call commit; with the result of this run.
-    pub(super) fence: Option<(&'a Fence, ToolResult)>,
+    pub(super) fence: Option<(&'a Fence, (ToolResult, &'a Redactor))>,
 }
 
 impl<'a> CallTransaction<'a> {
@@ -137,7 +137,8 @@ impl<'a> CallTransaction<'a> {
         options.diffs = self.call.diffs;
         let (fence, result) = fence.unzip();
         let commit_run = fence.zip(result);
-        options.run = commit_run.map(|(fence, result)| fence.commit_run(result));
+        options.run =
+            commit_run.map(|(fence, (result, redactor))| fence.commit_run(result, redactor));
         let asks = std::mem::take(&mut *lock(&self.joined.asks));
         let asks: Vec<_> = asks.into_iter().chain(rules.cloned()).collect();
         if asks.iter().any(|rules| rules.effects.has_workdir()) {

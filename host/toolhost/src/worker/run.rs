@@ -4,18 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_contract::{ToolError, ToolErrorCode, ToolResult, WorkerCall};
+use toolhost_manifest::policy::Placement;
 use toolhost_sandbox::BegunRun;
 
 use crate::agent::{Agent, ToolPermit};
 use crate::call::exit::exit;
 use crate::call::fence::{Fence, NoteOf};
-use crate::call::repeat::Repeat;
+use crate::call::repeat::repeat_of;
 use crate::call::run::ComponentRun;
 use crate::call::scope::{InstanceScope, TurnOptions, TurnScope};
 use crate::loaded_bundle::LoadedBundle;
 use crate::middleware::CallIdentity;
 use crate::registry::loaded_tools::RunningCall;
 use crate::registry::{RegisteredTool, Runs};
+use crate::workers::repeat::Repeat;
 
 /// A run of a call on this worker.
 pub(super) struct PlacedRun {
@@ -23,6 +25,8 @@ pub(super) struct PlacedRun {
     tools: RunningCall,
     permit: Arc<ToolPermit>,
     pub(super) repeat: Repeat,
+    /// Whether what it changes is committed.
+    commits: bool,
     pub(super) fence: Option<Fence>,
 }
 
@@ -42,7 +46,11 @@ impl PlacedRun {
     ///
     /// # Errors
     /// What the model reads if there is no such agent or tool.
-    pub(super) fn of(bundle: &LoadedBundle, call: &WorkerCall) -> Result<Self, ToolError> {
+    pub(super) fn of(
+        bundle: &LoadedBundle,
+        call: &WorkerCall,
+        labels: &[String],
+    ) -> Result<Self, ToolError> {
         let policy = &bundle.0.host.policy;
         let missing = |why: String| {
             let message = format!("Tool '{}' failed on its worker: {why}.", call.tool);
@@ -56,17 +64,35 @@ impl PlacedRun {
         let tool = tool.ok_or_else(|| missing("the bundle does not have it".to_owned()))?;
         let resource = tool.item.name.resource();
         let mut permit = agent.0.permit(resource);
+        let is_placed = match &permit.placement {
+            Placement::Local => false,
+            Placement::Any => true,
+            Placement::Label(label) => labels.contains(label),
+        };
+        let asks = permit.ask.as_ref().is_some_and(|rules| rules.may_ask());
+        if !is_placed || asks || permit.agents || permit.tools.is_some() {
+            let message = format!(
+                "The policy does not place tool '{}' on this worker.",
+                call.tool
+            );
+            return Err(ToolError::host(
+                ToolErrorCode::Denied,
+                message,
+                policy.locale(),
+            ));
+        }
         let deadline = Duration::from_millis(call.deadline_ms);
         if deadline < permit.limits.deadline {
             Arc::make_mut(&mut permit).limits.deadline = deadline;
         }
         let is_repeatable = policy.is_repeatable(&agent.0.name, resource);
-        let repeat = Repeat::of(is_repeatable, tool, &permit);
+        let (repeat, commits) = repeat_of(is_repeatable, tool, &permit);
         Ok(Self {
             agent,
             tools,
             permit,
             repeat,
+            commits,
             fence: None,
         })
     }
@@ -80,12 +106,15 @@ impl PlacedRun {
         is_again: bool,
         note: NoteOf,
     ) -> RunsHere {
-        if self.repeat != Repeat::CommitOnce {
+        if !self.commits {
             return RunsHere::Yes(self);
         }
         let mut run = 1;
         let host = &bundle.0.host;
-        if is_again && let Some(staging) = host.staging.clone() {
+        if is_again
+            && self.repeat == Repeat::CommitOnce
+            && let Some(staging) = host.staging.clone()
+        {
             let (bundle, key, id) = (bundle.clone(), call.instance_key.clone(), call.id.clone());
             let begin = move || {
                 let workdir = bundle
@@ -107,7 +136,8 @@ impl PlacedRun {
                 }
             };
         }
-        self.fence = Some(Fence::new(call.id.clone(), run, note));
+        let deadline = self.permit.limits.deadline;
+        self.fence = Some(Fence::new(call.id.clone(), run, deadline, note));
         RunsHere::Yes(self)
     }
 
@@ -158,7 +188,10 @@ impl PlacedRun {
             fence: self.fence,
         };
         let end = match run.answer(call.operation.clone()).await {
-            Ok(ended) => ended.finish(None).await,
+            Ok(mut ended) => {
+                ended.refuse_unpollable();
+                ended.finish(None).await
+            }
             Err(refused) => refused,
         };
         let has_answered = end.has_answered;

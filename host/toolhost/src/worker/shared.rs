@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,8 @@ pub(super) struct Shared {
     /// The calls that run, with what stops them.
     pub(super) running: Mutex<HashMap<WorkerCallId, CancellationToken>>,
     pub(super) recent: Mutex<RecentReports>,
+    /// When workers were first found without a lease.
+    pub(super) missing: Mutex<HashMap<String, Instant>>,
     pub(super) ended: AtomicU64,
     pub(super) is_draining: AtomicBool,
 }
@@ -84,11 +87,14 @@ impl Shared {
     /// The routes by which calls come.
     pub(super) fn routes(&self) -> Vec<Route> {
         let labels = self.config.labels.iter().cloned().map(Destination::Label);
-        let own = [Destination::Any, Destination::Worker(self.id.clone())];
         let route = |to| Route {
             terms: self.terms.to_string(),
             to,
         };
-        own.into_iter().chain(labels).map(route).collect()
+        [Destination::Any]
+            .into_iter()
+            .chain(labels)
+            .map(route)
+            .collect()
     }
 }

@@ -1,9 +1,10 @@
 //! One delivery of a call: whether it runs here, and its report.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
@@ -15,9 +16,16 @@ use toolhost_runtime::lock;
 use super::run::{PlacedRun, RunsHere};
 use super::shared::Shared;
 use crate::call::fence::FenceEnd;
-use crate::call::repeat::Repeat;
 use crate::workers::carrier::{CarrierError, Claim, Claimed, Delivery};
 use crate::workers::claim::Holder;
+use crate::workers::parsed::parsed;
+use crate::workers::repeat::Repeat;
+
+/// Workers without a lease that are remembered.
+const MISSING_MAX: usize = 1_000;
+
+/// Deliveries after which a call is dropped: its host is dead, or no worker may run it.
+const DELIVERIES_MAX: u64 = 20;
 
 /// Pause before a call that another worker runs, or that does not belong here, is delivered again.
 const GIVE_BACK: Duration = Duration::from_secs(1);
@@ -39,15 +47,24 @@ enum Decision {
     /// It has ended like this.
     Report(Box<WorkerReport>),
     GiveBack,
-    /// Nobody waits for it, or a run of it goes on here.
-    Nothing {
-        acknowledge: bool,
-    },
+    /// Nobody waits for it.
+    Drop,
 }
 
 /// Runs a call that was delivered, unless it must not run here, and reports how it ended.
 pub(super) async fn take(shared: &Arc<Shared>, delivery: Delivery) {
-    let call = match WorkerCall::parse(&delivery.message) {
+    if delivery.deliveries > DELIVERIES_MAX {
+        tracing::warn!(
+            "a call is dropped, as nobody could end it: its host sends it again if it waits"
+        );
+        return acknowledge(shared, &delivery).await;
+    }
+    let call = parsed(
+        shared.threads(),
+        delivery.message.clone(),
+        WorkerCall::parse,
+    );
+    let call = match call.await {
         Ok(call) => call,
         Err(error) => {
             tracing::error!(%error, "a call was refused");
@@ -64,10 +81,12 @@ pub(super) async fn take(shared: &Arc<Shared>, delivery: Delivery) {
         return give_back(shared, &delivery).await;
     }
     let recent = lock(&shared.recent).get(&call.id);
-    if let Some(report) = recent {
-        return send(shared, &call, report).await;
+    if let Some(report) = recent.and_then(|report| WorkerReport::parse(&report).ok()) {
+        let receipt = delivery.receipt;
+        let report = WorkerReport { receipt, ..report };
+        return send(shared, &call, report.to_json().into()).await;
     }
-    let placed = match PlacedRun::of(&shared.bundle, &call) {
+    let placed = match PlacedRun::of(&shared.bundle, &call, &shared.config.labels) {
         Ok(placed) => placed,
         Err(error) => {
             let report = failed(shared, &call, &delivery, error, false);
@@ -99,8 +118,7 @@ pub(super) async fn take(shared: &Arc<Shared>, delivery: Delivery) {
         }
         Ok(Decision::Report(report)) => finish(shared, &call, &report).await,
         Ok(Decision::GiveBack) => give_back(shared, &delivery).await,
-        Ok(Decision::Nothing { acknowledge: true }) => acknowledge(shared, &delivery).await,
-        Ok(Decision::Nothing { acknowledge: false }) => {}
+        Ok(Decision::Drop) => acknowledge(shared, &delivery).await,
         Err(error) => {
             tracing::warn!(call = %call.id, %error, "a call could not be begun, and is delivered again");
             give_back(shared, &delivery).await;
@@ -138,21 +156,20 @@ async fn decide(
             let life = Duration::from_millis(call.deadline_ms).saturating_add(CLAIM_MARGIN);
             // The host does not wait any more, and may have forgotten an earlier claim.
             return Ok(if age > life {
-                Decision::Nothing { acknowledge: true }
+                Decision::Drop
             } else {
                 Decision::Run { is_claimed: true }
             });
         }
     };
     match Holder::parse(&claim.holder) {
-        Some(Holder::Withdrawn) => Ok(Decision::Nothing { acknowledge: true }),
+        Some(Holder::Withdrawn) => Ok(Decision::Drop),
         Some(Holder::Started(worker)) if worker == shared.id => {
             // It has ended here, so long ago that its report is gone.
             interrupted(shared, call, delivery, &claim).await
         }
         Some(Holder::Started(worker)) => {
-            let leases = shared.carrier.leases().await?;
-            if leases.iter().any(|lease| lease.worker == worker) {
+            if may_live(shared, &worker).await? {
                 return Ok(Decision::GiveBack);
             }
             interrupted(shared, call, delivery, &claim).await
@@ -162,6 +179,23 @@ async fn decide(
             Ok(Decision::Report(Box::new(report)))
         }
     }
+}
+
+/// Whether a worker has a lease, or had one within the time of a lease: all leases end while the carrier is away.
+async fn may_live(shared: &Shared, worker: &str) -> Result<bool, CarrierError> {
+    let leases = shared.carrier.leases().await?;
+    let mut missing = lock(&shared.missing);
+    if leases.iter().any(|lease| lease.worker == worker) {
+        missing.remove(worker);
+        return Ok(true);
+    }
+    if missing.len() >= MISSING_MAX {
+        missing.clear();
+    }
+    let since = missing
+        .entry(worker.to_owned())
+        .or_insert_with(Instant::now);
+    Ok(since.elapsed() < shared.carrier.lease_time())
 }
 
 /// Ends a call that was started by a worker which is dead.
@@ -246,17 +280,11 @@ async fn run(
         }
     };
     let fence = placed.fence.clone();
-    let mut running = pin!(placed.run(&shared.bundle, call));
-    let pause = shared.carrier.acknowledge_within() / 3;
-    let (result, has_answered) = loop {
-        match shared.threads().within(pause, running.as_mut()).await {
-            Some(end) => break end,
-            None => {
-                if let Err(error) = shared.carrier.in_progress(&delivery.receipt).await {
-                    tracing::warn!(call = %call.id, %error, "a call may be delivered again while it runs");
-                }
-            }
-        }
+    let running = pin!(placed.run(&shared.bundle, call));
+    let (result, has_answered) = tokio::select! {
+        biased;
+        end = running => end,
+        never = keep(shared, call, delivery) => match never {},
     };
     match fence.and_then(|fence| fence.take_end()) {
         None => Some(report_of(result, has_answered)),
@@ -265,6 +293,17 @@ async fn run(
             None
         }
         Some(FenceEnd::Committed(note)) => committed(&note, delivery),
+    }
+}
+
+/// Says that a call is worked on, as long as it is polled.
+async fn keep(shared: &Shared, call: &WorkerCall, delivery: &Delivery) -> Infallible {
+    let pause = shared.carrier.acknowledge_within() / 3;
+    loop {
+        shared.threads().pause(pause).await;
+        if let Err(error) = shared.carrier.in_progress(&delivery.receipt).await {
+            tracing::warn!(call = %call.id, %error, "a call may be delivered again while it runs");
+        }
     }
 }
 
@@ -312,7 +351,7 @@ async fn acknowledge(shared: &Shared, delivery: &Delivery) {
     }
 }
 
-async fn give_back(shared: &Shared, delivery: &Delivery) {
+pub(super) async fn give_back(shared: &Shared, delivery: &Delivery) {
     let carrier = &shared.carrier;
     if let Err(error) = carrier.give_back(&delivery.receipt, GIVE_BACK).await {
         tracing::warn!(%error, "a call could not be given back, and is delivered again later");

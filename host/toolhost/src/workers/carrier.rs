@@ -40,8 +40,6 @@ pub enum Destination {
     Any,
     /// One with this label: letters from `a` to `z`, digits and `-`.
     Label(String),
-    /// The one with this id.
-    Worker(String),
 }
 
 /// A message, as it was delivered. It is delivered again if it is not acknowledged in time.
@@ -98,14 +96,21 @@ pub struct WorkerLease {
 ///
 /// [`toolhost-nats`](https://docs.rs/toolhost-nats) implements it over NATS.
 pub trait Carrier: Send + Sync + 'static {
-    /// Sends a call. One with the same id and attempt that was sent within the last two minutes is not sent again.
+    /// Sends a call. One with the same id and attempt that was sent within the last two minutes is not sent again. Returns the
+    /// place of the message.
     fn send_call<'a>(
         &'a self,
         to: &'a Route,
         id: &'a WorkerCallId,
         attempt: u32,
         call: Bytes,
-    ) -> Carrying<'a, ()>;
+    ) -> Carrying<'a, String>;
+
+    /// Returns whether the message of a call is still stored at its place: nobody has acknowledged it, and it did not get lost.
+    fn is_stored<'a>(&'a self, place: &'a str) -> Carrying<'a, bool>;
+
+    /// Removes the message of a call from its place, so that it is not delivered any more. Succeeds too if it is not there.
+    fn withdraw<'a>(&'a self, place: &'a str) -> Carrying<'a, ()>;
 
     /// Receives the calls of these routes, which other workers may receive too: each is delivered to one of them. At most
     /// `ahead` messages wait here until [`Deliveries::next`] returns them, or one of each route if that is more. Those that
@@ -152,6 +157,9 @@ pub trait Carrier: Send + Sync + 'static {
         revision: u64,
         holder: Bytes,
     ) -> Carrying<'a, bool>;
+
+    /// Removes what belongs to the messages of a call that has ended, such as large arguments.
+    fn clean<'a>(&'a self, id: &'a WorkerCallId) -> Carrying<'a, ()>;
 
     /// Removes the claim of a call of which no message is left.
     fn forget<'a>(&'a self, id: &'a WorkerCallId) -> Carrying<'a, ()>;

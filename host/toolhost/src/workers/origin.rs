@@ -1,6 +1,6 @@
 //! The host's side: sends calls to workers, and waits for their reports.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,12 +17,16 @@ use toolhost_store::random_text;
 use super::carrier::{Carrier, CarrierError, Deliveries, Route};
 use super::claim::Holder;
 use super::order::Order;
+use super::parsed::parsed;
+use super::repeat::Repeat;
 use super::root_id::root_id;
 
-/// Time beyond its deadline that the report of a call has to arrive: the worker itself ends the call at its deadline.
+/// Time beyond its deadline that the report of a call has to arrive: the worker itself ends the call at its deadline. A commit
+/// has 10 s of its own.
 const GRACE: Duration = Duration::from_millis(500);
+const COMMIT_GRACE: Duration = Duration::from_millis(10_500);
 
-/// Time after which a call without a report is sent again: the carrier may have lost it.
+/// Pause after which the carrier is asked whether it still has a call without a report: what it lost is sent again.
 const SEND_AGAIN: Duration = Duration::from_secs(30);
 
 /// Time beyond the deadline of a call after which its claim is forgotten: no worker claims a call so late.
@@ -87,7 +91,7 @@ pub(crate) struct Origin {
     /// What tells workers and the carrier of the ends of calls.
     endings: TaskTracker,
     /// Claims that are forgotten at these times, the earliest first.
-    claims: Mutex<VecDeque<(Instant, WorkerCallId)>>,
+    claims: Mutex<BTreeSet<(Instant, WorkerCallId)>>,
 }
 
 type Waiting = Mutex<HashMap<WorkerCallId, oneshot::Sender<WorkerReport>>>;
@@ -135,7 +139,13 @@ impl Origin {
         }
     }
 
-    /// Sends a call, and waits for its report. If the future is dropped, the worker is asked to stop the call.
+    /// Time after which a call may have been delivered a second time.
+    pub(crate) fn delivers_again_after(&self) -> Duration {
+        self.carrier.acknowledge_within()
+    }
+
+    /// Sends a call, and waits for its report. If the future is dropped, the call is not delivered any more, and its worker is
+    /// asked to stop it.
     ///
     /// # Errors
     /// [`NoReport`].
@@ -143,24 +153,29 @@ impl Origin {
         &self,
         route: &Route,
         mut call: WorkerCall,
+        (repeat, commits): (Repeat, bool),
     ) -> Result<WorkerReport, NoReport> {
         let Ok(_slot) = Arc::clone(&self.slots).try_acquire_owned() else {
             return Err(NoReport::Busy);
         };
-        let time = Duration::from_millis(call.deadline_ms).saturating_add(GRACE);
+        let grace = if commits { COMMIT_GRACE } else { GRACE };
+        let time = Duration::from_millis(call.deadline_ms).saturating_add(grace);
         let (send, reported) = oneshot::channel();
         lock(&self.waiting).insert(call.id.clone(), send);
         let mut awaited = Awaited {
             origin: self,
             id: call.id.clone(),
+            place: Mutex::default(),
+            is_claimed: repeat == Repeat::Never,
             is_over: false,
         };
+        let place = &awaited.place;
         let answer = async {
             self.receive().await?;
             tokio::select! {
                 biased;
                 report = reported => report.map_err(|_| NoReport::Late),
-                error = self.send(route, &mut call) => Err(error),
+                error = self.send(route, &mut call, place) => Err(error),
             }
         };
         let answer = self.threads.within(time, answer).await;
@@ -177,31 +192,50 @@ impl Origin {
         answer
     }
 
-    /// Sends a call, again and again, as long as nobody has the report. Returns why that is useless.
-    async fn send(&self, route: &Route, call: &mut WorkerCall) -> NoReport {
+    /// Sends a call, and again if the carrier lost it, as long as nobody has the report. Returns why that is useless. Keeps
+    /// the place of the message.
+    async fn send(
+        &self,
+        route: &Route,
+        call: &mut WorkerCall,
+        place: &Mutex<Option<String>>,
+    ) -> NoReport {
         let (began, deadline) = (Instant::now(), call.deadline_ms);
-        let mut pause = PAUSES.0;
+        let (mut pause, mut may_be_stored) = (PAUSES.0, false);
         loop {
             let message = Bytes::from(call.to_json());
             let sent = self
                 .carrier
                 .send_call(route, &call.id, call.attempt, message);
             match sent.await {
-                Ok(()) => {
-                    self.threads.pause(SEND_AGAIN).await;
+                Ok(at) => {
+                    *lock(place) = Some(at.clone());
+                    self.until_lost(&at).await;
                     call.attempt = call.attempt.saturating_add(1);
                     pause = PAUSES.0;
+                    may_be_stored = true;
                 }
-                Err(CarrierError::Unreachable(error)) => {
-                    tracing::warn!(call = %call.id, error, "a call could not be sent to a worker yet");
+                Err(CarrierError::Full) if !may_be_stored => return NoReport::Busy,
+                Err(error @ (CarrierError::Unreachable(_) | CarrierError::Full)) => {
+                    tracing::warn!(call = %call.id, %error, "a call could not be sent to a worker yet");
                     self.threads.pause(pause).await;
                     pause = (pause * 2).min(PAUSES.1);
+                    may_be_stored = true;
                 }
-                Err(CarrierError::Full) => return NoReport::Busy,
-                Err(error) => return NoReport::Refused(error),
+                Err(error @ CarrierError::Refused(_)) => return NoReport::Refused(error),
             }
             let elapsed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             call.deadline_ms = deadline.saturating_sub(elapsed).max(1);
+        }
+    }
+
+    /// Waits until the carrier has lost a message.
+    async fn until_lost(&self, place: &str) {
+        loop {
+            self.threads.pause(SEND_AGAIN).await;
+            if let Ok(false) = self.carrier.is_stored(place).await {
+                return;
+            }
         }
     }
 
@@ -249,13 +283,13 @@ impl Origin {
             let mut claims = lock(&self.claims);
             if report.is_claimed {
                 let life = Duration::from_millis(call.deadline_ms).saturating_add(FORGET_AFTER);
-                claims.push_back((now + life, call.id.clone()));
+                claims.insert((now + life, call.id.clone()));
             }
-            while let Some((at, _)) = claims.front()
+            while let Some((at, _)) = claims.first()
                 && *at <= now
                 && due.len() < FORGET_AT_ONCE
             {
-                due.extend(claims.pop_front().map(|(_, id)| id));
+                due.extend(claims.pop_first().map(|(_, id)| id));
             }
         }
         let carrier = Arc::clone(&self.carrier);
@@ -264,8 +298,9 @@ impl Origin {
             if let Err(error) = carrier.acknowledge(&receipt).await {
                 tracing::warn!(call = %id, %error, "a call that has ended could not be acknowledged");
             }
+            // What is left of them ends by its age.
+            let _ = carrier.clean(&id).await;
             for id in due {
-                // Otherwise it ends by its age.
                 let _ = carrier.forget(&id).await;
             }
         });
@@ -281,7 +316,8 @@ async fn hand_out(
 ) {
     while let Some(delivery) = reports.next().await {
         let mut receipts = vec![delivery.receipt.clone()];
-        match WorkerReport::parse(&delivery.message) {
+        let parsed = parsed(threads, delivery.message, WorkerReport::parse);
+        match parsed.await {
             Ok(report) => {
                 let waits = lock(waiting).remove(&report.id);
                 if let Some(waits) = waits {
@@ -305,10 +341,14 @@ async fn hand_out(
     }
 }
 
-/// A call that waits for its report. If it is dropped before, its worker is asked to stop.
+/// A call that waits for its report. If it is dropped before, it is not delivered any more, and its worker is asked to stop.
 struct Awaited<'a> {
     origin: &'a Origin,
     id: WorkerCallId,
+    /// The place of its message, once it was sent.
+    place: Mutex<Option<String>>,
+    /// Whether workers claim it.
+    is_claimed: bool,
     is_over: bool,
 }
 
@@ -319,11 +359,27 @@ impl Drop for Awaited<'_> {
             return;
         }
         let (carrier, id) = (Arc::clone(&self.origin.carrier), self.id.clone());
+        let (place, is_claimed) = (lock(&self.place).take(), self.is_claimed);
         self.origin.tell_later(async move {
-            // A worker that has not begun does not begin any more.
-            let withdrawn = carrier.claim(&id, Holder::Withdrawn.to_bytes()).await;
-            let cancelled = carrier.tell(Order::Cancel(id.clone()).to_bytes()).await;
-            for error in [withdrawn.err(), cancelled.err()].into_iter().flatten() {
+            let withdrawn = match &place {
+                Some(place) => carrier.withdraw(place).await,
+                None => Ok(()),
+            };
+            // A worker that has the message and has not begun does not begin any more.
+            let claimed = if is_claimed {
+                carrier
+                    .claim(&id, Holder::Withdrawn.to_bytes())
+                    .await
+                    .map(drop)
+            } else {
+                Ok(())
+            };
+            let told = carrier.tell(Order::Cancel(id.clone()).to_bytes()).await;
+            let cleaned = carrier.clean(&id).await;
+            for error in [withdrawn, claimed, told, cleaned]
+                .into_iter()
+                .filter_map(Result::err)
+            {
                 tracing::warn!(call = %id, %error, "a worker could not be told to stop a call");
             }
         });

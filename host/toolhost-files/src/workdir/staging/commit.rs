@@ -141,6 +141,10 @@ impl Staging {
             workdir: &workdir.dir,
             staging: &dir,
         };
+        if let Some(run) = &options.run {
+            // A later run has made what an earlier one would conflict with.
+            root.check_run(run)?;
+        }
         clock.leave_out(waits.elapsed());
         let Checked {
             ops,

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
@@ -38,8 +38,8 @@ const NEW_NAME: &str = ".new";
 /// Most bytes of a file: the note of a call is its result.
 const BYTES_MAX: u64 = 160 << 20;
 
-/// Age at which a file is removed: no call is delivered so late.
-const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Age at which a file may be removed.
+const AGE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// Of all runs of a call, the commit of one.
 #[derive(Clone)]
@@ -48,6 +48,10 @@ pub struct CommitRun {
     pub call: WorkerCallId,
     /// The run: see [`StagingRoot::begin_run`]. 1 for the first.
     pub run: u64,
+    /// When it may begin to commit at the latest.
+    pub until: Instant,
+    /// How long it might have committed when it began: what is noted is kept for twice that time.
+    pub life: Duration,
     /// Makes the note that later runs find, of the files that the commit changes.
     pub note: Arc<dyn Fn(&FileChanges) -> String + Send + Sync>,
 }
@@ -82,6 +86,9 @@ struct State {
     staging: Option<String>,
     /// Whether a run has committed. Where it is false, the journal of `staging` tells.
     is_committed: bool,
+    /// For how long it is kept at least, in seconds.
+    #[serde(default)]
+    life: u64,
     /// Whether no run may commit any more.
     #[serde(default)]
     is_ended: bool,
@@ -150,6 +157,21 @@ impl StagingRoot {
         Ok(BegunRun::Begun(state.run))
     }
 
+    /// Ends a call whose only run has ended, without its note.
+    ///
+    /// # Errors
+    /// Where its file cannot be written.
+    pub fn settle_runs(&self, call: &WorkerCallId) -> Result<(), StagingError> {
+        let settle = || {
+            let mut state = self.runs_of(call)?;
+            // Nothing was committed, and nothing else will be within its time.
+            state.is_ended = true;
+            state.note = String::new();
+            self.write_runs(call, &state)
+        };
+        settle().map_err(|error| self.failed(error))
+    }
+
     /// Forgets the runs of a call that is not delivered again.
     ///
     /// # Errors
@@ -162,8 +184,11 @@ impl StagingRoot {
         }
     }
 
-    /// Forgets the runs of calls that are not delivered any more.
-    pub(super) fn forget_old_runs(&self) -> io::Result<()> {
+    /// Forgets the runs of calls of which no run may commit any more. Blocks.
+    ///
+    /// # Errors
+    /// Where the staging root cannot be read.
+    pub fn forget_old_runs(&self) -> io::Result<()> {
         let dir = match open_dir(self.dir(), DIR) {
             Ok(dir) => dir,
             Err(Errno::NOENT) => return Ok(()),
@@ -173,15 +198,33 @@ impl StagingRoot {
         for (name, is_dir) in names(&dir)? {
             let Ok(name) = name.to_str() else { continue };
             let modified = dir.symlink_metadata(name)?.modified()?.into_std();
-            if !is_dir && oldest.is_some_and(|oldest| modified < oldest) {
+            if is_dir || oldest.is_none_or(|oldest| modified >= oldest) {
+                continue;
+            }
+            let state = read(&dir, name, BYTES_MAX).ok().flatten();
+            let state = state.and_then(|text| serde_json::from_slice::<State>(&text).ok());
+            let life = Duration::from_secs(state.map_or(0, |state| state.life)).saturating_mul(2);
+            if modified.elapsed().is_ok_and(|age| age > life) {
                 unlinkat(&dir, name, AtFlags::empty())?;
             }
         }
         Ok(())
     }
 
-    /// Checks that a run may commit, and notes that it begins to. Called under the lock of the workdir, when the commits of
-    /// dead processes were taken back.
+    /// Checks that a run may commit. Called under the lock of the workdir, when the commits of dead processes were taken back.
+    pub(super) fn check_run(&self, run: &CommitRun) -> Result<(), CommitError> {
+        let state = self.runs_of(&run.call);
+        let state = state.map_err(|error| CommitError::failed("noting the run", error))?;
+        if self.has_committed(&state) {
+            return Err(CommitError::Committed { note: state.note });
+        }
+        if state.is_ended || state.run.max(1) > run.run || Instant::now() > run.until {
+            return Err(CommitError::Superseded);
+        }
+        Ok(())
+    }
+
+    /// Notes that a run begins to commit, after [`check_run`](Self::check_run) under the same lock.
     pub(super) fn begin_commit(
         &self,
         run: &CommitRun,
@@ -189,19 +232,13 @@ impl StagingRoot {
         (id, dir): (&str, &Dir),
     ) -> Result<(), CommitError> {
         let failed = |error: io::Error| CommitError::failed("noting the run", error);
-        let state = self.runs_of(&run.call).map_err(failed)?;
-        if self.has_committed(&state) {
-            return Err(CommitError::Committed { note: state.note });
-        }
-        if state.is_ended || state.run.max(1) > run.run {
-            return Err(CommitError::Superseded);
-        }
         write(dir, NAME, run.call.as_str().as_bytes()).map_err(failed)?;
         let state = State {
             run: run.run,
             staging: Some(id.to_owned()),
             is_committed: false,
             is_ended: false,
+            life: run.life.as_secs(),
             note: (run.note)(changes),
         };
         self.write_runs(&run.call, &state).map_err(failed)?;

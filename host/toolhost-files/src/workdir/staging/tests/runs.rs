@@ -1,6 +1,7 @@
 //! Several runs of one call, of which one commits.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use toolhost_contract::WorkerCallId;
 
@@ -28,6 +29,8 @@ pub(super) fn options_of(call: &WorkerCallId, run: u64) -> CommitOptions {
         run: Some(CommitRun {
             call: call.clone(),
             run,
+            until: Instant::now() + Duration::from_secs(60),
+            life: Duration::from_secs(60),
             note: Arc::new(move |_| format!("note of {run}")),
         }),
         ..CommitOptions::default()
@@ -93,7 +96,8 @@ fn the_note_of_the_run_that_was_committed_is_what_later_runs_get() {
     let (_top, site) = site();
     put(&site, "first").commit_with(&options(1)).unwrap();
     assert_eq!(begin(&site), BegunRun::Committed("note of 1".to_owned()));
-    let error = put(&site, "again").commit_with(&options(1)).unwrap_err();
+    // It would conflict with what was committed.
+    let error = put(&site, "first").commit_with(&options(1)).unwrap_err();
     assert!(
         matches!(&error, CommitError::Committed { note } if note == "note of 1"),
         "{error:?}"
