@@ -355,7 +355,7 @@ async fn a_call_that_no_worker_takes_ends_at_its_deadline_and_commits_nothing_la
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_its_host_has_given_up_does_not_start() {
-    let rules = "bytes: {limits: {deadlineMs: 200}}";
+    let rules = "bytes: {limits: {deadlineMs: 200}}, echo: {readOnly: true}";
     let site = Site::new();
     let origin = site.origin(rules).await;
     let _worker = site.worker(rules).await;
