@@ -28,7 +28,7 @@ const IDLE_MS: u32 = 10_000;
 const LOCK_MS: u32 = 10_000;
 
 /// How long a run is alive that does not say so, by the clock of the database.
-const LIFE: Duration = Duration::from_secs(if IS_TEST { 2 } else { 10 });
+pub(super) const LIFE: Duration = Duration::from_secs(if IS_TEST { 2 } else { 10 });
 
 /// Whether tests wait for runs to end.
 pub(super) const IS_TEST: bool = cfg!(any(test, feature = "testing"));

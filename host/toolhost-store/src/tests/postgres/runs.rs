@@ -82,3 +82,32 @@ async fn whoever_runs_declares_a_silent_run_dead() {
     assert!(is_alive(&store, "killed").await);
     eventually("it is dead", async || !is_alive(&store, "killed").await).await;
 }
+
+#[tokio::test]
+async fn whoever_has_just_come_declares_nobody_dead() {
+    let Some(database) = database() else { return };
+    let insert = "INSERT INTO runs (run_id, expires_at) VALUES (?1, clock_timestamp() - interval '1 minute')";
+    let store = open(&database);
+    execute(&store, insert, "late").await;
+    let two = other(&database);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(is_alive(&two, "late").await, "after the server was away");
+    eventually("it is dead", async || !is_alive(&two, "late").await).await;
+}
+
+#[tokio::test]
+async fn a_run_whose_transaction_is_being_written_is_not_declared_dead() {
+    let Some(database) = database() else { return };
+    let (slow, two) = (open(&database), other(&database));
+    let run_id = slow.run_id();
+    // Longer than a run lives, in one transaction.
+    let work = slow.write(|tx| {
+        tx.query_row("SELECT CAST(pg_sleep(2.5) AS TEXT)", (), |row| {
+            row.get::<String>(0)
+        })?;
+        Ok(tx.run_id().to_owned())
+    });
+    assert_eq!(work.await.unwrap(), *run_id);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(is_alive(&two, &run_id).await);
+}
