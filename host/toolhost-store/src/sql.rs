@@ -26,8 +26,8 @@ pub enum Error {
     Sqlite(#[from] rusqlite::Error),
     /// PostgreSQL failed, or the connection to it.
     #[cfg(feature = "postgres")]
-    #[error(transparent)]
-    Postgres(#[from] tokio_postgres::Error),
+    #[error("{}", shown(.0))]
+    Postgres(tokio_postgres::Error),
     /// A query that returns one row returned none.
     #[error("a query returned no row")]
     NoRow,
@@ -50,6 +50,36 @@ pub enum Error {
 
 /// The result of work on a database.
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(feature = "postgres")]
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
+
+/// Shows an error on one line: of the server its code and its message, without the details, which have what rows contain.
+#[cfg(feature = "postgres")]
+fn shown(error: &tokio_postgres::Error) -> String {
+    let text = match error.as_db_error() {
+        Some(error) => format!("{} (SQLSTATE {})", error.message(), error.code().code()),
+        None => {
+            let first: &dyn std::error::Error = error;
+            let causes = std::iter::successors(Some(first), |error| error.source());
+            let causes: Vec<String> = causes.map(ToString::to_string).collect();
+            causes.join(": ")
+        }
+    };
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
 
 impl Error {
     /// Makes the error of a column with an unknown value.

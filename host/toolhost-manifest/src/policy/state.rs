@@ -53,6 +53,12 @@ pub(super) fn password_in(url: &str) -> Option<&str> {
     Some(password).filter(|password| !password.is_empty())
 }
 
+/// Whether a part of a password would be taken for the host.
+fn has_two_ats(url: &str) -> bool {
+    let (address, _) = url.split_once('?').unwrap_or((url, ""));
+    address.matches('@').count() > 1
+}
+
 /// Reads `{postgres: {url, password, schema}}`.
 pub(super) fn read(
     at: &Cursor<'_>,
@@ -78,6 +84,10 @@ fn read_postgres(
             match read_variable(at, secrets, findings)? {
                 Variable::Plain(url) if password_in(&url).is_some() => at.refuse(
                     "the URL has a password: write it beside, as password: {fromEnv: NAME}",
+                    findings,
+                ),
+                Variable::Plain(url) | Variable::Secret(url) if has_two_ats(&url) => at.refuse(
+                    "the URL has more than one @: write @ in a password as %40",
                     findings,
                 ),
                 Variable::Plain(url) | Variable::Secret(url) => Some(Zeroizing::new(url)),

@@ -73,6 +73,12 @@ impl PostgresConfig {
             return Err(wrong("the URL begins with postgres://"));
         }
         let (address, query) = url.split_once('?').unwrap_or((url, ""));
+        // The driver takes what follows the first one for the host, which errors name.
+        if address.matches('@').count() > 1 {
+            return Err(wrong(
+                "the URL has more than one @: write @ in a password as %40",
+            ));
+        }
         let (mut kept, mut mode, mut roots) = (Vec::new(), None, None);
         for option in query.split('&').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -100,6 +106,11 @@ impl PostgresConfig {
             ));
         };
         let (is_socket, host) = match driver.get_hosts() {
+            [Host::Tcp(host)] if host.contains('@') => {
+                return Err(wrong(
+                    "the URL has a host with @: write @ in a password as %40",
+                ));
+            }
             [Host::Tcp(host)] => (false, host.clone()),
             [Host::Unix(dir)] => (true, dir.display().to_string()),
             _ => return Err(wrong("the URL names one host")),

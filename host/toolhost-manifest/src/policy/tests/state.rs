@@ -42,6 +42,10 @@ fn a_password_in_the_text_is_an_error_that_does_not_quote_it() {
             "{url: 'postgres://u@h/d', password: hunter22}",
             "write it as {fromEnv",
         ),
+        (
+            "{url: {secret: 'postgres://u:a@hunter22@h/d'}}",
+            "write @ in a password as %40",
+        ),
         ("{password: {secret: hunter22}}", "'url' is missing"),
         ("{url: 'postgres://u@h/d', pasword: x}", "pasword"),
     ] {
