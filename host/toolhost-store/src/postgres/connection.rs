@@ -55,6 +55,8 @@ pub(super) struct PgWork<'a> {
     runtime: &'a Runtime,
     connection: &'a Connection,
     run_id: &'a str,
+    /// Whether it may write.
+    writes: bool,
     /// What is sent with the first statement.
     before: Cell<Option<&'static str>>,
     has_failed: Cell<bool>,
@@ -149,9 +151,23 @@ impl<'a> PgWork<'a> {
             runtime,
             connection,
             run_id,
+            writes: true,
             before: Cell::new(before),
             has_failed: Cell::new(false),
             is_lost: Cell::new(false),
+        }
+    }
+
+    /// Work in a transaction that `begin` begins, and that only reads.
+    pub(super) fn reading(
+        runtime: &'a Runtime,
+        connection: &'a Connection,
+        run_id: &'a str,
+        begin: &'static str,
+    ) -> Self {
+        Self {
+            writes: false,
+            ..Self::new(runtime, connection, run_id, Some(begin))
         }
     }
 
@@ -209,7 +225,8 @@ impl<'a> PgWork<'a> {
         let done = within_time(self.runtime, both);
         if let Err(error) = &done {
             self.has_failed.set(true);
-            if is_lost(error) {
+            // A write in a transaction that reads is the work's fault.
+            if is_lost(error) && (self.writes || !is_read_only(error)) {
                 self.is_lost.set(true);
             }
         }
@@ -286,8 +303,14 @@ pub(super) fn is_lost(error: &Error) -> bool {
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::LOCK_NOT_AVAILABLE,
         SqlState::TOO_MANY_CONNECTIONS,
+        // A server that has become a replica, while another one takes its place.
+        SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
     states.contains(state) || state.code().starts_with("08")
+}
+
+fn is_read_only(error: &Error) -> bool {
+    matches!(error, Error::Postgres(error) if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION))
 }
 
 fn has_io_cause(error: &tokio_postgres::Error) -> bool {

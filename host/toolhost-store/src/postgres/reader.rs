@@ -29,17 +29,27 @@ impl Reader {
     pub(super) fn read(self, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
         let alive = run::keep_alive(self.config.clone(), Arc::clone(&self.run));
         let alive = self.runtime.spawn(alive);
-        let mut connection = None;
+        let (mut connection, mut last) = (None, LastError::default());
         while let Some(job) = self.runtime.block_on(jobs.recv()) {
             if job.is_wanted() {
-                self.serve(&mut connection, job);
+                self.serve(&mut connection, &mut last, job);
             }
         }
         alive.abort();
     }
 
-    fn serve(&self, connection: &mut Option<Connection>, mut job: Box<dyn Job>) {
+    fn serve(
+        &self,
+        connection: &mut Option<Connection>,
+        last: &mut LastError,
+        mut job: Box<dyn Job>,
+    ) {
         let mut pauses = Pauses::new(job.until());
+        if connection.is_none()
+            && let Some(error) = last.of_late(&pauses)
+        {
+            return job.reply(Some(unreachable(&self.config, error)));
+        }
         loop {
             match self.attempt(connection, &mut *job) {
                 Ok(is_open) => {
@@ -56,6 +66,7 @@ impl Reader {
                 Err(error) => {
                     *connection = None;
                     if !is_lost(&error) || !pauses.wait(&self.runtime) {
+                        last.note(&error);
                         return job.reply(Some(unreachable(&self.config, error)));
                     }
                 }
@@ -67,7 +78,7 @@ impl Reader {
     fn attempt(&self, connection: &mut Option<Connection>, job: &mut dyn Job) -> sql::Result<bool> {
         let connection = connected(connection, &self.runtime, &self.config)?;
         let run_id = self.run.id();
-        let work = PgWork::new(&self.runtime, connection, &run_id, Some(BEGIN));
+        let work = PgWork::reading(&self.runtime, connection, &run_id, BEGIN);
         match job.run(&work) {
             Ran::Done | Ran::Failed => Ok(!work.is_untouched()),
             Ran::Lost(error) => Err(error),
@@ -91,6 +102,23 @@ pub(super) fn unreachable(config: &PostgresConfig, source: sql::Error) -> StoreE
     StoreError::Unreachable {
         database: config.name().to_owned(),
         source,
+    }
+}
+
+/// Why the server was not reached for the last caller.
+#[derive(Default)]
+pub(super) struct LastError(String);
+
+impl LastError {
+    pub(super) fn note(&mut self, error: &sql::Error) {
+        self.0 = error.to_string();
+    }
+
+    /// Returns the error for a caller whose time was over before its turn: those that wait behind each other do not each
+    /// try for as long as a connection takes.
+    pub(super) fn of_late(&self, pauses: &Pauses) -> Option<sql::Error> {
+        let is_late = !self.0.is_empty() && Instant::now() >= pauses.until;
+        is_late.then(|| sql::Error::Unavailable(self.0.clone()))
     }
 }
 

@@ -14,7 +14,7 @@ use tokio_postgres::Client;
 use super::config::PostgresConfig;
 use super::connection::{Connection, is_lost, within_time};
 use super::job::{Job, Reply, job};
-use super::reader::{Pauses, Reader, unreachable};
+use super::reader::{LastError, Pauses, Reader, unreachable};
 use super::run::{self, Run};
 use super::writer::Writer;
 use crate::error::StoreError;
@@ -86,6 +86,7 @@ impl Session {
                         connection,
                         number,
                         unanswered,
+                        last: LastError::default(),
                     };
                     writer.write(jobs);
                 }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::config::PostgresConfig;
 use super::connection::{Connection, PgWork, is_lost, within_time};
 use super::job::{Job, Ran};
-use super::reader::{Pauses, connected, unreachable};
+use super::reader::{LastError, Pauses, connected, unreachable};
 use super::run::{self, Run};
 use crate::error::StoreError;
 use crate::sql;
@@ -29,6 +29,7 @@ pub(super) struct Writer {
     pub(super) number: i64,
     /// The run and the number of a transaction whose COMMIT got no answer.
     pub(super) unanswered: Option<(Arc<str>, i64)>,
+    pub(super) last: LastError,
 }
 
 /// Why an attempt ended before its jobs were stored.
@@ -75,7 +76,12 @@ impl Writer {
     fn serve(&mut self, mut jobs: Vec<Box<dyn Job>>) {
         let until = jobs.iter().map(|job| job.until()).max();
         let mut pauses = Pauses::new(until.unwrap_or_else(Instant::now));
+        let is_connected = self.connection.is_some();
+        let late = self.last.of_late(&pauses).filter(|_| !is_connected);
         let error = loop {
+            if let Some(error) = late {
+                break error;
+            }
             match self.attempt(&mut jobs) {
                 Ok(()) => return jobs.into_iter().for_each(|job| job.reply(None)),
                 Err(Ended::Run) => {
@@ -95,6 +101,7 @@ impl Writer {
                 }
             }
         };
+        self.last.note(&error);
         let is_unanswered = self.unanswered.take().is_some();
         let text = self.text(&error, is_unanswered);
         let mut source = Some(error);
