@@ -2,13 +2,13 @@
 -- spaces between them. subject is empty if a grant is shared by all users. client is a digest of what
 -- the app's client is.
 CREATE TABLE oauth_sessions (
-    id            TEXT    NOT NULL PRIMARY KEY,
-    app           TEXT    NOT NULL,
-    subject       TEXT    NOT NULL,
-    client        TEXT    NOT NULL,
-    flow          TEXT    NOT NULL CHECK (flow IN ('code', 'device')),
-    scopes        TEXT    NOT NULL,
-    redirect      TEXT,
+    id            TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    app           TEXT COLLATE "C" NOT NULL,
+    subject       TEXT COLLATE "C" NOT NULL,
+    client        TEXT COLLATE "C" NOT NULL,
+    flow          TEXT COLLATE "C" NOT NULL CHECK (flow IN ('code', 'device')),
+    scopes        TEXT COLLATE "C" NOT NULL,
+    redirect      TEXT COLLATE "C",
     state         BYTEA,
     verifier      BYTEA,
     device        BYTEA,
@@ -21,18 +21,18 @@ CREATE TABLE oauth_sessions (
 );
 CREATE INDEX oauth_sessions_expiry ON oauth_sessions (expires_ms);
 CREATE TABLE oauth_grants (
-    app            TEXT    NOT NULL,
-    subject        TEXT    NOT NULL,
-    client         TEXT    NOT NULL,
-    asked          TEXT    NOT NULL,
-    scopes         TEXT    NOT NULL,
+    app            TEXT COLLATE "C" NOT NULL,
+    subject        TEXT COLLATE "C" NOT NULL,
+    client         TEXT COLLATE "C" NOT NULL,
+    asked          TEXT COLLATE "C" NOT NULL,
+    scopes         TEXT COLLATE "C" NOT NULL,
     access         BYTEA    NOT NULL,
     refresh        BYTEA,
     granted_ms     BIGINT NOT NULL,
     issued_ms      BIGINT NOT NULL,
     expires_ms     BIGINT,
     revision       BIGINT NOT NULL,
-    lease          TEXT,
+    lease          TEXT COLLATE "C",
     lease_until_ms BIGINT NOT NULL,
     failures       BIGINT NOT NULL,
     retry_ms       BIGINT NOT NULL,
@@ -41,10 +41,10 @@ CREATE TABLE oauth_grants (
 -- The table of MCP servers. record is a BYTEA that Cipher encrypted for its place; none if
 -- only a lease is held.
 CREATE TABLE oauth_servers (
-    server         TEXT    NOT NULL,
-    url            TEXT    NOT NULL,
+    server         TEXT COLLATE "C" NOT NULL,
+    url            TEXT COLLATE "C" NOT NULL,
     record         BYTEA,
-    lease          TEXT,
+    lease          TEXT COLLATE "C",
     lease_until_ms BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (server, url)
 );

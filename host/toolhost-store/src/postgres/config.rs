@@ -36,7 +36,7 @@ const PROBES: u32 = 3;
 /// How PostgreSQL is reached: an address, a password, and the schema of the tables. Shown without the password.
 #[derive(Clone)]
 pub struct PostgresConfig {
-    pub(super) driver: tokio_postgres::Config,
+    pub(crate) driver: tokio_postgres::Config,
     /// None: the connection is not encrypted.
     pub(super) tls: Option<Arc<ClientConfig>>,
     pub(super) schema: String,

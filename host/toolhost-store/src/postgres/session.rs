@@ -33,15 +33,18 @@ const VERSION: i64 = 1;
 /// The row of `schema_versions` that has [`VERSION`].
 const COMMON: &str = "";
 
-const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS schema_versions (owner TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL);
+/// The encoding of a database that any text can be stored in.
+const ENCODING: &str = "UTF8";
+
+const TABLES: &str = r#"
+    CREATE TABLE IF NOT EXISTS schema_versions (owner TEXT COLLATE "C" NOT NULL PRIMARY KEY, version BIGINT NOT NULL);
     CREATE TABLE IF NOT EXISTS runs (
-        run_id     TEXT        NOT NULL PRIMARY KEY,
+        run_id     TEXT COLLATE "C" NOT NULL PRIMARY KEY,
         -- The last transaction that was written.
         number     BIGINT      NOT NULL DEFAULT 0,
         expires_at TIMESTAMPTZ NOT NULL,
         has_ended  BOOLEAN     NOT NULL DEFAULT false
-    ) WITH (fillfactor = 50)";
+    ) WITH (fillfactor = 50)"#;
 
 type Queue = mpsc::Sender<Box<dyn Job>>;
 
@@ -225,15 +228,25 @@ fn open(
     loop {
         let opened = within_time(runtime, async {
             let connection = Connection::open(config).await?;
+            let encoding = encoding(connection.client()).await?;
+            if encoding != ENCODING {
+                return Ok(Err(encoding));
+            }
             let found = prepare(connection.client(), &config.schema).await?;
             if found <= VERSION {
                 run::begin(connection.client(), run_id).await?;
             }
-            Ok((connection, found))
+            Ok(Ok((connection, found)))
         });
         match opened {
-            Ok((connection, found)) if found <= VERSION => return Ok(connection),
-            Ok((_, found)) => {
+            Ok(Err(encoding)) => {
+                let name = config.name();
+                return Err(StoreError::Settings(format!(
+                    "the database {name} has the encoding {encoding}: make one with ENCODING 'UTF8'"
+                )));
+            }
+            Ok(Ok((connection, found))) if found <= VERSION => return Ok(connection),
+            Ok(Ok((_, found))) => {
                 let (path, known) = (config.name().into(), VERSION);
                 return Err(StoreError::Newer { path, found, known });
             }
@@ -241,6 +254,11 @@ fn open(
             Err(error) => return Err(unreachable(config, error)),
         }
     }
+}
+
+async fn encoding(client: &Client) -> Result<String, tokio_postgres::Error> {
+    let encoding = "SELECT current_setting('server_encoding')";
+    client.query_one(encoding, &[]).await?.try_get(0)
 }
 
 /// Makes what all owners need, unless it is there. Returns its version.

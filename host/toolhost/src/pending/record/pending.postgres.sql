@@ -4,25 +4,25 @@
 -- consent ('held'): it may then have the handle of its component, and a run_id if a call of that process waits for it. The
 -- workdir is the bytes of its path, and its inode number.
 CREATE TABLE pending (
-    handle        TEXT    NOT NULL PRIMARY KEY,
-    bundle        TEXT    NOT NULL,
-    agent         TEXT    NOT NULL,
-    instance_key  TEXT    NOT NULL,
-    call_id       TEXT    NOT NULL,
-    tool_name     TEXT    NOT NULL,
-    turn_id       TEXT    NOT NULL,
-    trace_id      TEXT,
-    message       TEXT    NOT NULL,
-    guest_handle  TEXT,
-    run_id        TEXT,
-    state         TEXT    NOT NULL
+    handle        TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    bundle        TEXT COLLATE "C" NOT NULL,
+    agent         TEXT COLLATE "C" NOT NULL,
+    instance_key  TEXT COLLATE "C" NOT NULL,
+    call_id       TEXT COLLATE "C" NOT NULL,
+    tool_name     TEXT COLLATE "C" NOT NULL,
+    turn_id       TEXT COLLATE "C" NOT NULL,
+    trace_id      TEXT COLLATE "C",
+    message       TEXT COLLATE "C" NOT NULL,
+    guest_handle  TEXT COLLATE "C",
+    run_id        TEXT COLLATE "C",
+    state         TEXT COLLATE "C" NOT NULL
         CHECK (state IN ('running', 'waiting', 'held', 'done', 'cancelled')),
-    result        TEXT,
+    result        TEXT COLLATE "C",
     created_ms    BIGINT NOT NULL,
     expires_ms    BIGINT NOT NULL,
     workdir       BYTEA,
     workdir_inode BIGINT,
-    subject       TEXT,
+    subject       TEXT COLLATE "C",
     CHECK (state <> 'waiting' OR guest_handle IS NOT NULL),
     CHECK (state <> 'running' OR run_id IS NOT NULL),
     CHECK ((result IS NOT NULL) = (state = 'done'))
@@ -34,9 +34,9 @@ CREATE INDEX pending_expiry ON pending (expires_ms);
 -- The size of each owner's records, updated by triggers: messages, results, and 512 bytes for the rest
 -- of a row. An ended call has no message.
 CREATE TABLE pending_bytes (
-    bundle       TEXT   NOT NULL,
-    agent        TEXT   NOT NULL,
-    instance_key TEXT   NOT NULL,
+    bundle       TEXT COLLATE "C" NOT NULL,
+    agent        TEXT COLLATE "C" NOT NULL,
+    instance_key TEXT COLLATE "C" NOT NULL,
     bytes        BIGINT NOT NULL,
     PRIMARY KEY (bundle, agent, instance_key)
 );
@@ -44,24 +44,24 @@ CREATE TABLE pending_bytes (
 -- From due_ms on there is something to do: it was decided, or has expired. It is NULL for one that is not open.
 CREATE TABLE approvals (
     number       BIGINT  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id           TEXT    NOT NULL UNIQUE,
-    handle       TEXT    NOT NULL,
-    bundle       TEXT    NOT NULL,
-    agent        TEXT    NOT NULL,
-    instance_key TEXT    NOT NULL,
-    effect       TEXT    NOT NULL,
-    digest       TEXT    NOT NULL,
-    bound        TEXT    NOT NULL,
-    staging      TEXT,
+    id           TEXT COLLATE "C" NOT NULL UNIQUE,
+    handle       TEXT COLLATE "C" NOT NULL,
+    bundle       TEXT COLLATE "C" NOT NULL,
+    agent        TEXT COLLATE "C" NOT NULL,
+    instance_key TEXT COLLATE "C" NOT NULL,
+    effect       TEXT COLLATE "C" NOT NULL,
+    digest       TEXT COLLATE "C" NOT NULL,
+    bound        TEXT COLLATE "C" NOT NULL,
+    staging      TEXT COLLATE "C",
     bytes        BIGINT NOT NULL,
     created_ms   BIGINT NOT NULL,
     expires_ms   BIGINT NOT NULL,
     due_ms       BIGINT,
-    decision     TEXT    CHECK (decision IN ('approved', 'denied')),
+    decision     TEXT COLLATE "C" CHECK (decision IN ('approved', 'denied')),
     decided_ms   BIGINT,
-    decided_by   TEXT,
-    why          TEXT,
-    released_by  TEXT,
+    decided_by   TEXT COLLATE "C",
+    why          TEXT COLLATE "C",
+    released_by  TEXT COLLATE "C",
     CHECK ((decision IS NULL) = (decided_ms IS NULL)),
     CHECK (released_by IS NULL OR decision = 'approved')
 );
@@ -71,8 +71,8 @@ CREATE INDEX approvals_open ON approvals (bundle, agent, instance_key, due_ms, b
 -- What is large of them. Only of an open one are an answer and a prefix needed.
 CREATE TABLE approval_contents (
     number BIGINT PRIMARY KEY,
-    shown  TEXT    NOT NULL,
-    answer TEXT,
+    shown  TEXT COLLATE "C" NOT NULL,
+    answer TEXT COLLATE "C",
     prefix BYTEA
 );
 -- What webhooks are told: that a call waits, and that somebody decided. It is sent at next_ms, until it was received or
@@ -80,12 +80,12 @@ CREATE TABLE approval_contents (
 -- that process has ended.
 CREATE TABLE approval_notices (
     number   BIGINT NOT NULL,
-    event    TEXT    NOT NULL CHECK (event IN ('waiting', 'decided')),
-    url      TEXT    NOT NULL,
+    event    TEXT COLLATE "C" NOT NULL CHECK (event IN ('waiting', 'decided')),
+    url      TEXT COLLATE "C" NOT NULL,
     attempts BIGINT NOT NULL DEFAULT 0,
     next_ms  BIGINT,
     until_ms BIGINT NOT NULL,
-    taken_by TEXT,
+    taken_by TEXT COLLATE "C",
     PRIMARY KEY (number, event)
 );
 CREATE INDEX approval_notices_due ON approval_notices (url, next_ms) WHERE next_ms IS NOT NULL;
