@@ -6,13 +6,14 @@
 )]
 
 use std::net::TcpListener;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use tempfile::TempDir;
 
 use crate::database::Database;
@@ -38,6 +39,25 @@ const FOLDERS: [&str; 2] = [
 
 /// The libraries of the second folder, from its programs.
 const LIBRARIES: &str = "../../../x86_64-linux-gnu";
+
+/// The name of a server's directory in `/tmp` begins with it.
+const PREFIX: &str = "toolhost-pg-";
+
+/// How old a directory is without a server before it is removed: one that was just made has none yet.
+const STALE: Duration = Duration::from_secs(600);
+
+/// Runs a server until its input ends, as it does with the process that started it. Then the server ends, which takes its
+/// shared memory with it, and the directory is removed.
+const WATCHED: &str = r#"
+dir=$1; shift
+"$@" </dev/null & server=$!
+read -r _
+kill -INT $server 2>/dev/null; wait $server
+rm -rf "$dir"
+"#;
+
+/// Names the process of a server in its directory.
+const PID_FILE: &str = "data/postmaster.pid";
 
 /// A server. It ends when this is dropped, or with the process.
 #[derive(Debug)]
@@ -147,8 +167,15 @@ impl Server {
             );
             return None;
         };
+        let mut runs = as_other(Command::new(bin.join("initdb")));
+        let runs = runs.arg("--version").stdout(Stdio::null()).status();
+        if !runs.is_ok_and(|status| status.success()) {
+            write("test: state is NOT tested with PostgreSQL: initdb does not run as another user");
+            return None;
+        }
+        remove_stale();
         let dir = tempfile::Builder::new()
-            .prefix("pg-")
+            .prefix(PREFIX)
             .tempdir_in("/tmp")
             .unwrap();
         let data = dir.path().join("data");
@@ -199,10 +226,11 @@ impl Server {
     pub fn crash(&mut self, settings: &[&str]) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
+        let server = server_of(self.dir.path()).unwrap();
+        rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
         // The others of its processes find out, and release its memory.
-        let pid = self.dir.path().join("data/postmaster.pid");
         std::thread::sleep(Duration::from_millis(300));
-        let _ = std::fs::remove_file(pid);
+        std::fs::remove_file(self.dir.path().join(PID_FILE)).unwrap();
         self.process = run(&self.bin, self.dir.path(), self.port, settings);
         self.wait();
     }
@@ -237,43 +265,75 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
 
+/// Returns the process of a directory's server, if it runs.
+fn server_of(dir: &Path) -> Option<Pid> {
+    let file = std::fs::read_to_string(dir.join(PID_FILE)).ok()?;
+    let pid: i32 = file.lines().next()?.trim().parse().ok()?;
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let command = String::from_utf8_lossy(&command).into_owned();
+    command
+        .contains(dir.to_str()?)
+        .then(|| Pid::from_raw(pid))?
+}
+
+/// Removes directories of servers that were killed.
+fn remove_stale() {
+    let user = if rustix::process::geteuid().is_root() {
+        NOBODY
+    } else {
+        rustix::process::geteuid().as_raw()
+    };
+    for entry in std::fs::read_dir("/tmp").unwrap().flatten() {
+        let is_named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let Some(found) = entry.metadata().ok().filter(|_| is_named) else {
+            continue;
+        };
+        let is_old = found
+            .modified()
+            .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
+        if is_old && found.is_dir() && found.uid() == user && server_of(&entry.path()).is_none() {
+            // Another test may remove it as well.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 fn run(bin: &Path, dir: &Path, port: u16, settings: &[&str]) -> Child {
-    let mut server = as_other(Command::new(bin.join("postgres")));
+    let mut server = as_other(Command::new("/bin/sh"));
     server
+        .args(["-c", WATCHED, "sh"])
+        .arg(dir)
+        .arg(bin.join("postgres"))
         .arg("-D")
         .arg(dir.join("data"))
-        .args(["-p", &port.to_string()]);
+        .args(["-p", &port.to_string()])
+        .env("LD_LIBRARY_PATH", bin.join(LIBRARIES));
     let fixed = [
         "listen_addresses=127.0.0.1",
         "unix_socket_directories=",
+        // Files in the directory, which a server that is killed does not leave elsewhere.
+        "dynamic_shared_memory_type=mmap",
         "fsync=off",
         "max_connections=500",
     ];
     for setting in fixed.iter().chain(settings) {
         server.args(["-c", setting]);
     }
+    server.stdin(Stdio::piped());
     server.stdout(Stdio::null()).stderr(Stdio::null());
-    // It ends with the thread that started it, so that it ends with the process, also with one that is killed.
-    let (report, started) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        report.send(server.spawn().unwrap()).unwrap();
-        loop {
-            std::thread::park();
-        }
-    });
-    started.recv().unwrap()
+    server.spawn().unwrap()
 }
 
 /// Runs a program as another user, if this one is root.
 fn as_other(program: Command) -> Command {
-    let mut watched = Command::new("setpriv");
-    watched.args(["--pdeathsig", "KILL"]);
-    if rustix::process::geteuid().is_root() {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut watched = Command::new(if is_root { "setpriv" } else { "env" });
+    if is_root {
         let id = NOBODY.to_string();
         watched.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
     }
