@@ -56,11 +56,15 @@ impl OAuthStore {
         Self::open_on(state_root.into(), Some(state_root.to_owned()))
     }
 
-    /// Opens the tables in a database. `state_root` has what an earlier release kept in files.
+    /// Opens the tables in a database. `state_root` has what an earlier release kept in files, and notes where its database
+    /// is.
     ///
     /// # Errors
-    /// [`OAuthError::Store`] as [`Store::open`].
+    /// [`OAuthError::Store`] as [`Store::open`] and [`Database::mark`].
     pub fn open_on(database: Database, state_root: Option<PathBuf>) -> Result<Self, OAuthError> {
+        if let Some(state_root) = &state_root {
+            database.mark(state_root)?;
+        }
         Ok(Self {
             store: Store::open(database, &SCHEMA)?,
             state_root,

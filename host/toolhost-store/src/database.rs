@@ -1,17 +1,18 @@
 //! Which database a state root has.
 
-use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+#[cfg(feature = "postgres")]
+use std::{fs, io::Write};
 
 use rustix::fs::OFlags;
-use toolhost_files::{PrivateDir, PrivateFile};
+#[cfg(feature = "postgres")]
+use toolhost_files::PrivateDir;
+use toolhost_files::PrivateFile;
 
 use crate::error::StoreError;
-use crate::random::random_text;
-
 #[cfg(feature = "postgres")]
-use crate::postgres::Postgres;
+use crate::{postgres::Postgres, random::random_text};
 
 /// Which database a state root has. A path stands for SQLite in that directory.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ pub(crate) const FILE_NAME: &str = "toolhost.db";
 const MARKER: &str = "database";
 
 /// Bytes that are read of it.
-const MARKER_BYTES: u64 = 1_000;
+const MARKER_BYTES: u64 = 4_000;
 
 /// Refuses the file of a state root whose database is elsewhere.
 pub(crate) fn check_is_here(state_root: &Path) -> Result<(), StoreError> {
@@ -46,24 +47,20 @@ pub(crate) fn check_is_here(state_root: &Path) -> Result<(), StoreError> {
 }
 
 impl Database {
-    /// Notes in a state root that its database is elsewhere, so that whoever names none does not make another one there.
+    /// Notes in a state root that its database is elsewhere, once that was reached, so that whoever names none does not make
+    /// another one there. Everything does so that uses a database together with a state root.
     ///
     /// # Errors
-    /// [`StoreError::Make`].
+    /// [`StoreError::OtherDatabase`] if the state root has another one; [`StoreError::Make`].
     pub fn mark(&self, state_root: &Path) -> Result<(), StoreError> {
-        let name: Option<String> = match self {
-            Self::Sqlite(_) => None,
+        match self {
+            Self::Sqlite(_) => {
+                let _ = state_root;
+                Ok(())
+            }
             #[cfg(feature = "postgres")]
-            Self::Postgres(postgres) => Some(postgres.to_string()),
-        };
-        let Some(name) = name else {
-            return Ok(());
-        };
-        let made = PrivateDir::make(state_root).and_then(|_| write_marker(state_root, &name));
-        made.map_err(|source| StoreError::Make {
-            path: state_root.join(MARKER),
-            source,
-        })
+            Self::Postgres(postgres) => postgres.mark(state_root),
+        }
     }
 
     /// Returns the address of the database of a state root, without a password, if it is not a file in it.
@@ -77,8 +74,7 @@ impl Database {
         };
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        let database = text.lines().next().unwrap_or_default().chars();
-        Ok(Some(database.filter(|c| !c.is_control()).collect()))
+        Ok(Some(line(&text)))
     }
 
     /// Whether several machines may use it.
@@ -103,14 +99,55 @@ impl Database {
     }
 }
 
-fn write_marker(state_root: &Path, name: &str) -> io::Result<()> {
-    if Database::elsewhere(state_root)?.as_deref() == Some(name) {
+/// Returns the first line of a text.
+fn line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().chars();
+    line.filter(|c| !c.is_control()).collect()
+}
+
+/// Refuses a state root whose database is another one than this. Returns whether it says so already.
+#[cfg(feature = "postgres")]
+pub(crate) fn check_marker(state_root: &Path, name: &str) -> Result<bool, StoreError> {
+    let marker = state_root.join(MARKER);
+    match Database::elsewhere(state_root) {
+        Ok(None) => Ok(false),
+        Ok(Some(database)) if database == line(name) => Ok(true),
+        Ok(Some(database)) => Err(StoreError::OtherDatabase {
+            marker,
+            database,
+            named: line(name),
+        }),
+        Err(source) => Err(StoreError::Make {
+            path: marker,
+            source,
+        }),
+    }
+}
+
+/// Notes in a state root where its database is.
+#[cfg(feature = "postgres")]
+pub(crate) fn write_marker(state_root: &Path, name: &str) -> Result<(), StoreError> {
+    if check_marker(state_root, name)? {
         return Ok(());
     }
-    let random = random_text::<16>().map_err(|_| io::ErrorKind::Other)?;
-    let fresh = state_root.join(format!("{MARKER}.{random}.new"));
-    PrivateFile::make_new(&fresh)?.write_all(name.as_bytes())?;
-    fs::rename(&fresh, state_root.join(MARKER))
+    let made = PrivateDir::make(state_root).and_then(|_| {
+        let random = random_text::<16>().map_err(|_| io::ErrorKind::Other)?;
+        let fresh = state_root.join(format!("{MARKER}.{random}.new"));
+        PrivateFile::make_new(&fresh)?.write_all(line(name).as_bytes())?;
+        let linked = fs::hard_link(&fresh, state_root.join(MARKER));
+        fs::remove_file(&fresh)?;
+        linked
+    });
+    match made {
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            check_marker(state_root, name).map(drop)
+        }
+        made => made.map_err(|source| StoreError::Make {
+            path: state_root.join(MARKER),
+            source,
+        }),
+    }
 }
 
 impl From<&Path> for Database {

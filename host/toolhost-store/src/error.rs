@@ -140,6 +140,20 @@ pub enum StoreError {
         /// The database.
         database: String,
     },
+    /// The state of this state root is in another database than the one that was named.
+    #[error(
+        "the state of {} is in {database}, and not in {named}: correct `state.postgres` of the policy, use another \
+         state root, or remove {} to begin anew in {named}",
+        .marker.parent().unwrap_or(.marker).display(), .marker.display()
+    )]
+    OtherDatabase {
+        /// The file that says where it is.
+        marker: PathBuf,
+        /// The database.
+        database: String,
+        /// The database that was named.
+        named: String,
+    },
     /// The settings of PostgreSQL are wrong.
     #[error("the settings of PostgreSQL cannot be used: {0}")]
     Settings(String),

@@ -22,10 +22,12 @@ mod value;
 mod writer;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use self::config::PostgresConfig;
 pub(crate) use self::session::Session;
+use crate::database;
 use crate::error::StoreError;
 
 /// A database in PostgreSQL. The first [`Store`](crate::Store) on it connects; all stores of a process share two connections,
@@ -35,7 +37,14 @@ pub struct Postgres(Arc<Shared>);
 
 struct Shared {
     config: PostgresConfig,
-    session: Mutex<Weak<Session>>,
+    joined: Mutex<Joined>,
+}
+
+#[derive(Default)]
+struct Joined {
+    session: Weak<Session>,
+    /// The state roots that say that this is their database, once it was reached.
+    state_roots: Vec<PathBuf>,
 }
 
 impl fmt::Debug for Postgres {
@@ -57,7 +66,7 @@ impl Postgres {
     pub fn new(config: PostgresConfig) -> Self {
         Self(Arc::new(Shared {
             config,
-            session: Mutex::default(),
+            joined: Mutex::default(),
         }))
     }
 
@@ -73,16 +82,33 @@ impl Postgres {
 
     /// Connects, or joins the stores that have. Blocks.
     pub(crate) fn session(&self) -> Result<Arc<Session>, StoreError> {
-        let mut session = self
-            .0
-            .session
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = session.upgrade() {
+        let mut joined = self.joined();
+        if let Some(session) = joined.session.upgrade() {
             return Ok(session);
         }
         let started = Arc::new(Session::start(&self.0.config)?);
-        *session = Arc::downgrade(&started);
+        for state_root in &joined.state_roots {
+            database::write_marker(state_root, &self.to_string())?;
+        }
+        joined.session = Arc::downgrade(&started);
         Ok(started)
+    }
+
+    fn joined(&self) -> MutexGuard<'_, Joined> {
+        self.0.joined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes in a state root that this is its database, now or once it was reached: a wrong address stays nowhere.
+    pub(crate) fn mark(&self, state_root: &Path) -> Result<(), StoreError> {
+        let name = self.to_string();
+        database::check_marker(state_root, &name)?;
+        let mut joined = self.joined();
+        if joined.session.strong_count() > 0 {
+            database::write_marker(state_root, &name)?;
+        }
+        if !joined.state_roots.iter().any(|it| it == state_root) {
+            joined.state_roots.push(state_root.to_owned());
+        }
+        Ok(())
     }
 }

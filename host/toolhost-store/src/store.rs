@@ -111,7 +111,7 @@ impl Store {
         match database {
             Database::Sqlite(state_root) => {
                 database::check_is_here(state_root)?;
-                Self::read_file(state_root, schema, work)
+                Self::read_local(state_root, schema, work)
             }
             #[cfg(feature = "postgres")]
             Database::Postgres(postgres) => {
@@ -122,7 +122,12 @@ impl Store {
         }
     }
 
-    fn read_file<T>(
+    /// Reads from the file of SQLite of a state root, also of one whose database is elsewhere, on this thread, and brings the
+    /// tables of `schema` up to date. None where there is no file.
+    ///
+    /// # Errors
+    /// As [`Self::read_from`].
+    pub fn read_local<T>(
         state_root: &Path,
         schema: &Schema,
         work: impl Fn(&Transaction<'_>) -> sql::Result<T>,

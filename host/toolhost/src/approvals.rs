@@ -239,6 +239,7 @@ impl Approvals {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_on(database: Database, state_root: &Path) -> Result<Self, ApprovalError> {
+        database.mark(state_root)?;
         let store = Store::open(database, &SCHEMA)?;
         let staging = StagingRoot::open(state_root)?;
         let records = Records::new(store, toolhost_contract::Locale::En);

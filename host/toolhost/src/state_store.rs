@@ -7,10 +7,11 @@ use toolhost_manifest::policy::Policy;
 use toolhost_runtime::Threads;
 use toolhost_store::{Database, Schema, Store, StoreError};
 
-/// Returns the database that a policy names, or else the file of a state root; none without both. Nothing is opened.
+/// Returns the database that a policy names, or else the file of a state root; none without both. Nothing is opened. The
+/// state root notes where its database is, once that was reached.
 ///
 /// # Errors
-/// [`StoreError::Settings`] where the policy's `state.postgres` cannot be used, or this build has no PostgreSQL.
+/// [`StoreError::OtherDatabase`] where the state root has another one. [`StoreError::Settings`] where the policy's `state.postgres` cannot be used, or this build has no PostgreSQL.
 pub fn database_of(
     policy: &Policy,
     state_root: Option<&Path>,
@@ -26,8 +27,11 @@ pub fn database_of(
             if let Some(schema) = &rules.schema {
                 config = config.with_schema(schema)?;
             }
-            let postgres = toolhost_store::Postgres::new(config);
-            Ok(Some(Database::Postgres(postgres)))
+            let database = Database::Postgres(toolhost_store::Postgres::new(config));
+            if let Some(state_root) = state_root {
+                database.mark(state_root)?;
+            }
+            Ok(Some(database))
         }
         #[cfg(not(feature = "postgres"))]
         Some(_) => Err(StoreError::Settings(
@@ -43,17 +47,25 @@ pub(crate) async fn open(
     database: Option<Database>,
     schema: &'static Schema,
 ) -> Result<Store, StoreError> {
-    let (send, store) = oneshot::channel();
+    let open = move || match database {
+        Some(database) => Store::open(database, schema),
+        None => Store::in_memory(schema),
+    };
+    blocking(threads, open).await
+}
+
+/// Does what may wait for another process on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    threads: &Threads,
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let (send, done) = oneshot::channel();
     threads.spawn_own(async move {
-        let open = move || match database {
-            Some(database) => Store::open(database, schema),
-            None => Store::in_memory(schema),
-        };
         // The receiver may have been dropped.
-        let _is_received = send.send(tokio::task::spawn_blocking(open).await).is_ok();
+        let _is_received = send.send(tokio::task::spawn_blocking(work).await).is_ok();
     });
-    match store.await {
-        Ok(Ok(store)) => store,
+    match done.await {
+        Ok(Ok(done)) => done,
         Ok(Err(_)) | Err(_) => Err(StoreError::Panicked {
             path: PathBuf::from("the state"),
         }),

@@ -117,6 +117,27 @@ async fn a_state_root_whose_state_is_elsewhere_is_not_read_without_the_policy() 
     assert!(!root.join("toolhost.db").exists());
 }
 
+#[tokio::test]
+async fn changes_that_wait_in_the_file_of_before_are_kept() {
+    let Some(fleet) = fleet("before") else {
+        return;
+    };
+    let policy = "tools: {files: {ask: effects}}";
+    let before = fleet.site.start(policy).await;
+    before.held("files__write", write("a.txt"), "workdir").await;
+    drop(before);
+    let held = fleet.site.held_ids();
+    assert_eq!(held.len(), 1);
+    let after = fleet.host("state", policy).await;
+    let _completions = after.host.completions().await.unwrap();
+    // Later changes are committed, and those of the file stay.
+    let handle = after.held("files__write", write("b.txt"), "workdir").await;
+    after.approve().await;
+    assert_eq!(ended(&after.instance, &handle).await.tool_error(), None);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_eq!(fleet.site.held_ids(), held);
+}
+
 /// Joins an error with its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());

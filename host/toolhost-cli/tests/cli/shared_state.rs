@@ -94,6 +94,14 @@ fn a_call_that_one_state_root_accepted_is_polled_in_another_and_no_password_is_p
         !terminal.path("one/toolhost.db").exists() && !terminal.path("two/toolhost.db").exists()
     );
 
+    run(&["auth", "ls"], "grants").exits(0);
+    assert!(terminal.path("grants/database").exists());
+    write(&url, "another");
+    let refused = run(&["approvals"], "two");
+    for part in ["schema cli", "schema another", "to begin anew"] {
+        assert!(refused.stderr.contains(part), "{refused:?}");
+    }
+
     for (url, schema, says) in [
         (
             url.replace("toolhost@", "nobody@"),
@@ -113,7 +121,7 @@ fn a_call_that_one_state_root_accepted_is_polled_in_another_and_no_password_is_p
         ),
     ] {
         write(&url, schema);
-        let ran = run(&["approvals"], "two");
+        let ran = run(&["approvals"], "three");
         assert!(ran.stderr.contains(says), "{says}: {ran:?}");
         let printed = format!("{}{}", ran.stdout, ran.stderr);
         assert!(

@@ -209,6 +209,48 @@ fn a_wrong_password_and_a_missing_server_are_errors_without_the_password() {
     }
 }
 
+#[test]
+fn a_state_root_notes_the_database_that_was_reached_and_refuses_another_one() {
+    let Some(server) = testing::server() else {
+        return;
+    };
+    let root = tempfile::tempdir().unwrap();
+    let marker = root.path().join("database");
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = server.config(unused.local_addr().unwrap().port(), "noted");
+    drop(unused);
+    let nobody = Database::Postgres(Postgres::new(nobody));
+    nobody.mark(root.path()).unwrap();
+    Store::open(&nobody, &NOTES).unwrap_err();
+    assert!(!marker.exists(), "a wrong address is corrected");
+
+    let database = server.database("noted");
+    let store = Store::open(&database, &NOTES).unwrap();
+    database.mark(root.path()).unwrap();
+    database.mark(root.path()).unwrap();
+    let noted = Database::elsewhere(root.path()).unwrap().unwrap();
+    assert!(noted.ends_with("/postgres schema noted"), "{noted}");
+    drop(store);
+    let other = server.database("another");
+    let error = other.mark(root.path()).unwrap_err().to_string();
+    for part in [
+        "schema noted",
+        "schema another",
+        "or remove",
+        "/database to",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+
+    let fresh = tempfile::tempdir().unwrap();
+    let (one, two) = (server.database("noted"), server.database("another"));
+    one.mark(fresh.path()).unwrap();
+    two.mark(fresh.path()).unwrap();
+    drop(Store::open(&one, &NOTES).unwrap());
+    let late = Store::open(&two, &NOTES).unwrap_err();
+    assert!(matches!(late, StoreError::OtherDatabase { .. }), "{late}");
+}
+
 #[tokio::test]
 async fn a_database_with_another_encoding_is_refused() {
     let Some(server) = testing::server() else {

@@ -274,6 +274,17 @@ impl PendingCalls {
             let held = records.held_staging().await?;
             ids.retain(|id| !held.contains(id));
         }
+        let is_shared = self.database.as_ref().is_some_and(Database::is_shared);
+        if let Some(root) = staging.path().parent()
+            && is_shared
+            && !ids.is_empty()
+        {
+            // Calls wait in the file that the state root had before its state was moved.
+            let root = root.to_owned();
+            let read = move || Records::local_staging(&root);
+            let held = state_store::blocking(self.sandbox.threads(), read).await?;
+            ids.retain(|id| !held.contains(id));
+        }
         Ok(ids)
     }
 

@@ -2,16 +2,17 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use toolhost_contract::{HeldEffect, ToolResult};
 use toolhost_store::sql::{self, Row, ToValue, Transaction, ValueRef, named_params};
-use toolhost_store::{StoreError, is_random_text, random_text};
+use toolhost_store::{Store, StoreError, is_random_text, random_text};
 
 use super::records::{AcceptError, Records, is_dead, unix_ms};
 use super::row::{unreadable, workdir};
-use super::{CallWorkdir, Handle, NewRecord, Owner};
+use super::{CallWorkdir, Handle, NewRecord, Owner, SCHEMA};
 
 /// Prefix of every id.
 const PREFIX: &str = "approval_";
@@ -581,13 +582,23 @@ impl Records {
 
     /// Returns the staging directories of changes that wait.
     pub(crate) async fn held_staging(&self) -> Result<HashSet<String>, StoreError> {
-        let held = self.store.read(|tx| {
-            let sql = "SELECT staging FROM approvals
-                 WHERE staging IS NOT NULL AND due_ms IS NOT NULL AND decision IS DISTINCT FROM 'denied'";
-            Ok(tx.query_map(sql, (), |row| row.get(0))?.into_iter().collect())
-        });
-        held.await
+        self.store.read(held_staging).await
     }
+
+    /// Returns those of the file of SQLite of a state root; none where there is no file. Blocks.
+    pub(crate) fn local_staging(state_root: &Path) -> Result<HashSet<String>, StoreError> {
+        let held = Store::read_local(state_root, &SCHEMA, held_staging)?;
+        Ok(held.unwrap_or_default())
+    }
+}
+
+fn held_staging(tx: &Transaction<'_>) -> sql::Result<HashSet<String>> {
+    let sql = "SELECT staging FROM approvals
+         WHERE staging IS NOT NULL AND due_ms IS NOT NULL AND decision IS DISTINCT FROM 'denied'";
+    Ok(tx
+        .query_map(sql, (), |row| row.get(0))?
+        .into_iter()
+        .collect())
 }
 
 /// A call whose process has ended that waited for it waits no longer.
