@@ -3,7 +3,7 @@
 //! ```text
 //! writer  queued jobs ▶ one transaction, which alone writes (advisory lock) ▶ COMMIT ▶ replies
 //! reader  a job ▶ one read-only transaction on a connection of its own
-//! run     a row says that this process is alive: renewed each second, dead after 10 s
+//! run     a row says that this process is alive: renewed each second, dead after 10 s, by one that was alive meanwhile
 //! ```
 //!
 //! A write transaction first changes the row of its run. It fails there if the run was declared dead, so that a process that
