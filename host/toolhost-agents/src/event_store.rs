@@ -106,15 +106,14 @@ impl EventStore {
     }
 
     /// Closes a turn: marks its event as handled, stores the response, removes the responses it took. Changes nothing if
-    /// another run has taken the event over.
+    /// another run has taken the event over, also if that one has closed its turn: a response is stored once.
     pub(super) async fn settle(&self, settled: Settled) -> Result<(), StoreError> {
         let handled_max = self.handled_max;
         let work = move |db: &Transaction<'_>| {
-            let taken_over = "SELECT 1 FROM agent_events WHERE seq = ?1 AND run_id <> ?2";
-            if db.exists(taken_over, (settled.seq, db.run_id()))? {
+            let remove = "DELETE FROM agent_events WHERE seq = ?1 AND run_id = ?2";
+            if db.execute(remove, (settled.seq, db.run_id()))? == 0 {
                 return Ok(());
             }
-            remove_event(db, settled.seq)?;
             let handled = "INSERT INTO agent_handled (event_id) VALUES (?1)
                 ON CONFLICT (event_id) DO NOTHING";
             db.execute(handled, [&settled.event_id])?;

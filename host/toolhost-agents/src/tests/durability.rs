@@ -1,4 +1,6 @@
 use super::*;
+use crate::delivery::{Asker, ReplyMode};
+use crate::event_store::{EventStore, Settled};
 
 // tool-spec-v2 §2.6(1): what was accepted is delivered.
 #[tokio::test]
@@ -149,4 +151,44 @@ async fn an_event_fails_after_the_host_died_in_three_turns() {
         begun += gate.begun();
     }
     assert_eq!(begun, 3);
+}
+
+// Another run took the event over, and closed its turn; its response was taken.
+#[tokio::test]
+async fn a_turn_that_is_closed_a_second_time_stores_no_response() {
+    let store = store();
+    let events = EventStore::new(store.clone(), &config());
+    let asker = Asker {
+        instance: InstanceId::new("asker", "k"),
+        mode: ReplyMode::Async,
+    };
+    let (id, to) = ("e-1".to_owned(), InstanceId::new("a", "k"));
+    let mut asked = event(&id, json!("question"));
+    asked.reply_to = Some(toolhost_contract::ReplyTo {
+        target: "asker".to_owned(),
+        correlation_id: "c-1".to_owned(),
+    });
+    let source = EventSource::agent("a");
+    let response = asked.response("r-1", "2026-11-21T05:00:01.000Z", source, Ok(json!("yes")));
+    let seq = store.write({
+        let id = id.clone();
+        move |db| {
+            let insert = "INSERT INTO agent_events (event_id, run_id, agent, instance_key, mode, asker_agent, asker_key, event)
+                VALUES (?1, ?2, 'a', 'k', 'async', 'asker', 'k', '{}') RETURNING seq";
+            db.query_row(insert, (&id, db.run_id()), |row| row.get(0))
+        }
+    });
+    let settled = Settled {
+        seq: seq.await.unwrap(),
+        event_id: id,
+        response: Some((asker, response.unwrap())),
+        now_ms: 0,
+        taken: (to, Vec::new()),
+    };
+    let taken = "DELETE FROM agent_responses";
+    for stored in [1, 0] {
+        events.settle(settled.clone()).await.unwrap();
+        let count = store.write(move |db| db.execute(taken, ())).await.unwrap();
+        assert_eq!(count, stored);
+    }
 }
