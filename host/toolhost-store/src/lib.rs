@@ -10,6 +10,7 @@ mod copy;
 mod database;
 mod error;
 mod lease;
+mod marker;
 mod open;
 #[cfg(feature = "postgres")]
 pub mod postgres;

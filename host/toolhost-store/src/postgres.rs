@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use self::config::PostgresConfig;
 pub(crate) use self::session::Session;
-use crate::database;
 use crate::error::StoreError;
+use crate::marker;
 
 /// A database in PostgreSQL. The first [`Store`](crate::Store) on it connects; all stores of a process share two connections,
 /// and a third that says that the process is alive. Cheap to clone.
@@ -75,6 +75,7 @@ impl Postgres {
         self.0.config.name()
     }
 
+    #[cfg(all(test, feature = "testing"))]
     #[cfg(test)]
     pub(crate) fn config(&self) -> &PostgresConfig {
         &self.0.config
@@ -88,7 +89,7 @@ impl Postgres {
         }
         let started = Arc::new(Session::start(&self.0.config)?);
         for state_root in &joined.state_roots {
-            database::write_marker(state_root, &self.to_string())?;
+            marker::write_marker(state_root, &self.to_string())?;
         }
         joined.session = Arc::downgrade(&started);
         Ok(started)
@@ -101,10 +102,10 @@ impl Postgres {
     /// Notes in a state root that this is its database, now or once it was reached: a wrong address stays nowhere.
     pub(crate) fn mark(&self, state_root: &Path) -> Result<(), StoreError> {
         let name = self.to_string();
-        database::check_marker(state_root, &name)?;
+        marker::check_marker(state_root, &name)?;
         let mut joined = self.joined();
         if joined.session.strong_count() > 0 {
-            database::write_marker(state_root, &name)?;
+            marker::write_marker(state_root, &name)?;
         }
         if !joined.state_roots.iter().any(|it| it == state_root) {
             joined.state_roots.push(state_root.to_owned());
