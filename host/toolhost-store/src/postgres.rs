@@ -76,7 +76,6 @@ impl Postgres {
     }
 
     #[cfg(all(test, feature = "testing"))]
-    #[cfg(test)]
     pub(crate) fn config(&self) -> &PostgresConfig {
         &self.0.config
     }
