@@ -34,7 +34,7 @@ pub(crate) async fn claim(
     let mut revision = 0;
     for _ in 0..TRIES {
         revision = match write(server, key, revision, holder.clone()).await? {
-            Write::Done => match own(server, key, &holder).await? {
+            Write::Done => match time_of(server, key, &holder).await? {
                 Some(at) => return Ok(Claimed::Now(at)),
                 // It was removed, and is tried again.
                 None => 0,
@@ -55,7 +55,7 @@ pub(crate) async fn claim(
 }
 
 /// Returns when a claim was written, by the clock of the server. None if it is not there, or another holder's by now.
-async fn own(
+async fn time_of(
     server: &Server,
     key: &str,
     holder: &Bytes,
@@ -63,8 +63,8 @@ async fn own(
     let claims = &server.names.claims;
     let subject = claims.subject(Some(key));
     let last = server.last_message(&claims.stream, &subject).await?;
-    let own = last.filter(|last| last.payload == *holder);
-    Ok(own.map(|own| own.time.into()))
+    let claim = last.filter(|claim| claim.payload == *holder);
+    Ok(claim.map(|claim| claim.time.into()))
 }
 
 /// Replaces a claim, unless it has another revision. Returns whether it was replaced.

@@ -84,12 +84,12 @@ tools: {{kept: {{workdir: transactional}}}}
 
     /// Runs a command, and returns its exit code and what it printed.
     fn run(&self, args: &[&str]) -> (i32, String, String) {
-        let ended = self.command(args).output().unwrap();
+        let output = self.command(args).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (
-            ended.status.code().unwrap(),
-            text(ended.stdout),
-            text(ended.stderr),
+            output.status.code().unwrap(),
+            text(output.stdout),
+            text(output.stderr),
         )
     }
 
@@ -239,9 +239,9 @@ async fn workers_run_the_calls_of_a_host_and_end_when_they_are_told() {
     other.signal(rustix::process::Signal::TERM);
     let (code, said) = other.ended();
     assert_eq!(code, 0, "{said}");
-    let ended = said.lines().last().unwrap();
+    let last = said.lines().last().unwrap();
     assert!(
-        ended.starts_with("note: ended ") && ended.ends_with(" calls"),
+        last.starts_with("note: ended ") && last.ends_with(" calls"),
         "{said}"
     );
     assert!(site.workers().is_empty());

@@ -33,11 +33,16 @@ pub(crate) enum FenceEnd {
     Committed(String),
 }
 
+/// Returns how long a run may commit.
+pub(crate) fn run_life(deadline: Duration) -> Duration {
+    deadline.saturating_add(MARGIN)
+}
+
 impl Fence {
     /// `run` is 1 for the first run of a call. It commits within its deadline and some minutes, or not at all: what is noted of the
     /// call is then forgotten.
     pub(crate) fn new(call: WorkerCallId, run: u64, deadline: Duration, note: NoteOf) -> Self {
-        let life = deadline.saturating_add(MARGIN);
+        let life = run_life(deadline);
         let now = Instant::now();
         Self {
             call,

@@ -1,7 +1,7 @@
 //! Runs of components on workers.
 
 use std::os::fd::AsFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Stat, fstat, stat};
 use toolhost_contract::{
@@ -12,6 +12,7 @@ use toolhost_runtime::Threads;
 use toolhost_sandbox::{Operation, StagingRoot, Workdir};
 use toolhost_store::random_text;
 
+use super::fence::run_life;
 use super::recorded;
 use super::repeat::repeat_of;
 use super::run::{ComponentRun, RunEnd};
@@ -27,17 +28,16 @@ impl ComponentRun<'_> {
     /// does, and what is recorded as a whole in the host.
     pub(super) fn destination(&self) -> Option<(&Origin, Destination)> {
         let origin = self.turn.agent().host.origin.as_deref()?;
-        // Whoever records calls gets all that they receive.
-        let is_recorded = recorded::options(self.turn).is_some();
-        let stays = self.inner.is_some()
-            || self.consent.is_some()
-            || self.joins_transaction()
-            || is_recorded;
         let destination = match &self.permit.placement {
             Placement::Local => return None,
             Placement::Any => Destination::Any,
             Placement::Label(label) => Destination::Label(label.clone()),
         };
+        let stays = self.inner.is_some()
+            || self.consent.is_some()
+            || self.joins_transaction()
+            // Whoever records calls gets all that they receive.
+            || recorded::options(self.turn).is_some();
         (!stays).then_some((origin, destination))
     }
 
@@ -57,10 +57,13 @@ impl ComponentRun<'_> {
         };
         let (repeat, commits) = self.repeat();
         let began = Instant::now();
-        let mut ending = commits.then(|| self.ending(&call.id)).flatten();
+        let ending = commits.then(|| self.ending(&call.id)).flatten();
         let answer = origin.run(&route, call, (repeat, commits)).await;
         let is_prompt = began.elapsed() < origin.delivers_again_after();
-        let (host, ending) = (&self.turn.agent().host, ending.take());
+        let host = &self.turn.agent().host;
+        if ending.is_some() && origin.prunes_runs_now() {
+            self.forget_old_runs();
+        }
         let report = match (answer, ending) {
             (Err(NoReport::Busy), ending) => {
                 // Nothing was sent.
@@ -69,7 +72,7 @@ impl ComponentRun<'_> {
                 }
                 return self.without_report(NoReport::Busy);
             }
-            (Ok(report), Some(ending)) if !report.result.usage().changes.is_empty() => {
+            (Ok(report), Some(ending)) if has_committed(&report) => {
                 ending.settle();
                 report
             }
@@ -96,6 +99,21 @@ impl ComponentRun<'_> {
         end
     }
 
+    /// Forgets the runs of calls that have ended long ago, in the background.
+    fn forget_old_runs(&self) {
+        let host = &self.turn.agent().host;
+        let Some(staging) = host.staging.clone() else {
+            return;
+        };
+        let threads = host.sandbox.threads().clone();
+        host.sandbox.threads().spawn_own(async move {
+            let forgotten = threads.wait(move || staging.forget_old_runs()).await;
+            if let Ok(Err(error)) = forgotten {
+                tracing::warn!(%error, "the runs of old calls could not be removed");
+            }
+        });
+    }
+
     /// Returns whether the call may run again, and whether what it changes is committed.
     fn repeat(&self) -> (Repeat, bool) {
         let (agent, tool) = (self.turn.agent(), self.tool);
@@ -112,6 +130,7 @@ impl ComponentRun<'_> {
             staging: host.staging.clone()?,
             workdir: self.turn.instance.workdir.clone(),
             call: id.clone(),
+            life: run_life(self.permit.limits.deadline),
             is_over: false,
         })
     }
@@ -207,12 +226,20 @@ impl ComponentRun<'_> {
     }
 }
 
+/// Whether the run of a report has committed what it changed.
+fn has_committed(report: &WorkerReport) -> bool {
+    let usage = report.result.usage();
+    !usage.changes.is_empty() && !usage.changes_dropped && report.result.tool_error().is_none()
+}
+
 /// Keeps runs of a call from committing once it has ended. If it is dropped, the call ends at once.
 struct Ending {
     threads: Threads,
     staging: StagingRoot,
     workdir: Workdir,
     call: WorkerCallId,
+    /// How long its runs may commit.
+    life: Duration,
     is_over: bool,
 }
 
@@ -240,7 +267,13 @@ impl Ending {
     /// Ends the runs of the call. Returns the report of the one that has committed.
     async fn end(mut self) -> Option<WorkerReport> {
         self.is_over = true;
-        end_runs(&self.threads, &self.staging, &self.workdir, &self.call).await
+        end_runs(
+            &self.threads,
+            &self.staging,
+            &self.workdir,
+            (&self.call, self.life),
+        )
+        .await
     }
 }
 
@@ -250,9 +283,9 @@ impl Drop for Ending {
             return;
         }
         let (threads, staging) = (self.threads.clone(), self.staging.clone());
-        let (workdir, call) = (self.workdir.clone(), self.call.clone());
+        let (workdir, call, life) = (self.workdir.clone(), self.call.clone(), self.life);
         self.threads.spawn_own(async move {
-            let _committed = end_runs(&threads, &staging, &workdir, &call).await;
+            let _committed = end_runs(&threads, &staging, &workdir, (&call, life)).await;
         });
     }
 }
@@ -261,10 +294,10 @@ async fn end_runs(
     threads: &Threads,
     staging: &StagingRoot,
     workdir: &Workdir,
-    call: &WorkerCallId,
+    (call, life): (&WorkerCallId, Duration),
 ) -> Option<WorkerReport> {
     let (staging, workdir, call) = (staging.clone(), workdir.clone(), call.clone());
-    let ended = move || staging.end_runs(&workdir, &call);
+    let ended = move || staging.end_runs(&workdir, &call, life);
     match threads.wait(ended).await {
         Ok(Ok(note)) => WorkerReport::parse(note?.as_bytes()).ok(),
         Ok(Err(error)) => {

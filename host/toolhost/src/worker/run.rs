@@ -9,7 +9,7 @@ use toolhost_sandbox::BegunRun;
 
 use crate::agent::{Agent, ToolPermit};
 use crate::call::exit::exit;
-use crate::call::fence::{Fence, NoteOf};
+use crate::call::fence::{Fence, NoteOf, run_life};
 use crate::call::repeat::repeat_of;
 use crate::call::run::ComponentRun;
 use crate::call::scope::{InstanceScope, TurnOptions, TurnScope};
@@ -115,13 +115,14 @@ impl PlacedRun {
             && self.repeat == Repeat::CommitOnce
             && let Some(staging) = host.staging.clone()
         {
+            let life = run_life(self.permit.limits.deadline);
             let (bundle, key, id) = (bundle.clone(), call.instance_key.clone(), call.id.clone());
             let begin = move || {
                 let workdir = bundle
                     .instance_workspace(&key)
                     .map_err(|error| error.to_string())?;
                 staging
-                    .begin_run(&workdir, &id)
+                    .begin_run(&workdir, &id, life)
                     .map_err(|error| error.to_string())
             };
             let begun = host.sandbox.threads().wait(begin).await;

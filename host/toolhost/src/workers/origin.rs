@@ -32,6 +32,9 @@ const SEND_AGAIN: Duration = Duration::from_secs(30);
 /// Time beyond the deadline of a call after which its claim is forgotten: no worker claims a call so late.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
 
+/// How often old runs of calls are forgotten.
+const PRUNE_EVERY: Duration = Duration::from_secs(600);
+
 /// Longest wait for the carrier when the host ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
@@ -90,6 +93,8 @@ pub(crate) struct Origin {
     root: OnceLock<String>,
     /// What tells workers and the carrier of the ends of calls.
     endings: TaskTracker,
+    /// When old runs of calls were last forgotten.
+    pruned: Mutex<Instant>,
     /// Claims that are forgotten at these times, the earliest first.
     claims: Mutex<BTreeSet<(Instant, WorkerCallId)>>,
 }
@@ -109,6 +114,7 @@ impl Origin {
             receiving: OnceCell::new(),
             root: OnceLock::new(),
             endings: TaskTracker::new(),
+            pruned: Mutex::new(Instant::now()),
             claims: Mutex::default(),
         })
     }
@@ -137,6 +143,16 @@ impl Origin {
                 "calls that have ended are delivered again, as the carrier does not answer"
             );
         }
+    }
+
+    /// Whether it is time to forget old runs of calls: once in ten minutes.
+    pub(crate) fn prunes_runs_now(&self) -> bool {
+        let mut pruned = lock(&self.pruned);
+        let is_time = pruned.elapsed() >= PRUNE_EVERY;
+        if is_time {
+            *pruned = Instant::now();
+        }
+        is_time
     }
 
     /// Time after which a call may have been delivered a second time.

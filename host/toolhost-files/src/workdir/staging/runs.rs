@@ -98,7 +98,7 @@ struct State {
 
 impl StagingRoot {
     /// Begins another run of a call, after which no run before it commits. Waits until a commit to the workdir that runs has
-    /// ended, in any process. Blocks.
+    /// ended, in any process. Blocks. `life` is that of the [runs](CommitRun::life).
     ///
     /// # Errors
     /// [`CommitError::Busy`] if that takes longer than 10 s, and others where the staging root cannot be used.
@@ -106,8 +106,9 @@ impl StagingRoot {
         &self,
         workdir: &WorkdirHandle,
         call: &WorkerCallId,
+        life: Duration,
     ) -> Result<BegunRun, CommitError> {
-        self.next_run(workdir, call, false)
+        self.next_run(workdir, call, life, false)
     }
 
     /// Ends a call: none of its runs commits any more. Returns the note of the run that has committed, if one has. Waits as
@@ -119,8 +120,9 @@ impl StagingRoot {
         &self,
         workdir: &WorkdirHandle,
         call: &WorkerCallId,
+        life: Duration,
     ) -> Result<Option<String>, CommitError> {
-        match self.next_run(workdir, call, true)? {
+        match self.next_run(workdir, call, life, true)? {
             BegunRun::Committed(note) => Ok(Some(note)),
             BegunRun::Begun(_) | BegunRun::Ended => Ok(None),
         }
@@ -130,6 +132,7 @@ impl StagingRoot {
         &self,
         workdir: &WorkdirHandle,
         call: &WorkerCallId,
+        life: Duration,
         ends: bool,
     ) -> Result<BegunRun, CommitError> {
         let failed = |error: io::Error| CommitError::failed("beginning a run", error);
@@ -150,6 +153,7 @@ impl StagingRoot {
             return Ok(BegunRun::Ended);
         }
         state.is_ended = ends;
+        state.life = life.as_secs();
         state.run = state.run.max(1).saturating_add(1);
         state.staging = None;
         state.note = String::new();
@@ -170,18 +174,6 @@ impl StagingRoot {
             self.write_runs(call, &state)
         };
         settle().map_err(|error| self.failed(error))
-    }
-
-    /// Forgets the runs of a call that is not delivered again.
-    ///
-    /// # Errors
-    /// Where its file cannot be removed.
-    pub fn forget_runs(&self, call: &WorkerCallId) -> Result<(), StagingError> {
-        let dir = self.runs().map_err(|error| self.failed(error))?;
-        match unlinkat(&dir, call.as_str(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(self.failed(errno)),
-        }
     }
 
     /// Forgets the runs of calls of which no run may commit any more. Blocks.

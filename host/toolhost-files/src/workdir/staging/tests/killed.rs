@@ -254,7 +254,11 @@ fn a_run_that_is_killed_at_any_step_of_its_commit_is_committed_once() {
             if at % 2 == 0 {
                 recover(site);
             }
-            match site.root.begin_run(&site.workdir, &runs::call()).unwrap() {
+            match site
+                .root
+                .begin_run(&site.workdir, &runs::call(), runs::LIFE)
+                .unwrap()
+            {
                 BegunRun::Committed(note) => {
                     assert_eq!(note, "note of 1");
                     committed += 1;
@@ -267,7 +271,9 @@ fn a_run_that_is_killed_at_any_step_of_its_commit_is_committed_once() {
                 BegunRun::Ended => panic!("step {at}"),
             }
             check_changed(site);
-            let last = site.root.begin_run(&site.workdir, &runs::call());
+            let last = site
+                .root
+                .begin_run(&site.workdir, &runs::call(), runs::LIFE);
             assert!(matches!(last, Ok(BegunRun::Committed(_))), "{last:?}");
         });
         if is_over {
@@ -331,7 +337,10 @@ fn a_process_that_is_stopped_before_its_commit_commits_nothing_once_the_call_run
         assert!(status.stopped(), "{status:?}");
         writeln!(stdin, "commit").unwrap();
         let call = runs::numbered(number);
-        let begun = site.root.begin_run(&site.workdir, &call).unwrap();
+        let begun = site
+            .root
+            .begin_run(&site.workdir, &call, runs::LIFE)
+            .unwrap();
         assert_eq!(begun, BegunRun::Begun(2));
         let mut draft = site.begin();
         draft.write(&format!("done {number}"), "text");

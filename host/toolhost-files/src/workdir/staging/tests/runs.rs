@@ -8,6 +8,8 @@ use toolhost_contract::WorkerCallId;
 use super::super::runs::{BegunRun, CommitRun};
 use super::*;
 
+pub(super) const LIFE: Duration = Duration::from_secs(60);
+
 pub(super) fn call() -> WorkerCallId {
     WorkerCallId::parse(&"a".repeat(32)).unwrap()
 }
@@ -29,8 +31,8 @@ pub(super) fn options_of(call: &WorkerCallId, run: u64) -> CommitOptions {
         run: Some(CommitRun {
             call: call.clone(),
             run,
-            until: Instant::now() + Duration::from_secs(60),
-            life: Duration::from_secs(60),
+            until: Instant::now() + LIFE,
+            life: LIFE,
             note: Arc::new(move |_| format!("note of {run}")),
         }),
         ..CommitOptions::default()
@@ -38,7 +40,7 @@ pub(super) fn options_of(call: &WorkerCallId, run: u64) -> CommitOptions {
 }
 
 fn begin(site: &Site) -> BegunRun {
-    site.root.begin_run(&site.workdir, &call()).unwrap()
+    site.root.begin_run(&site.workdir, &call(), LIFE).unwrap()
 }
 
 fn site() -> (tempfile::TempDir, Site) {
@@ -73,7 +75,10 @@ fn a_run_commits_nothing_once_a_later_one_has_begun() {
 fn no_run_of_a_call_that_has_ended_commits() {
     let (_top, site) = site();
     let early = put(&site, "early");
-    assert_eq!(site.root.end_runs(&site.workdir, &call()).unwrap(), None);
+    assert_eq!(
+        site.root.end_runs(&site.workdir, &call(), LIFE).unwrap(),
+        None
+    );
     assert_eq!(begin(&site), BegunRun::Ended);
     for (draft, run) in [
         (early, 1),
@@ -85,9 +90,11 @@ fn no_run_of_a_call_that_has_ended_commits() {
     }
     assert!(site.tree().is_empty() && site.staged().is_empty());
 
-    site.root.forget_runs(&call()).unwrap();
-    put(&site, "first").commit_with(&options(1)).unwrap();
-    let note = site.root.end_runs(&site.workdir, &call()).unwrap();
+    let other = numbered(1);
+    put(&site, "first")
+        .commit_with(&options_of(&other, 1))
+        .unwrap();
+    let note = site.root.end_runs(&site.workdir, &other, LIFE).unwrap();
     assert_eq!(note.as_deref(), Some("note of 1"));
 }
 
@@ -106,8 +113,30 @@ fn the_note_of_the_run_that_was_committed_is_what_later_runs_get() {
 
     // Other calls, and commits without a run, are not concerned.
     put(&site, "other").commit().unwrap();
-    site.root.forget_runs(&call()).unwrap();
-    assert_eq!(begin(&site), BegunRun::Begun(2));
+    let begun = site.root.begin_run(&site.workdir, &numbered(1), LIFE);
+    assert_eq!(begun.unwrap(), BegunRun::Begun(2));
+}
+
+#[test]
+fn runs_are_forgotten_when_none_of_them_may_commit_any_more() {
+    let (_top, site) = site();
+    let hours = |hours: u64| Duration::from_secs(hours * 3600);
+    let calls: Vec<_> = (0..4).map(numbered).collect();
+    for (call, life) in calls.iter().zip([LIFE, LIFE, hours(1), hours(24)]) {
+        site.root.begin_run(&site.workdir, call, life).unwrap();
+    }
+    let runs = site.state.join("staging/runs");
+    for call in &calls[1..] {
+        let file = fs::File::options()
+            .write(true)
+            .open(runs.join(call.as_str()));
+        let long_ago = std::time::SystemTime::now() - hours(3);
+        file.unwrap().set_modified(long_ago).unwrap();
+    }
+    site.root.forget_old_runs().unwrap();
+    let kept = |call: &WorkerCallId| runs.join(call.as_str()).exists();
+    let kept: Vec<_> = calls.iter().map(kept).collect();
+    assert_eq!(kept, [true, false, false, true]);
 }
 
 #[test]
@@ -156,13 +185,13 @@ fn files_that_are_no_runs_are_refused() {
         r#"{"run":1,"staging":"../x","isCommitted":false,"note":""}"#,
     ] {
         fs::write(&path, text).unwrap();
-        let begun = site.root.begin_run(&site.workdir, &call());
+        let begun = site.root.begin_run(&site.workdir, &call(), LIFE);
         let is_harmless = matches!(begun, Ok(BegunRun::Begun(2)) if text.contains(".."));
         assert!(begun.is_err() || is_harmless, "{text}: {begun:?}");
     }
     fs::remove_file(&path).unwrap();
     symlink("/etc/passwd", &path).unwrap();
-    assert!(site.root.begin_run(&site.workdir, &call()).is_err());
+    assert!(site.root.begin_run(&site.workdir, &call(), LIFE).is_err());
     assert!(put(&site, "one").commit_with(&options(2)).is_err());
     assert!(site.tree().is_empty() && site.staged().is_empty());
 }
