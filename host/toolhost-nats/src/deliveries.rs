@@ -34,7 +34,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A message that waits longer is given to another receiver, or to this one once more.
 const FRESH: Duration = ACK_WAIT.saturating_sub(Duration::from_secs(1));
 
-/// Time of reading a large message after which the server is told of it.
+/// If reading a large message takes longer than this, the server is told that it is worked on.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// Deliveries after which a large message that cannot be read is given up.

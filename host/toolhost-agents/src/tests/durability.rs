@@ -163,13 +163,13 @@ async fn a_turn_that_is_closed_a_second_time_stores_no_response() {
         mode: ReplyMode::Async,
     };
     let (id, to) = ("e-1".to_owned(), InstanceId::new("a", "k"));
-    let mut asked = event(&id, json!("question"));
-    asked.reply_to = Some(toolhost_contract::ReplyTo {
+    let mut question = event(&id, json!("question"));
+    question.reply_to = Some(toolhost_contract::ReplyTo {
         target: "asker".to_owned(),
         correlation_id: "c-1".to_owned(),
     });
     let source = EventSource::agent("a");
-    let response = asked.response("r-1", "2026-11-21T05:00:01.000Z", source, Ok(json!("yes")));
+    let response = question.response("r-1", "2026-11-21T05:00:01.000Z", source, Ok(json!("yes")));
     let seq = store.write({
         let id = id.clone();
         move |db| {

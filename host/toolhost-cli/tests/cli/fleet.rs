@@ -36,7 +36,7 @@ struct Origin {
 }
 
 impl Site {
-    /// None if there is no server for tests.
+    /// Starts a server. Returns `None` if none is installed.
     fn start() -> Option<Self> {
         let server = NatsServer::start()?;
         let top = tempfile::tempdir().unwrap();

@@ -61,10 +61,8 @@ impl Policy {
     }
 }
 
-/// Reads a policy in another document. It contains all its secrets, grants no MCP server and no OAuthApp, names no
-/// signers, and changes neither what the lock stops, where instances work, what is kept of calls, where state is nor who is told of
-/// those that wait: processes of the machine, accounts and
-/// files of users and trust are the operator's.
+/// Reads a policy in another document. It contains all its secrets. What concerns processes of the machine, accounts and files
+/// of users, other machines and trust is the operator's: each such key is a finding.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
     let operators = [
         ("mcpServers", "grant MCP servers"),

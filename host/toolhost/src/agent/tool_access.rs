@@ -23,6 +23,13 @@ pub struct ToolAccess {
     pub tools: bool,
 }
 
+/// Whether a component with these imports uses files.
+pub(crate) fn uses_files(imports: &[String]) -> bool {
+    imports
+        .iter()
+        .any(|name| name.starts_with("wasi:filesystem/types@"))
+}
+
 impl ToolAccess {
     /// `asks_agents` and `calls_tools` are whether the policy grants requests to other agents, and calls of other tools.
     pub(crate) fn of(
@@ -31,7 +38,7 @@ impl ToolAccess {
         (asks_agents, calls_tools): (bool, bool),
     ) -> Self {
         let imported = |prefix: &str| imports.iter().any(|name| name.starts_with(prefix));
-        let files = imported("wasi:filesystem/types@");
+        let files = uses_files(imports);
         let http = grants.http.as_deref();
         let http = http.filter(|_| imported("wasi:http/outgoing-handler@"));
         let only_reads = |http: &HttpGrant| http.allow.iter().all(|rule| rule.allows_only_reads());

@@ -16,12 +16,10 @@ use super::fence::run_life;
 use super::recorded;
 use super::repeat::repeat_of;
 use super::run::{ComponentRun, RunEnd};
+use crate::agent::tool_access::uses_files;
 use crate::workers::carrier::{Destination, Route};
 use crate::workers::origin::{NoReport, Origin};
 use crate::workers::repeat::Repeat;
-
-/// The import of a component that uses files.
-const FILES: &str = "wasi:filesystem/types@";
 
 impl ComponentRun<'_> {
     /// Returns where the run takes place; none for the host. A part of a transaction of a call around it runs where that one
@@ -169,13 +167,7 @@ impl ComponentRun<'_> {
 
     /// Returns the id of the state root in which the workdir lies; none if the component uses no files.
     fn state_root(&self, origin: &Origin) -> Result<Option<String>, String> {
-        if !self
-            .component
-            .facts()
-            .imports
-            .iter()
-            .any(|it| it.starts_with(FILES))
-        {
+        if !uses_files(&self.component.facts().imports) {
             return Ok(None);
         }
         let (agent, instance) = (self.turn.agent(), &self.turn.instance);

@@ -76,8 +76,8 @@ pub(super) async fn take(shared: &Arc<Shared>, delivery: Delivery) {
         .as_ref()
         .is_none_or(|root| *root == shared.root);
     if *call.terms != *shared.terms || !is_of_root {
-        let (own, root) = (&shared.root, call.state_root.as_deref().unwrap_or_default());
-        tracing::warn!(call = %call.id, own, root, "a call is of another policy, bundle or state root");
+        let root = call.state_root.as_deref().unwrap_or_default();
+        tracing::warn!(call = %call.id, root, "a call is of another policy, bundle or state root");
         return give_back(shared, &delivery).await;
     }
     let recent = lock(&shared.recent).get(&call.id);
@@ -148,8 +148,8 @@ async fn decide(
     if placed.repeat != Repeat::Never {
         return Ok(Decision::Run { is_claimed: false });
     }
-    let own = Holder::Started(shared.id.clone()).to_bytes();
-    let claim = match shared.carrier.claim(&call.id, own).await? {
+    let holder = Holder::Started(shared.id.clone()).to_bytes();
+    let claim = match shared.carrier.claim(&call.id, holder).await? {
         Claimed::Before(claim) => claim,
         Claimed::Now(at) => {
             let age = at.duration_since(delivery.sent).unwrap_or_default();

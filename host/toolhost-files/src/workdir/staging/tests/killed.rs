@@ -286,7 +286,7 @@ fn a_run_that_is_killed_at_any_step_of_its_commit_is_committed_once() {
     );
 }
 
-/// Stages a file, says so, and commits it as the first run when it is told to.
+/// Prints a line for each file that it stages. Commits the file, as the first run of a call, when it reads a line.
 fn stopped(site: &Site) {
     for number in 0.. {
         let mut draft = site.begin();
