@@ -241,7 +241,8 @@ impl Carrier for NatsCarrier {
             let (client, subject) = (&server.client, &server.names.orders);
             let send = || async {
                 let sent = client.publish(subject.clone(), order.clone()).await;
-                sent.map_err(|error| transient(&error))
+                sent.map_err(|error| transient(&error))?;
+                server.wait_until_handled().await
             };
             server.attempt(LIMIT, send).await
         })
@@ -254,9 +255,7 @@ impl Carrier for NatsCarrier {
             let subscribe = || async {
                 let subscribed = client.subscribe(subject.clone()).await;
                 let subscribed = subscribed.map_err(|error| transient(&error))?;
-                // Once the server has answered this, it knows the subscription.
-                let flushed = client.flush().await;
-                flushed.map_err(|error| transient(&error))?;
+                server.wait_until_handled().await?;
                 Ok(subscribed)
             };
             let messages = server.attempt(LIMIT, subscribe).await?;

@@ -198,6 +198,13 @@ impl Server {
         }
     }
 
+    /// Waits until the server has handled what this connection has sent: it handles one thing after another, and nothing
+    /// else tells that it has a subscription, or a message that is not stored.
+    pub(crate) async fn wait_until_handled(&self) -> Result<(), Failure> {
+        let IgnoredAny = self.ask("INFO".to_owned(), &()).await?;
+        Ok(())
+    }
+
     /// Asks something on a subject, and waits for the answer.
     pub(crate) async fn request(&self, subject: String, text: String) -> Result<(), Failure> {
         let request = Request::new().payload(Bytes::from(text));

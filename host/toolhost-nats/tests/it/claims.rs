@@ -7,8 +7,6 @@ use futures_util::future::join_all;
 use tokio::time::sleep;
 use toolhost::fleet::{Carrier as _, CarrierError, WorkerLease};
 
-use toolhost_nats::{NatsCarrier, NatsConfig};
-
 use crate::line::Line;
 use crate::server::{NatsServer, before, id, text};
 
@@ -66,9 +64,7 @@ async fn a_claim_whose_answer_is_lost_is_not_taken_for_that_of_another() {
         return;
     };
     let line = Line::open(server.port()).await;
-    let carrier = NatsCarrier::connect(NatsConfig::new(&line.url()))
-        .await
-        .unwrap();
+    let carrier = line.carrier().await;
     let other = server.carrier().await;
     let (call, work) = (id(1), text(1));
     let claim = carrier.claim(&call, work.clone());

@@ -7,6 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use toolhost_nats::{NatsCarrier, NatsConfig};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -37,8 +38,10 @@ impl Line {
         Self { port, state, task }
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+    /// Connects through the line.
+    pub(crate) async fn carrier(&self) -> NatsCarrier {
+        let url = format!("nats://127.0.0.1:{}", self.port);
+        NatsCarrier::connect(NatsConfig::new(&url)).await.unwrap()
     }
 
     /// Loses what the server answers to an operation, then is cut, and works again.

@@ -297,6 +297,34 @@ async fn tells_all_workers_something() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_order_arrives_though_the_process_that_gives_it_ends_at_once() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let worker = server.carrier().await;
+    let mut orders = worker.orders().await.unwrap();
+    for number in 0..200 {
+        let carrier = server.carrier().await;
+        carrier.tell(text(number)).await.unwrap();
+        drop(carrier);
+        assert_eq!(next(&mut orders).await.message, text(number));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_listens_gets_the_next_order_of_another_process() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let (worker, carrier) = (server.carrier().await, server.carrier().await);
+    for number in 0..200 {
+        let mut orders = worker.orders().await.unwrap();
+        carrier.tell(text(number)).await.unwrap();
+        assert_eq!(next(&mut orders).await.message, text(number));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_tenants_see_nothing_of_each_other() {
     let Some(server) = NatsServer::start() else {
         return;

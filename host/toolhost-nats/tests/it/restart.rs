@@ -10,8 +10,6 @@ use futures_util::stream;
 use tokio::time::{sleep, timeout};
 use toolhost::fleet::{Carrier as _, CarrierError, WorkerLease};
 
-use toolhost_nats::{NatsCarrier, NatsConfig};
-
 use crate::line::Line;
 use crate::server::{NatsServer, any, before, calls, id, next, send, send_call, send_report, text};
 
@@ -109,9 +107,7 @@ async fn a_line_that_is_cut_again_and_again_loses_and_repeats_nothing() {
         return;
     };
     let line = Line::open(server.port()).await;
-    let carrier = NatsCarrier::connect(NatsConfig::new(&line.url()))
-        .await
-        .unwrap();
+    let carrier = line.carrier().await;
     let mut from = calls(&carrier, &[any()]).await;
     let mut orders = carrier.orders().await.unwrap();
     let send_all = async {
