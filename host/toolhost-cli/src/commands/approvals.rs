@@ -22,9 +22,9 @@ pub(crate) async fn approvals(args: &ApprovalsArgs, settings: &Settings) -> Resu
         Some(ApprovalsAction::Show(args)) => &args.policy,
         None => &args.policy,
     };
-    let opened = open(policy.as_deref(), settings).await?;
+    let approvals = open(policy.as_deref(), settings).await?;
     if let Some(ApprovalsAction::Show(args)) = &args.action {
-        let approvals = opened.ok_or_else(|| unknown(&args.id))?;
+        let approvals = approvals.ok_or_else(|| unknown(&args.id))?;
         let approval = approvals.get(&args.id).await.map_err(failure)?;
         if args.json {
             stdout::json(&json!(approval))?;
@@ -33,7 +33,7 @@ pub(crate) async fn approvals(args: &ApprovalsArgs, settings: &Settings) -> Resu
         }
         return Ok(Exit::Done);
     }
-    let (listed, waiting) = match opened {
+    let (listed, waiting) = match approvals {
         None => (Ok(Vec::new()), Ok(0)),
         Some(approvals) => {
             let listed = if args.all {
@@ -105,8 +105,8 @@ async fn open(policy: Option<&Path>, settings: &Settings) -> Result<Option<Appro
     let database = database_of(&policy, Some(&root)).map_err(ApprovalError::from)?;
     let open = move || {
         let database = database.filter(Database::may_exist);
-        let opened = database.map(|database| Approvals::open_on(database, &root));
-        Ok(opened.transpose()?)
+        let approvals = database.map(|database| Approvals::open_on(database, &root));
+        Ok(approvals.transpose()?)
     };
     Ok(files::spawn_blocking(open).await?)
 }
